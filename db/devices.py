@@ -1,0 +1,93 @@
+"""The devices as the ledger last wrote them, with what runs on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, select
+from sqlalchemy.dialects.sqlite import insert
+
+from db import events
+from db.events import NewEvent
+from db.tables import attempts, devices, ensemble_members, trials
+from sweep.changes import DeviceChanged
+from sweep.trial import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A device as it is shown."""
+
+    id: str
+    kind: str
+    position: int
+    node: str
+    visible: str
+    uuid: str | None
+    slot_pid: int | None
+    state: str  # ready, busy, lost or stopped
+    reason: str
+    trial_id: int | None
+    member_ids: tuple[int, ...]
+
+
+def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
+    """Write devices as they are now."""
+    for item in changes:
+        values = {
+            "id": item.device_id,
+            "kind": item.kind,
+            "position": item.position,
+            "node": item.node,
+            "visible": item.visible,
+            "uuid": item.uuid,
+            "slot_pid": item.slot_pid,
+            "state": item.state,
+            "reason": item.reason,
+            "changed_at": item.at,
+        }
+        statement = insert(devices).values(values)
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+        payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
+        events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
+
+
+def forget(connection: Connection, keep: Sequence[str]) -> None:
+    """Drop the devices of an earlier start that are not there any more."""
+    connection.execute(devices.delete().where(devices.c.id.not_in(list(keep))))
+
+
+def all_of(connection: Connection) -> list[DeviceRow]:
+    """Every device, with the trial on its slot and the ensemble members beside it."""
+    running = (
+        select(attempts.c.device_id, attempts.c.trial_id)
+        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
+        .where(trials.c.state == TrialState.RUNNING.value)
+        .subquery()
+    )
+    members: dict[str, list[int]] = {}
+    placed = select(ensemble_members.c.device_id, ensemble_members.c.id).where(ensemble_members.c.endpoint.is_not(None))
+    for row in connection.execute(placed.order_by(ensemble_members.c.id)):
+        members.setdefault(row.device_id, []).append(row.id)
+    statement = (
+        select(devices, running.c.trial_id)
+        .outerjoin(running, running.c.device_id == devices.c.id)
+        .order_by(devices.c.kind.desc(), devices.c.position)
+    )
+    return [
+        DeviceRow(
+            id=row.id,
+            kind=row.kind,
+            position=row.position,
+            node=row.node,
+            visible=row.visible,
+            uuid=row.uuid,
+            slot_pid=row.slot_pid,
+            state="busy" if row.trial_id is not None and row.state == "ready" else row.state,
+            reason=row.reason,
+            trial_id=row.trial_id,
+            member_ids=tuple(members.get(row.id, ())),
+        )
+        for row in connection.execute(statement)
+    ]

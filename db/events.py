@@ -1,0 +1,47 @@
+"""The outbox: a change and its event are one transaction, and clients follow the events by id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from db.tables import events
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """Something that a client may want to know."""
+
+    at: float
+    kind: str
+    sweep_id: int | None = None
+    trial_id: int | None = None
+    ensemble_id: int | None = None
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+def add(connection: Connection, new: Sequence[NewEvent]) -> None:
+    """Write events in the transaction of the changes that they tell of."""
+    rows = [
+        {
+            "at": event.at,
+            "kind": event.kind,
+            "sweep_id": event.sweep_id,
+            "trial_id": event.trial_id,
+            "ensemble_id": event.ensemble_id,
+            "payload": json.dumps(event.payload),
+        }
+        for event in new
+    ]
+    if rows:
+        connection.execute(insert(events), rows)
+
+
+def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict[str, Any]]:
+    """The events after `event_id`, oldest first."""
+    statement = select(events).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
+    return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]

@@ -1,0 +1,152 @@
+"""The sweeps: accept, list, show, change state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from db import events
+from db.events import NewEvent
+from db.tables import sweeps, trials
+from sweep.changes import SweepChanged
+from sweep.errors import ConflictError, NotFoundError
+from sweep.spec import SweepSpec
+from sweep.trial import SWEEP_OVER, SweepState, TrialState, check_sweep_transition
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """A sweep as it is stored, with how many of its trials are in which state."""
+
+    id: int
+    name: str
+    state: SweepState
+    reason: str
+    spec_json: str
+    metric: str
+    goal: str
+    run_cap: int
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    counts: dict[TrialState, int]
+
+
+def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
+    """Store a new sweep, `queued`; returns its id, and whether it is new.
+
+    The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec.
+    """
+    text = spec.to_json()
+    if idempotency_key is not None:
+        known = connection.execute(
+            select(sweeps.c.id, sweeps.c.spec).where(sweeps.c.idempotency_key == idempotency_key)
+        ).one_or_none()
+        if known is not None:
+            if known.spec != text:
+                raise ConflictError("this Idempotency-Key was used for another sweep; choose a new one")
+            return known.id, False
+    values = {
+        "name": spec.name,
+        "state": SweepState.QUEUED.value,
+        "reason": "waiting for the scheduler",
+        "spec": text,
+        "metric": spec.metric.name,
+        "goal": spec.metric.goal,
+        "run_cap": spec.run_cap,
+        "idempotency_key": idempotency_key,
+        "created_at": at,
+    }
+    (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
+    events.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
+    return sweep_id, True
+
+
+def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
+    """Set new states; a sweep that is over stays as it is, whoever asks."""
+    for item in changes:
+        values: dict[str, object] = {"state": item.state.value, "reason": item.reason}
+        if item.state is SweepState.RUNNING:
+            values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
+        if item.state in SWEEP_OVER:
+            values["ended_at"] = item.at
+        result = connection.execute(
+            update(sweeps)
+            .where(sweeps.c.id == item.sweep_id, sweeps.c.state.not_in([s.value for s in SWEEP_OVER]))
+            .values(values)
+        )
+        if result.rowcount:
+            payload = {"reason": item.reason}
+            events.add(connection, [NewEvent(item.at, f"sweep.{item.state}", item.sweep_id, payload=payload)])
+
+
+def cancel(connection: Connection, sweep_id: int, at: float) -> None:
+    """A client wants a sweep to end now. Raises `NotFoundError`, or `IllegalTransitionError` when it is over."""
+    check_sweep_transition(get(connection, sweep_id).state, SweepState.CANCELLED)
+    change(connection, [SweepChanged(sweep_id, SweepState.CANCELLED, "cancelled on request", at)])
+
+
+def get(connection: Connection, sweep_id: int) -> SweepRow:
+    """One sweep. Raises `NotFoundError`."""
+    row = connection.execute(select(sweeps).where(sweeps.c.id == sweep_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no sweep {sweep_id}")
+    return _row(row, _counts(connection, [sweep_id]).get(sweep_id, {}))
+
+
+def page(
+    connection: Connection, *, after: int | None = None, limit: int = 50, state: SweepState | None = None
+) -> list[SweepRow]:
+    """Sweeps, newest first, from the one before id `after` on."""
+    statement = select(sweeps).order_by(sweeps.c.id.desc()).limit(limit)
+    if after is not None:
+        statement = statement.where(sweeps.c.id < after)
+    if state is not None:
+        statement = statement.where(sweeps.c.state == state.value)
+    rows = connection.execute(statement).all()
+    counts = _counts(connection, [row.id for row in rows])
+    return [_row(row, counts.get(row.id, {})) for row in rows]
+
+
+def not_over(connection: Connection) -> list[SweepRow]:
+    """Every sweep that is not over, oldest first."""
+    statement = select(sweeps).where(sweeps.c.state.not_in([s.value for s in SWEEP_OVER])).order_by(sweeps.c.id)
+    return [_row(row, {}) for row in connection.execute(statement)]
+
+
+def cancelled(connection: Connection, ids: Iterable[int]) -> list[int]:
+    """Which of these sweeps are cancelled."""
+    statement = select(sweeps.c.id).where(sweeps.c.id.in_(list(ids)), sweeps.c.state == SweepState.CANCELLED.value)
+    return list(connection.execute(statement).scalars())
+
+
+def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialState, int]]:
+    statement = (
+        select(trials.c.sweep_id, trials.c.state, func.count())
+        .where(trials.c.sweep_id.in_(ids))
+        .group_by(trials.c.sweep_id, trials.c.state)
+    )
+    counts: dict[int, dict[TrialState, int]] = {}
+    for sweep_id, state, count in connection.execute(statement):
+        counts.setdefault(sweep_id, {})[TrialState(state)] = count
+    return counts
+
+
+def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int]) -> SweepRow:
+    values = row._mapping
+    return SweepRow(
+        id=values["id"],
+        name=values["name"],
+        state=SweepState(values["state"]),
+        reason=values["reason"],
+        spec_json=values["spec"],
+        metric=values["metric"],
+        goal=values["goal"],
+        run_cap=values["run_cap"],
+        created_at=values["created_at"],
+        started_at=values["started_at"],
+        ended_at=values["ended_at"],
+        counts=counts,
+    )

@@ -1,0 +1,213 @@
+"""The tables, as SQLAlchemy Core: the one description of what is stored; processes that open the database."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# Times are seconds since the epoch, UTC. JSON is text.
+
+sweeps = Table(
+    "sweeps",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("spec", Text, nullable=False),
+    Column("metric", String, nullable=False),
+    Column("goal", String, nullable=False),
+    Column("run_cap", Integer, nullable=False),
+    Column("idempotency_key", String, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("state", String, nullable=False),
+    Column("value", Float),
+    Column("attempt", Integer, nullable=False, server_default="0"),  # the current one; 0 before the first
+    Column("sampler", String, nullable=False),
+    Column("search_attributes", Text, nullable=False, server_default="{}"),  # what sampler and pruner remember
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    UniqueConstraint("sweep_id", "number"),
+    Index("ix_trials_sweep_id_state_value", "sweep_id", "state", "value"),
+)
+
+trial_params = Table(
+    "trial_params",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("number", Float),  # to sort and filter by; NULL for text
+    Column("value", Text, nullable=False),  # JSON, exact
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("device_id", String, nullable=False),
+    Column("node", String, nullable=False, server_default=""),
+    Column("pid", Integer),
+    Column("visible_devices", String),
+    Column("torch_device", String),
+    Column("started_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("state", String),
+    Column("cause", String),
+    Column("message", Text),
+    Column("traceback", Text),
+    Column("exit", String),
+    Column("late_prune_answers", Integer, nullable=False, server_default="0"),
+    Column("orphans_killed", Integer, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("trial_id", "number"),
+    Index("ix_attempts_device_id_started_at", "device_id", "started_at"),
+    sqlite_with_rowid=False,
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+metrics = Table(
+    "metrics",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("value", Float, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name", "step"),
+    sqlite_with_rowid=False,
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("sweep_id", Integer),
+    Column("trial_id", Integer),
+    Column("ensemble_id", Integer),
+    Column("payload", Text, nullable=False, server_default="{}"),
+    sqlite_autoincrement=True,  # an id is never used twice, also after pruning: clients resume by it
+)
+
+devices = Table(
+    "devices",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("node", String, nullable=False),
+    Column("visible", String, nullable=False),
+    Column("uuid", String),
+    Column("slot_pid", Integer),
+    Column("state", String, nullable=False),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("changed_at", Float, nullable=False),
+)
+
+ensembles = Table(
+    "ensembles",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("sweep_id", ForeignKey("sweeps.id")),
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("mode", String, nullable=False),
+    Column("combine", String, nullable=False),
+    Column("quorum", Integer, nullable=False),
+    Column("deadline_ms", Float, nullable=False),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Column("classes", Text, nullable=False, server_default="[]"),
+    Column("features", Integer),
+    Column("created_at", Float, nullable=False),
+    Column("changed_at", Float, nullable=False),
+)
+
+ensemble_members = Table(
+    "ensemble_members",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False, index=True),
+    Column("position", Integer, nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("weight", Float, nullable=False),
+    Column("state", String, nullable=False),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("device_id", String),
+    Column("node", String),
+    Column("pid", Integer),
+    Column("epoch", Integer, nullable=False, server_default="0"),
+    Column("endpoint", String),
+    UniqueConstraint("ensemble_id", "position"),
+)
+
+evaluations = Table(
+    "evaluations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False, index=True),
+    Column("split", String, nullable=False),
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("result", Text),
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("role", String, nullable=False),
+    Column("digest", String, nullable=False, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("revoked_at", Float),
+)

@@ -1,0 +1,428 @@
+"""The trials and their attempts: what the scheduler writes of them, and what people read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy.dialects import sqlite
+
+from db import events
+from db.events import NewEvent
+from db.tables import artifacts, attempts, trial_params, trials
+from db.tables import metrics as metric_table
+from sweep.changes import (
+    ArtifactSaved,
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptStarted,
+    SearchNotes,
+    StoredTrial,
+    TrialDropped,
+    TrialPlanned,
+)
+from sweep.errors import NotFoundError
+from sweep.trial import TRIAL_OVER, Cause, Params, TrialState
+
+_OVER = [state.value for state in TRIAL_OVER]
+
+# Executed once or more a trial: built once, so that SQLAlchemy compiles them once.
+_PLACE = (
+    update(trials)
+    .where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
+    .values(
+        state=TrialState.RUNNING.value,
+        attempt=bindparam("b_attempt"),
+        started_at=func.coalesce(trials.c.started_at, bindparam("b_at")),
+    )
+)
+_START = (
+    update(attempts)
+    .where(attempts.c.trial_id == bindparam("b_id"), attempts.c.number == bindparam("b_attempt"))
+    .values(
+        pid=bindparam("b_pid"),
+        visible_devices=bindparam("b_visible"),
+        torch_device=bindparam("b_torch"),
+    )
+)
+_END_ATTEMPT = (
+    update(attempts)
+    .where(
+        attempts.c.trial_id == bindparam("b_id"),
+        attempts.c.number == bindparam("b_attempt"),
+        attempts.c.ended_at.is_(None),
+    )
+    .values(
+        ended_at=bindparam("b_at"),
+        state=bindparam("b_state"),
+        cause=bindparam("b_cause"),
+        message=bindparam("b_message"),
+        traceback=bindparam("b_traceback"),
+        exit=bindparam("b_exit"),
+        late_prune_answers=bindparam("b_late"),
+        orphans_killed=bindparam("b_orphans"),
+    )
+)
+# The fence: a result counts only if its attempt is current and the trial is not over.
+_END_TRIAL = (
+    update(trials)
+    .where(
+        trials.c.id == bindparam("b_id"),
+        trials.c.attempt == bindparam("b_attempt"),
+        trials.c.state == TrialState.RUNNING.value,
+    )
+    .values(state=bindparam("b_state"), value=bindparam("b_value"), ended_at=bindparam("b_ended_at"))
+)
+
+
+def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
+    """Add trials, `waiting`, with their parameters."""
+    connection.execute(
+        insert(trials),
+        [
+            {
+                "id": trial.trial_id,
+                "sweep_id": trial.sweep_id,
+                "number": trial.number,
+                "state": TrialState.WAITING.value,
+                "attempt": 0,
+                "sampler": trial.sampler,
+                "search_attributes": json.dumps(trial.attributes),
+                "created_at": trial.at,
+            }
+            for trial in planned
+        ],
+    )
+    rows = [
+        {"trial_id": trial.trial_id, "name": name, "number": _sortable(value), "value": json.dumps(value)}
+        for trial in planned
+        for name, value in trial.params.items()
+    ]
+    if rows:
+        connection.execute(insert(trial_params), rows)
+
+
+def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
+    """Trials go to slots: a new current attempt each."""
+    connection.execute(
+        insert(attempts),
+        [
+            {
+                "trial_id": item.key.trial_id,
+                "number": item.key.attempt,
+                "device_id": item.device_id,
+                "node": item.node,
+                "started_at": item.at,
+            }
+            for item in placed
+        ],
+    )
+    connection.execute(
+        _PLACE,
+        [{"b_id": item.key.trial_id, "b_attempt": item.key.attempt, "b_at": item.at} for item in placed],
+    )
+    events.add(
+        connection,
+        [
+            NewEvent(
+                item.at, "trial.running", item.sweep_id, item.key.trial_id,
+                payload={"number": item.number, "attempt": item.key.attempt, "device": item.device_id},
+            )
+            for item in placed
+        ],
+    )  # fmt: skip
+
+
+def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
+    """What the trial processes saw when they started."""
+    rows = [
+        {
+            "b_id": item.event.key.trial_id,
+            "b_attempt": item.event.key.attempt,
+            "b_pid": item.event.pid,
+            "b_visible": item.event.visible_devices,
+            "b_torch": item.event.torch_device,
+        }
+        for item in started
+    ]
+    connection.execute(_START, rows)
+
+
+def note(connection: Connection, notes: Sequence[SearchNotes]) -> None:
+    """What sampler or pruner remembers of trials."""
+    statement = update(trials).where(trials.c.id == bindparam("b_id"))
+    connection.execute(
+        statement.values(search_attributes=bindparam("b_notes")),
+        [{"b_id": item.trial_id, "b_notes": json.dumps(item.attributes)} for item in notes],
+    )
+
+
+def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
+    """Files that trials left whole; a later attempt's file takes the place of an earlier one's."""
+    statement = sqlite.insert(artifacts)
+    statement = statement.on_conflict_do_update(
+        index_elements=["trial_id", "name"],
+        set_={name: statement.excluded[name] for name in ("attempt", "sha256", "size_bytes")},
+    )
+    rows = [
+        {
+            "trial_id": item.event.key.trial_id,
+            "attempt": item.event.key.attempt,
+            "name": item.event.name,
+            "sha256": item.event.sha256,
+            "size_bytes": item.event.size_bytes,
+        }
+        for item in saved
+    ]
+    connection.execute(statement, rows)
+
+
+def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
+    """Attempts are over; each trial is over too, or waits for another attempt."""
+    rows = [_ended_row(item) for item in ended]
+    attempt_states = [{"b_state": item.event.state.value} for item in ended]
+    connection.execute(_END_ATTEMPT, [row | state for row, state in zip(rows, attempt_states, strict=True)])
+    connection.execute(_END_TRIAL, rows)
+    events.add(
+        connection,
+        [
+            NewEvent(
+                item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id,
+                payload={"number": item.number, "value": item.event.value, "cause": item.event.cause},
+            )
+            for item in ended
+        ],
+    )  # fmt: skip
+
+
+def _ended_row(item: AttemptEnded) -> dict[str, Any]:
+    event, over = item.event, item.state in TRIAL_OVER
+    return {
+        "b_id": event.key.trial_id,
+        "b_attempt": event.key.attempt,
+        "b_at": event.ended_at,
+        "b_ended_at": event.ended_at if over else None,
+        "b_state": item.state.value,
+        "b_value": event.value if item.state is TrialState.FINISHED else None,
+        "b_cause": event.cause,
+        "b_message": event.message,
+        "b_traceback": event.traceback,
+        "b_exit": event.exit,
+        "b_late": event.late_prune_answers,
+        "b_orphans": event.orphans_killed,
+    }
+
+
+def drop(connection: Connection, dropped: Sequence[TrialDropped]) -> None:
+    """Trials that never started, and never will."""
+    statement = update(trials).where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
+    connection.execute(
+        statement.values(state=TrialState.CANCELLED.value, ended_at=bindparam("b_at")),
+        [{"b_id": item.trial_id, "b_at": item.at} for item in dropped],
+    )
+
+
+def last_id(connection: Connection) -> int:
+    """The highest trial id in use; 0 when there is none."""
+    last: int = connection.execute(select(func.coalesce(func.max(trials.c.id), 0))).scalar_one()
+    return last
+
+
+def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTrial, ...]:
+    """All trials of a sweep as the scheduler needs them after a restart, in number order."""
+    of_sweep = select(trials.c.id).where(trials.c.sweep_id == sweep_id).scalar_subquery()
+    params = _params(connection, trial_params.c.trial_id.in_(of_sweep))
+    reports: dict[int, dict[int, float]] = {}
+    points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
+        metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == metric
+    )
+    for trial_id, step, value in connection.execute(points):
+        reports.setdefault(trial_id, {})[step] = value
+    causes: dict[int, list[Cause]] = {}
+    failed = (
+        select(attempts.c.trial_id, attempts.c.cause)
+        .where(attempts.c.trial_id.in_(of_sweep), attempts.c.state == TrialState.FAILED.value)
+        .order_by(attempts.c.number)
+    )
+    for trial_id, cause in connection.execute(failed):
+        causes.setdefault(trial_id, []).append(Cause(cause))
+    rows = connection.execute(select(trials).where(trials.c.sweep_id == sweep_id).order_by(trials.c.number))
+    return tuple(
+        StoredTrial(
+            trial_id=row.id,
+            number=row.number,
+            state=TrialState(row.state),
+            params=params.get(row.id, {}),
+            value=row.value,
+            attempt=row.attempt,
+            sampler=row.sampler,
+            attributes=json.loads(row.search_attributes),
+            reports=reports.get(row.id, {}),
+            causes=tuple(causes.get(row.id, ())),
+        )
+        for row in rows
+    )
+
+
+# Reading for people.
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """A trial as it is shown."""
+
+    id: int
+    sweep_id: int
+    number: int
+    state: TrialState
+    value: float | None
+    params: Params
+    sampler: str
+    attempt: int
+    device_id: str | None  # of the current attempt
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """An attempt as it is shown."""
+
+    number: int
+    device_id: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    started_at: float
+    ended_at: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRow:
+    """A file that a trial left."""
+
+    name: str
+    attempt: int
+    sha256: str
+    size_bytes: int
+
+
+def get(connection: Connection, trial_id: int) -> TrialRow:
+    """One trial. Raises `NotFoundError`."""
+    found = _select(connection, trials.c.id == trial_id)
+    if not found:
+        raise NotFoundError(f"there is no trial {trial_id}")
+    return found[0]
+
+
+def page(
+    connection: Connection,
+    sweep_id: int,
+    *,
+    after: int | None = None,
+    limit: int = 100,
+    state: TrialState | None = None,
+) -> list[TrialRow]:
+    """Trials of a sweep by number, from the one after number `after` on."""
+    where = [trials.c.sweep_id == sweep_id]
+    if after is not None:
+        where.append(trials.c.number > after)
+    if state is not None:
+        where.append(trials.c.state == state.value)
+    return _select(connection, and_(*where), limit=limit)
+
+
+def best(connection: Connection, sweep_id: int, goal: str, limit: int) -> list[TrialRow]:
+    """The best finished trials of a sweep; ties go to the earlier trial."""
+    order = trials.c.value.desc() if goal == "maximize" else trials.c.value.asc()
+    where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value)
+    return _select(connection, where, limit=limit, order=(order, trials.c.number))
+
+
+def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
+    """All attempts of a trial, first to last."""
+    columns = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+    statement = select(*columns).where(attempts.c.trial_id == trial_id).order_by(attempts.c.number)
+    return [AttemptRow(**row._mapping) for row in connection.execute(statement)]
+
+
+def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
+    """The files that a trial left."""
+    columns = [artifacts.c[name] for name in ArtifactRow.__dataclass_fields__]
+    statement = select(*columns).where(artifacts.c.trial_id == trial_id).order_by(artifacts.c.name)
+    return [ArtifactRow(**row._mapping) for row in connection.execute(statement)]
+
+
+def busy_share(connection: Connection, sweep_id: int, devices: int) -> float | None:
+    """Of the time between a sweep's first start and last end, the share that its devices were busy."""
+    statement = (
+        select(
+            func.sum(attempts.c.ended_at - attempts.c.started_at),
+            func.min(attempts.c.started_at),
+            func.max(attempts.c.ended_at),
+        )
+        .join(trials, trials.c.id == attempts.c.trial_id)
+        .where(trials.c.sweep_id == sweep_id, attempts.c.ended_at.is_not(None))
+    )
+    busy_s, first, last = connection.execute(statement).one()
+    return None if busy_s is None or last <= first or not devices else busy_s / ((last - first) * devices)
+
+
+def _select(
+    connection: Connection,
+    where: ColumnElement[bool],
+    *,
+    limit: int | None = None,
+    order: tuple[ColumnElement[Any], ...] = (trials.c.number,),
+) -> list[TrialRow]:
+    current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
+    statement = (
+        select(trials, attempts.c.device_id)
+        .select_from(trials.outerjoin(attempts, current))
+        .where(where)
+        .order_by(*order)
+        .limit(limit)
+    )
+    rows = connection.execute(statement).all()
+    params = _params(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
+    return [
+        TrialRow(
+            id=row.id,
+            sweep_id=row.sweep_id,
+            number=row.number,
+            state=TrialState(row.state),
+            value=row.value,
+            params=params.get(row.id, {}),
+            sampler=row.sampler,
+            attempt=row.attempt,
+            device_id=row.device_id,
+            created_at=row.created_at,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+        )
+        for row in rows
+    ]
+
+
+def _params(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
+    found: dict[int, Params] = {}
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
+    for row in connection.execute(columns.where(where)):
+        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.value)
+    return found
+
+
+def _sortable(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

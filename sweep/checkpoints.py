@@ -1,0 +1,63 @@
+"""Weights on disk: safetensors, written whole, checked by SHA-256 when read; trial and member processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from sweep.errors import EnsembleError
+from sweep.files import sha256_of
+
+
+def save_weights(model: torch.nn.Module, path: Path, metadata: Mapping[str, str]) -> None:
+    """Write the state of `model` so that `path` is the old file or the whole new one, never a part."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    _save_whole(tensors, path, metadata)
+
+
+def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write named arrays, predictions say, in the same way."""
+    _save_whole({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
+
+
+def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Tensors by name and the metadata. Raises `EnsembleError` when the file is missing, changed or damaged."""
+    try:
+        if sha256 is not None and sha256_of(path) != sha256:
+            raise EnsembleError(f"{path.name} is damaged: its SHA-256 is not the one recorded")
+        with safe_open(path, framework="pt") as file:
+            metadata = dict(file.metadata() or {})
+        return load_file(path), metadata
+    except OSError as error:
+        raise EnsembleError(f"cannot read {path}: {error}") from error
+    except EnsembleError:
+        raise
+    except Exception as error:
+        raise EnsembleError(f"{path.name} is damaged: {error}") from error
+
+
+def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:
+    """What to build before the weights go in, as `training` wrote it."""
+    if "architecture" not in metadata:
+        raise EnsembleError("the model file does not say its architecture; it was not saved by a built-in model")
+    architecture: dict[str, object] = json.loads(metadata["architecture"])
+    return architecture
+
+
+def _save_whole(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file(tensors, temporary, metadata=dict(metadata))
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,87 @@
+"""Every error of the product that a user may see; pure, in every process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class PodiumError(Exception):
+    """Something went wrong in Podium."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a document: where (keys from the top, and a line if it came from a file), and what."""
+
+    location: tuple[str, ...]
+    message: str
+    line: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The location as people write it: `parameters.lr.min`."""
+        return ".".join(self.location) or "(the whole document)"
+
+
+class InvalidSpecError(PodiumError):
+    """The sweep file is not valid."""
+
+    def __init__(self, problems: list[Problem], source: str = "sweep") -> None:
+        self.problems = problems
+        self.source = source
+        super().__init__("\n".join(self._line(problem) for problem in problems))
+
+    def _line(self, problem: Problem) -> str:
+        where = self.source if problem.line is None else f"{self.source}:{problem.line}"
+        return f"{where}: {problem.key}: {problem.message}"
+
+
+class NotFoundError(PodiumError):
+    """There is no such thing."""
+
+
+class ConflictError(PodiumError):
+    """That is not possible in this state."""
+
+
+class IllegalTransitionError(ConflictError):
+    """A state may not follow that state."""
+
+
+class DataError(PodiumError):
+    """The data set cannot be read."""
+
+
+class BundleError(PodiumError):
+    """The code bundle cannot be used."""
+
+
+class UserCodeError(PodiumError):
+    """The user's code cannot be started."""
+
+
+class BadReportError(PodiumError):
+    """The trial reported something that is not a finite number."""
+
+
+class NoDeviceError(PodiumError):
+    """There is no device of the kind that was asked for."""
+
+
+class DataDirectoryError(PodiumError):
+    """The data directory cannot be used."""
+
+
+class DatabaseError(PodiumError):
+    """The database cannot be used."""
+
+
+class ServiceError(PodiumError):
+    """The service did not start, or did not answer."""
+
+
+class EnsembleError(PodiumError):
+    """The ensemble cannot be built or asked."""

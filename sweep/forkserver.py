@@ -1,0 +1,160 @@
+"""A clean process with the heavy imports done and nothing run, which forks one fresh process per attempt.
+
+Started by a slot as `python -P -m sweep.forkserver`, with a socket on a descriptor: from the slot come one-line
+requests, each with the descriptor of the attempt's own socket; back go `ready`, `forked` and `exited`. It is a
+subreaper: whatever an attempt leaves behind is adopted here and killed before `exited` is said, so that a free
+slot is really free. When the slot goes, its socket closes, and everything below this process is killed.
+
+Why a template of our own and not multiprocessing's fork server: started from a Ray worker, that one imports Ray's main
+module again in every child. Why nothing may run before the fork: threads of a parallel operation do not survive
+it, and the next operation in the child waits for them for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sweep import attempt
+from sweep.processes import (
+    become_subreaper,
+    die_with_parent,
+    exit_name,
+    kill_descendants,
+    reap,
+)
+
+
+class ForkServer:
+    """The loop: read a request, fork; collect a child, clean up after it, say so."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._child: int | None = None
+        wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_write, False)
+        os.set_blocking(wake_read, False)
+        self._wake_read = wake_read
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def serve(self) -> None:
+        """Serve until the slot closes its end; then nothing below this process is left."""
+        selector = selectors.DefaultSelector()
+        selector.register(self._control, selectors.EVENT_READ)
+        selector.register(self._wake_read, selectors.EVENT_READ)
+        self._say(kind="ready", pid=os.getpid())
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is self._control:
+                    if not self._handle_request():
+                        kill_descendants()
+                        return
+                else:
+                    self._drain_wakeups()
+            self._collect()
+
+    def _handle_request(self) -> bool:
+        try:
+            content, descriptors, _, _ = socket.recv_fds(self._control, 65536, 1)
+        except ConnectionResetError:
+            return False
+        if not content:
+            return False
+        request = json.loads(content)
+        if request["kind"] == "fork":
+            self._fork(descriptors[0])
+        elif request["kind"] == "signal" and self._child is not None:
+            self._signal(request["number"])
+        return True
+
+    def _fork(self, descriptor: int) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_attempt(parent, descriptor)
+        os.close(descriptor)
+        self._child = pid
+        self._say(kind="forked", pid=pid)
+
+    def _become_attempt(self, parent: int, descriptor: int) -> NoReturn:
+        status = 70
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.setsid()
+            die_with_parent(parent)
+            self._control.close()
+            status = attempt.run(socket.socket(fileno=descriptor))
+        finally:
+            # Not sys.exit: the template's atexit handlers and torch's teardown are not this process's business.
+            os._exit(status)
+
+    def _signal(self, number: int) -> None:
+        """SIGTERM goes to the attempt's whole session; SIGKILL to its leader, whose orphans are killed here."""
+        assert self._child is not None
+        target = self._child if number == signal.SIGKILL else -self._child
+        try:
+            os.kill(target, number)
+        except ProcessLookupError:
+            pass
+
+    def _collect(self) -> None:
+        for pid, status in reap():
+            if pid == self._child:
+                self._child = None
+                orphans = kill_descendants()
+                self._say(kind="exited", pid=pid, exit=exit_name(status), orphans=len(orphans))
+
+    def _drain_wakeups(self) -> None:
+        try:
+            os.read(self._wake_read, 4096)
+        except BlockingIOError:
+            pass
+
+    def _say(self, **message: Any) -> None:
+        try:
+            self._control.sendall(json.dumps(message).encode() + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            kill_descendants()
+            os._exit(0)
+
+
+def warm_up() -> None:
+    """Pay once what every attempt would pay: imports, and torch's first-use set-up on a single number.
+
+    Measured: `numpy.random` 7 ms, the first torch operation 5 ms a trial. One number is below the size at which
+    torch goes parallel; that no thread was started is checked, since a child would wait for it for ever.
+    """
+    torch = importlib.import_module("torch")
+    for name in ("numpy.random", "sweep.training"):
+        importlib.import_module(name)
+    torch.manual_seed(0)
+    torch.zeros(1).add_(1)
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    if threads > 1:
+        raise RuntimeError(f"the fork server's template has {threads} threads; a fork would lose them")
+    gc.collect()
+    gc.freeze()  # children share these pages; a collection there must not touch, and so copy, them
+
+
+def main() -> None:
+    """`python -P -m sweep.forkserver DESCRIPTOR`."""
+    become_subreaper()
+    control = socket.socket(fileno=int(sys.argv[1]))
+    warm_up()
+    ForkServer(control).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The scheduler process: wires Ray, Optuna and the database together, and runs the loop.
+
+`python -P -m sweep.main SETTINGS RAY_ADDRESS`, started by `serve`.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+
+from filelock import FileLock, Timeout
+
+from db import devices
+from db.engine import Database
+from sweep import slots
+from sweep.clock import SystemClock
+from sweep.errors import PodiumError
+from sweep.messages import Inbox, Stop, Wake
+from sweep.part import begin, on_wake, say_ready
+from sweep.recorder import DatabaseRecorder
+from sweep.scheduler import Scheduler
+from sweep.searching import SearchThreads
+from sweep.settings import ServiceSettings, cores
+
+
+def run(settings: ServiceSettings, ray_address: str) -> None:
+    """Work until SIGTERM. Raises `PodiumError` when the devices or the database cannot be used."""
+    database = Database(settings.data.database)
+    slots.connect(ray_address)
+    inbox: Inbox = Inbox()
+    pool = slots.RaySlots(inbox, settings.devices)
+    scheduler = Scheduler(
+        inbox=inbox,
+        pool=pool,
+        searchers=SearchThreads(inbox),
+        recorder=DatabaseRecorder(database),
+        clock=SystemClock(),
+        data=settings.data,
+        threads=max(1, cores() // pool.count),
+    )
+    signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
+    on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
+    found = pool.attach()
+    with database.write() as connection:
+        devices.forget(connection, [opened.device.device_id for opened in found])
+    scheduler.adopt(found)
+    pool.open_missing()
+    announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
+    announcer.start()
+    scheduler.run()
+    pool.close()
+    database.close()
+
+
+def _announce(scheduler: Scheduler, count: int) -> None:
+    scheduler.wait_for_slots(count)
+    say_ready()
+
+
+def main() -> None:
+    """Take the lock: one scheduler a data directory."""
+    settings = begin()
+    lock = FileLock(settings.data.scheduler_lock)
+    try:
+        with lock.acquire(timeout=5):
+            run(settings, sys.argv[2])
+    except Timeout:
+        sys.exit(f"another scheduler works on {settings.data_dir}")
+    except PodiumError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

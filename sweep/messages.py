@@ -1,0 +1,138 @@
+"""What reaches the scheduler's inbox, and the two ports it acts through; scheduler and its tests."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sweep.changes import Change, StoredSweep
+from sweep.search import Planned, Search, Verdict
+from sweep.trial import AttemptKey, Event
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device and the slot on it."""
+
+    device_id: str  # `cpu-0`, `gpu-3`; also the slot's name
+    kind: str  # "cpu" or "gpu"
+    position: int
+    node: str
+    visible: str  # CUDA_VISIBLE_DEVICES of its processes
+    uuid: str | None
+    slot_pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotOpened:
+    """A slot is warm; `running` and `events` are what it was on, and remembers, from before we looked."""
+
+    device: Device
+    running: AttemptKey | None = None
+    events: tuple[tuple[int, Event], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlotNews:
+    """Events of one slot, in order, each with its number; none when it only showed that it lives."""
+
+    device_id: str
+    events: tuple[tuple[int, Event], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLost:
+    """A slot is gone, and its attempt with it; the pool is opening a new one."""
+
+    device_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The search chose the next trial, or has none left."""
+
+    sweep_id: int
+    planned: Planned | None
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The search judged a report."""
+
+    sweep_id: int
+    number: int
+    key: AttemptKey
+    step: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFailed:
+    """The search of a sweep raised; the sweep cannot go on."""
+
+    sweep_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The database may hold news: a sweep submitted, or cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The service is stopping."""
+
+
+Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | SearchFailed | Wake | Stop
+Inbox = queue.SimpleQueue[Message]
+
+
+class SlotPool(Protocol):
+    """The slots, wherever they are. Never blocks: what comes back goes to the inbox."""
+
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+        """Acknowledge events up to a number, hand over commands, and ask for the next events."""
+        ...
+
+
+class Searcher(Protocol):
+    """The search of one sweep, in order, outside the loop: answers go to the inbox."""
+
+    def ask(self) -> None: ...
+
+    def report(self, number: int, key: AttemptKey, step: int, value: float) -> None: ...
+
+    def tell(self, number: int, state: Any, value: float | None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Searchers(Protocol):
+    """Makes the searcher of a sweep."""
+
+    def open(self, sweep_id: int, search: Search) -> Searcher: ...
+
+
+class Recorder(Protocol):
+    """Writes what changed and reads what there is."""
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """Write all of it, in order, or raise `DatabaseError` and write nothing."""
+        ...
+
+    def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
+        """Every sweep that is not over and not in `known`, with its trials."""
+        ...
+
+    def cancelled(self, known: frozenset[int]) -> list[int]:
+        """Which of `known` a client has cancelled."""
+        ...
+
+    def last_trial_id(self) -> int:
+        """The highest trial id in use; 0 when there is none."""
+        ...

@@ -1,0 +1,113 @@
+"""Ray's head under a guardian that leaves nothing behind; started by `serve`, holds nothing of ours.
+
+`python -P -m sweep.ray_head SETTINGS`. Ray's processes are many and not all die with their parent. The guardian is
+a subreaper below which all of them live, slots, trials and members too: when it is told to end, when `serve` dies
+(end-of-file on standard input), or when Ray itself ends, it kills everything below it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from sweep.files import write_whole
+from sweep.layout import DataDirectory, RuntimeDirectory
+from sweep.part import say_ready
+from sweep.processes import become_subreaper, kill_descendants
+from sweep.settings import ServiceSettings
+
+STOP_S = 3.0
+# Ray wants to count at least this much; its object store is not used for data here.
+_OBJECT_STORE_BYTES = 100 * 2**20
+
+
+def environment(data: DataDirectory) -> dict[str, str]:
+    """What a process needs to talk to this service's Ray, and what keeps a user's folder off its path."""
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
+        "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "PYTHONSAFEPATH": "1",
+    }
+
+
+def address_file(runtime: RuntimeDirectory) -> Path:
+    """Where Ray writes its address when it is up."""
+    return runtime.ray / "ray_current_cluster"
+
+
+def ensure_token(data: DataDirectory) -> None:
+    """Ray's own secret: made once, mode 0600, never handed to a trial."""
+    if not data.ray_token.exists():
+        write_whole(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
+
+
+def _free_port() -> int:
+    """A port for Ray's client server, which cannot choose one itself; nobody here uses it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _command(settings: ServiceSettings) -> list[str]:
+    plan = settings.devices
+    gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
+    return [
+        sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
+        "--port=0", f"--ray-client-server-port={_free_port()}", "--dashboard-port=0", "--dashboard-agent-listen-port=0",
+        "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats", "--log-color=false",
+        "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
+        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus,
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Start Ray, say when it is up, and take it down whole."""
+    settings = ServiceSettings.from_json(sys.argv[1])
+    become_subreaper()
+    shutil.rmtree(settings.runtime.ray, ignore_errors=True)  # a stale address would lead others astray
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL)
+    announced = False
+    while not stopping and ray.poll() is None:
+        readable, _, _ = select.select([0, wake_read], [], [], 0.5 if announced else 0.05)
+        if wake_read in readable:
+            os.read(wake_read, 4096)
+        if 0 in readable and not os.read(0, 4096):
+            break
+        if not announced and address_file(settings.runtime).exists():
+            announced = True
+            say_ready()
+    _stop(ray)
+    shutil.rmtree(settings.runtime.ray, ignore_errors=True)
+    sys.exit(0 if stopping else 1)
+
+
+def _stop(ray: subprocess.Popen[bytes]) -> None:
+    """Let Ray end its own, shortly; then end what is left."""
+    if ray.poll() is None:
+        ray.terminate()
+        end = time.monotonic() + STOP_S
+        while ray.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
+    kill_descendants()
+
+
+if __name__ == "__main__":
+    main()

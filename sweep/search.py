@@ -1,0 +1,210 @@
+"""The one door to Optuna: ask, report, tell, and a study rebuilt from what the database remembers; scheduler.
+
+The study lives in memory; our tables are the truth. Every ask gets a sampler seeded by (sweep seed, trial number),
+so a rebuilt study does not repeat the stream of the old one, and suggests what it would have suggested. Samplers
+and pruners keep notes on their trials (the rungs of ASHA, for one); those travel with the trial in `attributes`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+from sweep.spec import Parameter, SweepSpec
+from sweep.trial import Params, Scalar, TrialState
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+_OPTUNA_STATES = {
+    TrialState.WAITING: optuna.trial.TrialState.RUNNING,  # planned: its values are taken
+    TrialState.RUNNING: optuna.trial.TrialState.RUNNING,
+    TrialState.FINISHED: optuna.trial.TrialState.COMPLETE,
+    TrialState.PRUNED: optuna.trial.TrialState.PRUNED,
+    TrialState.FAILED: optuna.trial.TrialState.FAIL,
+    TrialState.CANCELLED: optuna.trial.TrialState.FAIL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PastTrial:
+    """A trial as the database remembers it: all that a study needs to know."""
+
+    number: int
+    state: TrialState
+    params: Params
+    value: float | None = None
+    reports: dict[int, float] = field(default_factory=dict)  # step -> metric
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What to try next, and who chose it."""
+
+    number: int
+    params: Params
+    sampler: str
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a trial should give up at its last step, with the pruner's changed notes."""
+
+    prune: bool
+    attributes: dict[str, Any]
+
+
+class Search:
+    """The search of one sweep. Not thread-safe: each sweep asks, reports and tells in one thread."""
+
+    def __init__(self, spec: SweepSpec, past: Sequence[PastTrial] = ()) -> None:
+        self._spec = spec
+        # The name is fixed: samplers and pruners may derive choices from it.
+        self._study = optuna.create_study(
+            study_name="podium", direction=spec.metric.goal, sampler=RandomSampler(seed=0), pruner=_pruner(spec)
+        )
+        self._ids: dict[int, int] = {}
+        self._grid = list(_grid(spec)) if spec.method == "grid" else []
+        for trial in sorted(past, key=lambda trial: trial.number):
+            self._remember(trial)
+
+    def ask(self) -> Planned | None:
+        """The next trial, or None when a grid is exhausted."""
+        number = len(self._ids)
+        fixed, sampler = self._fixed(number)
+        if fixed is None:
+            return None
+        self._study.sampler = _sampler(self._spec, number)
+        if fixed:
+            self._study.enqueue_trial(fixed)
+        trial = self._study.ask()
+        assert trial.number == number
+        self._ids[number] = trial._trial_id
+        params: Params = {}
+        for name, parameter in self._spec.ordered():
+            if parameter.active(params):
+                params[name] = _suggest(trial, name, parameter)
+        return Planned(number, params, sampler, self._attributes(number))
+
+    def report(self, number: int, step: int, value: float) -> Verdict:
+        """Note a value of the metric and judge the trial by it."""
+        before = self._attributes(number)
+        trial = optuna.trial.Trial(self._study, self._ids[number])
+        trial.report(value, step)
+        prune = trial.should_prune()
+        after = self._attributes(number)
+        changed = {name: note for name, note in after.items() if before.get(name) != note}
+        return Verdict(prune, changed)
+
+    def tell(self, number: int, state: TrialState, value: float | None) -> None:
+        """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect."""
+        trial = optuna.trial.Trial(self._study, self._ids[number])
+        if state is TrialState.FINISHED:
+            self._study.tell(trial, value)
+        else:
+            self._study.tell(trial, state=_OPTUNA_STATES[state])
+
+    def _fixed(self, number: int) -> tuple[dict[str, Scalar] | None, str]:
+        if number < len(self._spec.enqueue):
+            return dict(self._spec.enqueue[number]), "enqueue"
+        if self._spec.method != "grid":
+            return {}, self._spec.method
+        index = number - len(self._spec.enqueue)
+        return (dict(self._grid[index]) if index < len(self._grid) else None), "grid"
+
+    def _remember(self, past: PastTrial) -> None:
+        frozen = optuna.trial.create_trial(
+            state=_OPTUNA_STATES[past.state],
+            value=_value_of(past),
+            params=dict(past.params),
+            distributions={name: _distribution(self._spec.parameters[name]) for name in past.params},
+            intermediate_values=dict(past.reports),
+            system_attrs=dict(past.attributes),
+        )
+        self._study.add_trial(frozen)
+        self._ids[past.number] = self._study.get_trials(deepcopy=False)[-1]._trial_id
+
+    def _attributes(self, number: int) -> dict[str, Any]:
+        trial = self._study.get_trials(deepcopy=False)[number]
+        return {name: note for name, note in trial.system_attrs.items() if name != "fixed_params"}
+
+
+def _value_of(past: PastTrial) -> float | None:
+    if past.state is TrialState.PRUNED:
+        return past.reports[max(past.reports)] if past.reports else None
+    return past.value if past.state is TrialState.FINISHED else None
+
+
+def _sampler(spec: SweepSpec, number: int) -> BaseSampler:
+    digest = hashlib.sha256(f"{spec.seed}:{number}".encode()).digest()
+    seed = int.from_bytes(digest[:4], "big")
+    return TPESampler(seed=seed) if spec.method == "tpe" else RandomSampler(seed=seed)
+
+
+def _pruner(spec: SweepSpec) -> BasePruner:
+    early = spec.early_terminate
+    if early.type == "asha":
+        return SuccessiveHalvingPruner(min_resource=early.min_iter, reduction_factor=early.eta)
+    if early.type == "median":
+        return MedianPruner(n_warmup_steps=early.min_iter)
+    return NopPruner()
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if not parameter.is_range:
+        return CategoricalDistribution(parameter.choices() or [])
+    assert parameter.min is not None and parameter.max is not None
+    if parameter.integer:
+        return IntDistribution(int(parameter.min), int(parameter.max), log=parameter.log, step=int(parameter.step or 1))
+    step = None if parameter.step is None else float(parameter.step)
+    return FloatDistribution(float(parameter.min), float(parameter.max), log=parameter.log, step=step)
+
+
+def _suggest(trial: optuna.trial.Trial, name: str, parameter: Parameter) -> Scalar:
+    distribution = _distribution(parameter)
+    if isinstance(distribution, CategoricalDistribution):
+        choice: Scalar = trial.suggest_categorical(name, distribution.choices)
+        return choice
+    if isinstance(distribution, IntDistribution):
+        return trial.suggest_int(
+            name, distribution.low, distribution.high, log=distribution.log, step=distribution.step
+        )
+    assert isinstance(distribution, FloatDistribution)
+    return trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+
+
+def _grid(spec: SweepSpec) -> Iterable[Params]:
+    """Every combination once, in an order shuffled by the seed; inactive parameters make no copies.
+
+    Optuna's own grid raises when it is exhausted and samples again after a restart; hence this one.
+    """
+    names = [name for name, _ in spec.ordered()]
+    choices = [spec.parameters[name].choices() or [] for name in names]
+    seen: set[tuple[tuple[str, Scalar], ...]] = set()
+    points: list[Params] = []
+    for values in itertools.product(*choices):
+        point: Params = {}
+        for name, value in zip(names, values, strict=True):
+            if spec.parameters[name].active(point):
+                point[name] = value
+        key = tuple(point.items())
+        if key not in seen:
+            seen.add(key)
+            points.append(point)
+    random.Random(spec.seed).shuffle(points)  # noqa: S311 - an order, not a secret
+    return points

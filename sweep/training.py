@@ -1,0 +1,144 @@
+"""The built-in fit loop: one network, one device, top to bottom; trial process."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from sweep import catalog, checkpoints, datasets, models
+from sweep.attempt import Trial
+from sweep.trial import Scalar
+
+EVALUATION_ROWS = 4096
+
+
+def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], float]:
+    """The built-in program of a sweep as a function of the trial."""
+    return lambda trial: fit(trial, spec, split)
+
+
+def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> float:
+    """Train, report every epoch, keep the best epoch's weights and its predictions; returns its metric.
+
+    The same seed on the same device with the same number of threads gives the same numbers.
+    """
+    torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
+    data = datasets.load(spec["data"], split, trial.data_cache)
+    settings = complete_settings(spec["model"], trial.params)
+    architecture = {
+        "model": spec["model"],
+        "settings": settings,
+        "image": data.image,
+        "classes": len(data.classes),
+        "labels": data.classes,
+        "mean": data.mean,
+        "deviation": data.deviation,
+        "data": spec["data"],
+        "split": split,
+    }
+    model = models.build(architecture).to(trial.device)
+    optimizer = _optimizer(model, settings)
+    train_x, train_y = _tensors(data, "train", trial.device)
+    shuffle = torch.Generator().manual_seed(trial.seed)
+    minimize = trial.metric == "val_loss"
+    best, best_epoch = math.inf if minimize else -math.inf, -1
+    for epoch in range(int(settings["epochs"])):
+        train_loss = _train_epoch(model, optimizer, train_x, train_y, int(settings["batch_size"]), shuffle)
+        accuracy, loss = evaluate(model, data, "validation", trial.device)
+        value = loss if minimize else accuracy
+        trial.log({"train_loss": train_loss, "val_accuracy": accuracy, "val_loss": loss}, step=epoch)
+        if value < best if minimize else value > best:
+            best, best_epoch = value, epoch
+            checkpoints.save_weights(
+                model, trial.directory.model, {"architecture": json.dumps(architecture), "epoch": str(epoch)}
+            )
+        trial.report(value, step=epoch)
+        if trial.should_prune():
+            raise trial.Pruned
+        if settings["patience"] and epoch - best_epoch >= settings["patience"]:
+            break
+    weights, _ = checkpoints.load_weights(trial.directory.model)
+    model.load_state_dict(weights)
+    _keep(trial, model, data)
+    return best
+
+
+def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any]:
+    """Every setting of the model and the loop: the trial's values over the defaults."""
+    defaults = {name: setting.default for name, setting in catalog.settings_of(model).items()}
+    return {**defaults, **params}
+
+
+def _train_epoch(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    batch_size: int,
+    shuffle: torch.Generator,
+) -> float:
+    """One pass over the training rows; returns the mean loss."""
+    model.train()
+    total = torch.zeros((), device=inputs.device)
+    order = torch.randperm(len(inputs), generator=shuffle).to(inputs.device)
+    for rows in torch.split(order, batch_size):
+        optimizer.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(model(inputs[rows]), targets[rows])
+        torch.autograd.backward(loss)
+        optimizer.step()
+        total += loss.detach() * len(rows)
+    return float(total) / len(inputs)
+
+
+def evaluate(model: nn.Module, data: datasets.Dataset, split: str, device: torch.device) -> tuple[float, float]:
+    """Accuracy and mean cross-entropy on a split."""
+    _, targets = data.split(split)
+    logits = predict_logits(model, data, split, device)
+    expected = torch.from_numpy(targets)
+    accuracy = float((logits.argmax(dim=1) == expected).double().mean())
+    return accuracy, float(functional.cross_entropy(logits, expected))
+
+
+def predict_logits(model: nn.Module, data: datasets.Dataset, split: str, device: torch.device) -> torch.Tensor:
+    """Logits (n, classes) of a split, float32, on the CPU."""
+    model.eval()
+    with torch.inference_mode():
+        return torch.cat([model(batch.to(device)).cpu() for batch in _batches(data, split)])
+
+
+def _batches(data: datasets.Dataset, split: str) -> Iterator[torch.Tensor]:
+    rows = data.rows[split]
+    for start in range(0, len(rows), EVALUATION_ROWS):
+        yield torch.from_numpy(data.inputs[rows[start : start + EVALUATION_ROWS]])
+
+
+def _tensors(data: datasets.Dataset, split: str, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    inputs, targets = data.split(split)
+    return torch.from_numpy(inputs).to(device), torch.from_numpy(targets).to(device)
+
+
+def _optimizer(model: nn.Module, settings: Mapping[str, Any]) -> torch.optim.Optimizer:
+    lr, decay = float(settings["lr"]), float(settings["weight_decay"])
+    if settings["optimizer"] == "sgd":
+        return torch.optim.SGD(model.parameters(), lr=lr, momentum=float(settings["momentum"]), weight_decay=decay)
+    if settings["optimizer"] == "adamw":
+        return torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=decay)
+    return torch.optim.Adam(model.parameters(), lr=lr, weight_decay=decay)
+
+
+def _keep(trial: Trial, model: nn.Module, data: datasets.Dataset) -> None:
+    """Model and predictions of the best epoch: selection and calibration need no model later."""
+    trial.keep(trial.directory.model)
+    predictions = {
+        split: np.ascontiguousarray(functional.softmax(predict_logits(model, data, split, trial.device), dim=1).numpy())
+        for split in ("validation", "calibration")
+    }
+    checkpoints.save_arrays(predictions, trial.directory.predictions, {})
+    trial.keep(trial.directory.predictions)
