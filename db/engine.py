@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError as SqlError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -80,7 +80,7 @@ class Database:
             {"poolclass": StaticPool} if writes else {"poolclass": QueuePool, "pool_size": 8, "max_overflow": 32}
         )
         engine = create_engine(
-            f"sqlite+pysqlite:///{self.path}",
+            URL.create("sqlite+pysqlite", database=str(self.path)),
             module=self._module,
             connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000},
             **pool,

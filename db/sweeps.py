@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, exists, func, insert, or_, select, update
 
 from db import events
 from db.events import NewEvent
@@ -13,7 +13,7 @@ from db.tables import sweeps, trials
 from sweep.changes import SweepChanged
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import SweepSpec
-from sweep.trial import SWEEP_OVER, SweepState, TrialState, check_sweep_transition
+from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialState, check_sweep_transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,14 @@ def page(
     return [_row(row, counts.get(row.id, {})) for row in rows]
 
 
-def not_over(connection: Connection) -> list[SweepRow]:
-    """Every sweep that is not over, oldest first."""
-    statement = select(sweeps).where(sweeps.c.state.not_in([s.value for s in SWEEP_OVER])).order_by(sweeps.c.id)
+def unfinished(connection: Connection) -> list[SweepRow]:
+    """Every sweep that is not over, or has trials that are not, oldest first."""
+    open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.not_in([s.value for s in TRIAL_OVER]))
+    statement = (
+        select(sweeps)
+        .where(or_(sweeps.c.state.not_in([s.value for s in SWEEP_OVER]), open_trial))
+        .order_by(sweeps.c.id)
+    )
     return [_row(row, {}) for row in connection.execute(statement)]
 
 

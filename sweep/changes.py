@@ -53,7 +53,7 @@ class MetricPoint:
 
 @dataclass(frozen=True, slots=True)
 class SearchNotes:
-    """What sampler or pruner noted on a trial; merged into what is there."""
+    """What sampler or pruner noted on a trial, in place of what is there."""
 
     trial_id: int
     attributes: dict[str, Any]  # all of them, not only the changed ones

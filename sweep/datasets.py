@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,7 +187,7 @@ def _check_idx_header(file: Path) -> None:
                 expected, size = 4 + 4 * len(shape) + int(np.prod(shape)), file.stat().st_size
                 if size != expected:
                     raise DataError(f"{file} is truncated or damaged: {size:,} bytes, its header says {expected:,}")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {file}: {error}") from error
 
 
@@ -206,7 +207,7 @@ def _idx_array(root: Path, part: str) -> NDArray[np.uint8]:
     try:
         with _open_idx(file) as stream:
             content = stream.read()
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file} is truncated or damaged: {error}") from error
     shape = _idx_shape(content[:16], file)
     offset = 4 + 4 * len(shape)

@@ -39,6 +39,22 @@ class InvalidSpecError(PodiumError):
         return f"{where}: {problem.key}: {problem.message}"
 
 
+class UnauthorizedError(PodiumError):
+    """Send the header `Authorization: Bearer TOKEN`; the admin's token is in the data directory, admin.token."""
+
+
+class ForbiddenError(PodiumError):
+    """This token does not allow that."""
+
+
+class BadRequestError(PodiumError):
+    """The request cannot be understood."""
+
+
+class TooLargeError(PodiumError):
+    """The body is too large."""
+
+
 class NotFoundError(PodiumError):
     """There is no such thing."""
 

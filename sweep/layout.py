@@ -67,6 +67,14 @@ class DataDirectory:
     def trials(self) -> Path:
         return self.root / "trials"
 
+    @property
+    def evaluations(self) -> Path:
+        return self.root / "evaluations"
+
+    def probabilities(self, evaluation_id: int) -> Path:
+        """What an ensemble said of each row in an evaluation, in numpy's format."""
+        return self.evaluations / f"{evaluation_id}.npy"
+
     def bundle(self, sha256: str) -> Path:
         return self.bundles / sha256
 
@@ -81,7 +89,7 @@ class DataDirectory:
         """Create what is missing, closed to other users. Raises `DataDirectoryError` where that is impossible."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for folder in (self.logs, self.bundles, self.data_cache, self.trials):
+            for folder in (self.logs, self.bundles, self.data_cache, self.trials, self.evaluations):
                 folder.mkdir(exist_ok=True, mode=0o700)
             with tempfile.TemporaryFile(dir=self.root):
                 pass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
 
 from sweep.changes import StoredSweep, StoredTrial
 from sweep.layout import DataDirectory
@@ -37,7 +36,6 @@ class LiveTrial:
     sweep_id: int
     number: int
     params: Params
-    attributes: dict[str, Any]
     attempt: int = 0
     device_id: str | None = None  # where its current attempt runs
     avoid: str | None = None  # the device that failed it last
@@ -98,9 +96,15 @@ class LiveSweep:
             trial.avoid, trial.device_id = trial.device_id, None
             self.running -= 1
 
-    def placed(self) -> list[LiveTrial]:
-        """The trials with an attempt on a slot."""
-        return [trial for trial in self.trials.values() if trial.device_id is not None]
+    def begun(self) -> list[LiveTrial]:
+        """The trials whose attempt is not over: on a slot, or on none that we know of."""
+        return [trial for trial in self.trials.values() if trial not in self.ready]
+
+    def next_for(self, device: Device, *, only: bool) -> LiveTrial | None:
+        """The trial to start on a device: not one that has just failed there, unless it is the only device."""
+        if not self.wants_more or not self.fits(device):
+            return None
+        return next((trial for trial in self.ready if only or trial.avoid != device.device_id), None)
 
     @property
     def wants_more(self) -> bool:
@@ -190,7 +194,7 @@ class LiveSweep:
             self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
             return
         trial = LiveTrial(
-            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attributes, stored.attempt,
+            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt,
             reported=set(stored.reports),
         )  # fmt: skip
         for cause in stored.causes:

@@ -126,7 +126,7 @@ class Recorder(Protocol):
         ...
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep that is not over and not in `known`, with its trials."""
+        """Every sweep not in `known` that is not over, or has trials that are not, with its trials."""
         ...
 
     def cancelled(self, known: frozenset[int]) -> list[int]:

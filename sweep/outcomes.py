@@ -11,7 +11,7 @@ from sweep.trial import Cause, TrialState
 
 @dataclass(frozen=True, slots=True)
 class ChildReport:
-    """What the trial process said of itself, last."""
+    """What the trial process said of itself, last. Raises `ValueError` for what `attempt` never says."""
 
     state: str
     value: float | None = None
@@ -19,6 +19,14 @@ class ChildReport:
     message: str = ""
     traceback: str = ""
     late_prune_answers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.state not in ("finished", "pruned", "failed"):
+            raise ValueError(f"no such outcome: {self.state!r}")
+        if self.value is not None and not isinstance(self.value, float):
+            raise ValueError(f"not a float: {self.value!r}")
+        if self.cause is not None:
+            Cause(self.cause)
 
 
 def judge(report: ChildReport | None, exit: str, killed_for: Cause | None) -> dict[str, Any]:

@@ -57,14 +57,14 @@ class DatabaseRecorder:
                 _WRITERS[kind](connection, list(group))
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep that is not over and not in `known`, with its trials."""
+        """Every sweep not in `known` that is not over, or has trials that are not, with its trials."""
         with self._database.read() as connection:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
                     trials.stored(connection, sweep.id, sweep.metric),
                 )
-                for sweep in sweeps.not_over(connection)
+                for sweep in sweeps.unfinished(connection)
                 if sweep.id not in known
             ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from sweep.changes import (
     Change,
     MetricPoint,
     SearchNotes,
+    StoredSweep,
     SweepChanged,
     TrialDropped,
     TrialPlanned,
@@ -47,6 +48,7 @@ from sweep.messages import (
 )
 from sweep.search import Search
 from sweep.trial import (
+    SWEEP_OVER,
     AttemptKey,
     Cause,
     Ended,
@@ -87,6 +89,7 @@ class Scheduler:
         self._threads = threads  # of a trial, where the sweep does not say
         self._ledger = Ledger()
         self._sweeps: dict[int, LiveSweep] = {}
+        self._forgotten: set[int] = set()  # sweeps that are over, while the database does not know it yet
         self._trials: dict[int, LiveTrial] = {}  # those that are not over, by trial id
         self._changes: list[Change] = []
         self._last_trial_id = recorder.last_trial_id()
@@ -165,9 +168,9 @@ class Scheduler:
         for message in found:
             self._open_slot(message)
         for trial in list(self._trials.values()):
-            sweep = self._sweeps[trial.sweep_id]
-            if trial.device_id is None and trial not in sweep.ready:
-                self._end_attempt(trial, self._lost(trial, "lost while the scheduler was away"))
+            if trial.device_id is None and self._current(trial.key) is trial:
+                reason = "lost while the scheduler was away"
+                self._end_attempt(trial, self._ended(trial, Cause.INFRASTRUCTURE, reason))
         self.step([])
 
     def _open_slot(self, message: SlotOpened) -> None:
@@ -195,7 +198,7 @@ class Scheduler:
         slot.lost = True
         self._changes.append(slot.changed("lost", message.reason, self._clock.wall_s()))
         if slot.trial is not None:
-            self._end_attempt(slot.trial, self._lost(slot.trial, message.reason))
+            self._end_attempt(slot.trial, self._ended(slot.trial, Cause.INFRASTRUCTURE, message.reason))
 
     def _hear_slot(self, message: SlotNews) -> None:
         slot = self._ledger.get(message.device_id)
@@ -280,7 +283,7 @@ class Scheduler:
             sweep.exhausted = True
             return
         self._last_trial_id += 1
-        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params, dict(planned.attributes))
+        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params)
         self._trials[trial.trial_id] = sweep.trials[trial.number] = trial
         sweep.ready.append(trial)
         self._changes.append(
@@ -291,13 +294,10 @@ class Scheduler:
         )  # fmt: skip
 
     def _hear_verdict(self, message: Judged) -> None:
+        if message.verdict.attributes:  # also when the attempt is over: a rebuilt search must find them
+            self._changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
         trial = self._current(message.key)
-        if trial is None:
-            return
-        if message.verdict.attributes:
-            trial.attributes.update(message.verdict.attributes)
-            self._changes.append(SearchNotes(trial.trial_id, dict(trial.attributes)))
-        if trial.device_id is not None:
+        if trial is not None and trial.device_id is not None:
             self._ledger[trial.device_id].answer(message.key, message.step, message.verdict.prune)
 
     def _plan(self) -> None:
@@ -315,22 +315,20 @@ class Scheduler:
 
     def _place(self) -> None:
         """Give each free slot a ready trial of the sweep whose turn it is."""
-        for slot in self._ledger.free():
-            claims = [
-                Claim(sweep.sweep_id, sweep.running, sweep.spec.resources.max_concurrent)
-                for sweep in self._sweeps.values()
-                if sweep.ready and sweep.wants_more and sweep.fits(slot.device)
-            ]
-            chosen = choose(claims)
-            if chosen is not None:
-                self._start(slot, self._sweeps[chosen])
-
-    def _start(self, slot: Slot, sweep: LiveSweep) -> None:
-        device = slot.device
         only = len(self._ledger) == 1
-        trial = next((t for t in sweep.ready if only or t.avoid != device.device_id), None)
-        if trial is None:  # what waits has just failed here, and another slot will come free
-            return
+        for slot in self._ledger.free():
+            ready = {
+                sweep.sweep_id: trial
+                for sweep in self._sweeps.values()
+                if (trial := sweep.next_for(slot.device, only=only)) is not None
+            }
+            sweeps = [self._sweeps[sweep_id] for sweep_id in ready]
+            chosen = choose(Claim(s.sweep_id, s.running, s.spec.resources.max_concurrent) for s in sweeps)
+            if chosen is not None:
+                self._start(slot, self._sweeps[chosen], ready[chosen])
+
+    def _start(self, slot: Slot, sweep: LiveSweep, trial: LiveTrial) -> None:
+        device = slot.device
         sweep.place(trial, device.device_id)
         slot.trial = trial
         if sweep.state is SweepState.QUEUED:
@@ -348,18 +346,23 @@ class Scheduler:
         if now - self._looked_s < TICK_S:
             return
         self._looked_s = now
-        known = frozenset(self._sweeps)
         try:
-            for sweep_id in self._recorder.cancelled(known):
+            for sweep_id in self._recorder.cancelled(frozenset(self._sweeps)):
                 self._end_trials(self._sweeps[sweep_id])
                 self._forget(self._sweeps[sweep_id])
-            for stored in self._recorder.open_sweeps(known):
-                sweep = LiveSweep(stored)
-                sweep.searcher = self._searchers.open(sweep.sweep_id, Search(sweep.spec, past_trials(stored)))
-                self._sweeps[sweep.sweep_id] = sweep
-                self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
+            for stored in self._recorder.open_sweeps(frozenset(self._sweeps) | self._forgotten):
+                self._take_in(stored)
         except DatabaseError as error:
             log.error("%s; trying again", error)
+
+    def _take_in(self, stored: StoredSweep) -> None:
+        sweep = LiveSweep(stored)
+        sweep.searcher = self._searchers.open(sweep.sweep_id, Search(sweep.spec, past_trials(stored)))
+        self._sweeps[sweep.sweep_id] = sweep
+        self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
+        if sweep.state in SWEEP_OVER:  # cancelled while there was no scheduler to end its trials
+            self._end_trials(sweep)
+            self._forget(sweep)
 
     def _end_sweeps(self) -> None:
         for sweep in [sweep for sweep in self._sweeps.values() if sweep.has_ended]:
@@ -378,12 +381,10 @@ class Scheduler:
 
     def _end_trials(self, sweep: LiveSweep) -> None:
         """Kill what runs and record it at once: what the slots say of it later no longer counts."""
-        now = self._clock.wall_s()
-        for trial in sweep.placed():
-            self._ledger[trial.device_id or ""].drop(trial.key)
-            event = Ended(
-                trial.key, TrialState.CANCELLED, now, now, cause=Cause.CANCELLED, message="its sweep was ended"
-            )
+        for trial in sweep.begun():
+            if trial.device_id is not None:
+                self._ledger[trial.device_id].drop(trial.key)
+            event = self._ended(trial, Cause.CANCELLED, "its sweep was ended")
             self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, TrialState.CANCELLED))
             del self._trials[trial.trial_id], sweep.trials[trial.number]
 
@@ -395,6 +396,7 @@ class Scheduler:
         if sweep.searcher is not None:
             sweep.searcher.close()
         del self._sweeps[sweep.sweep_id]
+        self._forgotten.add(sweep.sweep_id)
 
     def _set_state(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
         check_sweep_transition(sweep.state, state)
@@ -413,7 +415,7 @@ class Scheduler:
         """Leave nothing `running` in the database that does not run."""
         for slot in self._ledger.busy():
             assert slot.trial is not None
-            self._end_attempt(slot.trial, self._lost(slot.trial, "the service stopped"))
+            self._end_attempt(slot.trial, self._ended(slot.trial, Cause.CANCELLED, "the service stopped"))
         for sweep in self._sweeps.values():
             if sweep.state is SweepState.RUNNING:
                 self._set_state(sweep, SweepState.QUEUED, "the service stopped; it goes on at the next start")
@@ -423,21 +425,25 @@ class Scheduler:
 
     def _record(self) -> bool:
         """Write all changes in one transaction; False, and nothing lost, when the database cannot take them."""
-        if not self._changes:
-            return True
         try:
-            self._recorder.commit(self._changes)
+            if self._changes:
+                self._recorder.commit(self._changes)
         except DatabaseError as error:
             log.error("%s; %d changes wait", error, len(self._changes))
             return False
         self._changes.clear()
+        self._forgotten.clear()
         return True
 
     def _current(self, key: AttemptKey) -> LiveTrial | None:
-        """The trial whose current attempt this is; None for any other, whose results do not count."""
+        """The trial whose current attempt this is and not over; None for any other, whose results do not count."""
         trial = self._trials.get(key.trial_id)
-        return trial if trial is not None and trial.key == key else None
+        if trial is None or trial.key != key or trial in self._sweeps[trial.sweep_id].ready:
+            return None
+        return trial
 
-    def _lost(self, trial: LiveTrial, reason: str) -> Ended:
+    def _ended(self, trial: LiveTrial, cause: Cause, reason: str) -> Ended:
+        """The end of an attempt as the scheduler itself decides it."""
         now = self._clock.wall_s()
-        return Ended(trial.key, TrialState.FAILED, now, now, cause=Cause.INFRASTRUCTURE, message=reason)
+        state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
+        return Ended(trial.key, state, now, now, cause=cause, message=reason)

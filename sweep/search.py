@@ -63,7 +63,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a trial should give up at its last step, with the pruner's changed notes."""
+    """Whether a trial should give up at its last step; all notes on it if the pruner changed any, else none."""
 
     prune: bool
     attributes: dict[str, Any]
@@ -108,8 +108,7 @@ class Search:
         trial.report(value, step)
         prune = trial.should_prune()
         after = self._attributes(number)
-        changed = {name: note for name, note in after.items() if before.get(name) != note}
-        return Verdict(prune, changed)
+        return Verdict(prune, after if after != before else {})
 
     def tell(self, number: int, state: TrialState, value: float | None) -> None:
         """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect."""

@@ -225,7 +225,7 @@ class Slot:
                 self._emit(Saved(running.key, **message))
             elif kind == "outcome":
                 running.report = ChildReport(**message)
-        except (ValueError, KeyError, TypeError) as error:  # user code can reach the socket
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # user code can reach the socket
             running.report = ChildReport(state="failed", cause="bad_report", message=f"garbled message: {error}")
 
     def _end(self, running: _Running, exited: dict[str, Any]) -> Ended:
@@ -316,7 +316,9 @@ class Slot:
                     ready.set_result(None)
                 elif message["kind"] == "exited" and self._exited is not None and not self._exited.done():
                     self._exited.set_result(message)
-        self._fork_server_gone(ready)
+        control.close()
+        if control is self._control:  # and no new fork server has taken its place
+            self._fork_server_gone(ready)
 
     def _fork_server_gone(self, ready: asyncio.Future[None]) -> None:
         """The kernel kills the trial with it; what the trial left comes to this process and is killed here."""

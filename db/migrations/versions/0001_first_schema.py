@@ -26,7 +26,6 @@ def upgrade() -> None:
         sa.Column("slot_pid", sa.Integer(), nullable=True),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), server_default="", nullable=False),
-        sa.Column("trial_id", sa.Integer(), nullable=True),
         sa.Column("changed_at", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_devices")),
     )

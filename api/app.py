@@ -1,0 +1,30 @@
+"""The api application: routers, errors, and the order in which a request meets them; api."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from api import devices, ensembles, health, problems, sweeps, trials
+from api.auth import Doorkeeper
+from api.service import ServiceContext
+from db.engine import Database
+from sweep.settings import ServiceSettings
+
+
+def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
+    """The whole REST API on one service's database."""
+    app = FastAPI(
+        title="Podium",
+        version=version("podium"),
+        summary="Hyperparameter sweeps and ensembles: one neural network per device.",
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.service = ServiceContext(settings, database)
+    app.state.doorkeeper = Doorkeeper(database)
+    problems.install(app)
+    for noun in (health, sweeps, trials, devices, ensembles):
+        app.include_router(noun.router)
+    return app

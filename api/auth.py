@@ -1,0 +1,63 @@
+"""Who may do what: a bearer token on every route, unless the route declares itself public; api and gateway."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from db import tokens
+from db.engine import Database
+from db.tokens import Holder, Role
+from sweep.errors import ForbiddenError, UnauthorizedError
+
+_REMEMBER_S = 5.0  # how long a token once seen is believed without asking the database
+_bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
+
+
+class Doorkeeper:
+    """Knows the tokens; remembers those it has just seen, by digest."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._seen: dict[str, tuple[float, Holder]] = {}
+
+    def holder(self, token: str) -> Holder:
+        """Whom a token speaks for. Raises `UnauthorizedError`."""
+        now = time.time()
+        key = tokens.digest(token)
+        seen = self._seen.get(key)
+        if seen is not None and now - seen[0] < _REMEMBER_S:
+            return seen[1]
+        self._seen.pop(key, None)
+        with self._database.read() as connection:
+            holder = tokens.holder(connection, token, now)
+        if holder is None:
+            raise UnauthorizedError("the token is unknown, expired or revoked")
+        self._seen[key] = (now, holder)
+        return holder
+
+
+def needs(role: Role) -> Callable[..., Holder]:
+    """A dependency that lets in who holds a token of at least this role."""
+
+    async def check(
+        request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    ) -> Holder:
+        if credentials is None:
+            raise UnauthorizedError
+        doorkeeper: Doorkeeper = request.app.state.doorkeeper
+        holder = doorkeeper.holder(credentials.credentials)
+        if not holder.role.covers(role):
+            raise ForbiddenError(f"this needs the role {role.value}; the token's is {holder.role.value}")
+        return holder
+
+    return check  # type: ignore[return-value]  # FastAPI awaits it
+
+
+viewer = Depends(needs(Role.VIEWER))
+submitter = Depends(needs(Role.SUBMITTER))
+admin = Depends(needs(Role.ADMIN))

@@ -1,0 +1,61 @@
+"""The command line, `podium`: parses, calls the service over HTTP, prints; nothing heavy is imported before its turn."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from api.commands import demo, devices, serve, status, sweep, trial
+from sweep.errors import (
+    BundleError,
+    DatabaseError,
+    DataDirectoryError,
+    DataError,
+    InvalidSpecError,
+    NoDeviceError,
+    PodiumError,
+    ServiceError,
+)
+
+EXIT_CODES: dict[type[PodiumError], int] = {
+    InvalidSpecError: 2,
+    DataError: 2,
+    BundleError: 2,
+    DatabaseError: 3,
+    DataDirectoryError: 3,
+    ServiceError: 4,
+    NoDeviceError: 4,
+}
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="podium",
+    help="Hyperparameter sweeps and ensembles: one neural network per device, the best k on the podium.",
+    epilog="Exit codes: 0 done, 1 it failed, 2 bad input, 3 database or data directory, 4 service, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.command("status")(status.status)
+app.command("devices")(devices.devices)
+app.add_typer(sweep.app, name="sweep")
+app.add_typer(trial.app, name="trial")
+
+
+def main() -> None:
+    """Run a command; a `PodiumError` is one clear message and its exit code."""
+    try:
+        app()
+    except PodiumError as error:
+        print(error, file=sys.stderr)
+        sys.exit(next((code for cls, code in EXIT_CODES.items() if isinstance(error, cls)), 1))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The Python client: the nouns of the REST API as methods; also what the command line speaks through."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+from numpy.typing import NDArray
+
+from sweep import bundles
+from sweep.errors import InvalidSpecError, NotFoundError, PodiumError, Problem, ServiceError
+from sweep.layout import DataDirectory, default_data_directory
+
+POLL_S = 0.2
+
+
+class Client:
+    """Talks to one service. Every method raises `PodiumError` with the server's own words when it says no."""
+
+    def __init__(self, url: str, token: str, timeout_s: float = 70.0) -> None:
+        self._http = httpx2.Client(
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=timeout_s, trust_env=False
+        )
+        self.url = url
+
+    @classmethod
+    def of(cls, data_dir: Path | None = None) -> Client:
+        """The service that runs on a data directory. Raises `ServiceError` when there is none."""
+        data = DataDirectory(data_dir or default_data_directory())
+        try:
+            about = json.loads(data.service_file.read_text())
+            token = data.admin_token.read_text().strip()
+        except (OSError, ValueError) as error:
+            raise ServiceError(f"no service runs on {data.root}; start one with `podium serve`") from error
+        return cls(about["url"], token)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Sweeps.
+
+    def submit(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
+        """Submit a sweep; code named by `program.code` is uploaded first. Raises `InvalidSpecError`."""
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return self._object("POST", "/api/v1/sweeps", json=self._with_bundle(document), headers=headers)
+
+    def sweeps(self) -> Iterator[dict[str, Any]]:
+        """All sweeps, newest first."""
+        return self._pages("/api/v1/sweeps")
+
+    def sweep(self, sweep_id: int) -> dict[str, Any]:
+        """One sweep."""
+        return self._object("GET", f"/api/v1/sweeps/{sweep_id}")
+
+    def cancel_sweep(self, sweep_id: int) -> dict[str, Any]:
+        """End a sweep now."""
+        return self._object("POST", f"/api/v1/sweeps/{sweep_id}/cancel")
+
+    def best(self, sweep_id: int, k: int = 1) -> list[dict[str, Any]]:
+        """The `k` best finished trials."""
+        found: list[dict[str, Any]] = self._json("GET", f"/api/v1/sweeps/{sweep_id}/best", params={"k": k})
+        return found
+
+    def trials(self, sweep_id: int) -> Iterator[dict[str, Any]]:
+        """The trials of a sweep, by number."""
+        return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000)
+
+    def wait(self, sweep_id: int, timeout_s: float | None = None) -> dict[str, Any]:
+        """The sweep when it is over. Raises `ServiceError` when it is not within `timeout_s`."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while (sweep := self.sweep(sweep_id))["state"] not in ("finished", "failed", "cancelled"):
+            if end is not None and time.monotonic() > end:
+                raise ServiceError(f"sweep {sweep_id} is still {sweep['state']} after {timeout_s:g} s")
+            time.sleep(POLL_S)
+        return sweep
+
+    # Trials and devices.
+
+    def trial(self, trial_id: int) -> dict[str, Any]:
+        """One trial with its attempts."""
+        return self._object("GET", f"/api/v1/trials/{trial_id}")
+
+    def metrics(self, trial_id: int) -> dict[str, list[list[float]]]:
+        """Each metric of a trial as [step, value] pairs."""
+        return self._object("GET", f"/api/v1/trials/{trial_id}/metrics")
+
+    def log(self, trial_id: int) -> str:
+        """The end of what the trial printed."""
+        return self._request("GET", f"/api/v1/trials/{trial_id}/log").text
+
+    def devices(self) -> list[dict[str, Any]]:
+        """Every device."""
+        found: list[dict[str, Any]] = self._json("GET", "/api/v1/devices")
+        return found
+
+    # Ensembles.
+
+    def build_ensemble(self, sweep_id: int, **options: Any) -> dict[str, Any]:
+        """Build an ensemble of a sweep's best trials; see `EnsembleRequest` for the options."""
+        return self._object("POST", "/api/v1/ensembles", json={"sweep_id": sweep_id, **options})
+
+    def ensemble(self, ensemble_id: int) -> dict[str, Any]:
+        """One ensemble."""
+        return self._object("GET", f"/api/v1/ensembles/{ensemble_id}")
+
+    def wait_ensemble(self, ensemble_id: int, timeout_s: float = 120.0) -> dict[str, Any]:
+        """The ensemble when all its members are ready. Raises `ServiceError` when it fails or takes too long."""
+        end = time.monotonic() + timeout_s
+        while (ensemble := self.ensemble(ensemble_id))["state"] != "ready":
+            if ensemble["state"] in ("failed", "stopped") or time.monotonic() > end:
+                raise ServiceError(f"ensemble {ensemble_id} is {ensemble['state']}: {ensemble['reason']}")
+            time.sleep(POLL_S)
+        return ensemble
+
+    def evaluate(self, ensemble_id: int, split: str = "test") -> dict[str, Any]:
+        """Scores of an ensemble and its members on a split."""
+        return self._object("POST", f"/api/v1/ensembles/{ensemble_id}/evaluate", json={"split": split})
+
+    def probabilities(self, ensemble_id: int, evaluation_id: int) -> NDArray[np.float32]:
+        """What the ensemble said of each row in an evaluation: (rows, classes)."""
+        path = f"/api/v1/ensembles/{ensemble_id}/evaluations/{evaluation_id}/probabilities"
+        content = self._request("GET", path).content
+        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False), dtype=np.float32)
+
+    def predict(
+        self, ensemble_id: int, inputs: list[list[float]], deadline_ms: float | None = None, *, whole: bool = False
+    ) -> dict[str, Any]:
+        """The ensemble's answer for some rows; `whole` waits for every member and returns its outputs too."""
+        body = {"inputs": inputs, "deadline_ms": deadline_ms}
+        path = f"/api/v1/ensembles/{ensemble_id}/predict"
+        return self._object("POST", path, json=body, params={"whole": whole})
+
+    def stop_ensemble(self, ensemble_id: int) -> dict[str, Any]:
+        """End the members and give their devices back."""
+        return self._object("POST", f"/api/v1/ensembles/{ensemble_id}/stop")
+
+    # The service.
+
+    def ready(self) -> dict[str, Any]:
+        """The parts of the service; `ready` when all of them are."""
+        try:
+            found: dict[str, Any] = self._http.get("/readyz").json()
+        except httpx2.HTTPError as error:
+            raise ServiceError(f"the service at {self.url} does not answer: {error}") from error
+        return found
+
+    def _with_bundle(self, document: dict[str, Any]) -> dict[str, Any]:
+        program = document.get("program")
+        if not isinstance(program, dict) or program.get("code") is None or program.get("bundle") is not None:
+            return document
+        content = bundles.pack(Path(program["code"]))
+        sha256 = self._object("POST", "/api/v1/bundles", content=content)["sha256"]
+        without = {key: value for key, value in program.items() if key != "code"}
+        return {**document, "program": {**without, "bundle": sha256}}
+
+    def _pages(self, path: str, limit: int = 200) -> Iterator[dict[str, Any]]:
+        after: int | None = None
+        while True:
+            params = {"limit": limit} if after is None else {"limit": limit, "after": after}
+            page = self._object("GET", path, params=params)
+            yield from page["items"]
+            after = page["next"]
+            if after is None:
+                return
+
+    def _object(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._json(method, path, **more)
+        return found
+
+    def _json(self, method: str, path: str, **more: Any) -> Any:
+        return self._request(method, path, **more).json()
+
+    def _request(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        try:
+            response = self._http.request(method, path, **more)
+        except httpx2.HTTPError as error:
+            raise ServiceError(f"the service at {self.url} does not answer: {error}") from error
+        if response.status_code >= 400:
+            raise _error_of(response)
+        return response
+
+
+def _error_of(response: httpx2.Response) -> PodiumError:
+    try:
+        problem = response.json()
+    except ValueError:
+        return ServiceError(f"the service answered with status {response.status_code}")
+    if response.status_code == 422 and problem.get("errors"):
+        return InvalidSpecError([Problem(tuple(e["location"]), e["message"]) for e in problem["errors"]])
+    detail = problem.get("detail") or problem.get("title") or f"status {response.status_code}"
+    return NotFoundError(detail) if response.status_code == 404 else PodiumError(detail)

@@ -1,0 +1,1 @@
+"""The commands of `podium`, one file per noun."""

@@ -1,0 +1,16 @@
+"""Options that several commands share; cli."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataDir = Annotated[
+    Path,
+    typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="where the service keeps everything", show_default=True),
+]
+Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+DEFAULT_DATA_DIR = Path("podium-data")

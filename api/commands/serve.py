@@ -1,0 +1,47 @@
+"""`podium serve`: the service, until Ctrl-C or SIGTERM; cli."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from api.commands.options import DEFAULT_DATA_DIR, DataDir, Devices
+
+PARENT = "PODIUM_PARENT"
+
+
+def serve(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    host: Annotated[str, typer.Option(help="address to listen on; loopback only")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0 takes a free one")] = 8300,
+    gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
+    devices: Devices = "auto",
+) -> None:
+    """Start the service and keep it: Ray, the API, the scheduler, the ensemble host and the gateway."""
+    # Imported now: `podium --help` needs none of it.
+    from api import supervisor
+    from sweep.errors import ServiceError
+    from sweep.layout import DataDirectory, RuntimeDirectory
+    from sweep.processes import die_with_parent
+    from sweep.settings import DevicePlan, ServiceSettings
+
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        raise ServiceError(f"--host {host}: this version listens on loopback only; put a proxy with TLS before it")
+    plan = DevicePlan.parse(devices)
+    parent = os.environ.pop(PARENT, None)
+    if parent is not None:
+        die_with_parent(int(parent), signal.SIGTERM)
+    data = DataDirectory(data_dir.absolute())
+    settings = ServiceSettings(
+        data_dir=str(data.root),
+        runtime_dir=str(RuntimeDirectory.of(data).root),
+        host=host,
+        port=port or supervisor.free_port(),
+        gateway_port=gateway_port or supervisor.free_port(),
+        devices=plan,
+    )
+    supervisor.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))

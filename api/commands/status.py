@@ -1,0 +1,23 @@
+"""`podium status`: the parts of the service; cli."""
+
+from __future__ import annotations
+
+import typer
+
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+
+
+def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Say whether the service is ready, and list its parts with their process ids."""
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        about = client.ready()
+        if as_json:
+            show.print_json({"url": client.url, **about})
+        else:
+            rows = [(p["name"], show.state(p["state"]), p["pid"] or "", p["restarts"]) for p in about["parts"]]
+            show.console.print(f"{client.url}: {'ready' if about['ready'] else 'not ready'}")
+            show.console.print(show.table(None, ("part", "state", "pid", "restarts"), rows))
+    raise typer.Exit(0 if about["ready"] else 1)

@@ -1,0 +1,146 @@
+"""`podium sweep ...`; cli."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices
+
+if TYPE_CHECKING:
+    from api.client import Client
+
+app = typer.Typer(help="Submit and follow sweeps.", no_args_is_help=True)
+SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
+SweepId = Annotated[int, typer.Argument(metavar="ID")]
+
+
+@app.command("run")
+def run(
+    file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, devices: Devices = "auto", as_json: AsJson = False
+) -> None:
+    """Run a sweep to its end: on the running service, or on one started for it. Ctrl-C cancels it."""
+    from api import local, show  # rich and the HTTP client: not for --help
+
+    document = _read(file)
+    with local.service(data_dir.absolute(), devices) as client:
+        sweep = _submit(client, file, document)
+        try:
+            if as_json:
+                sweep = client.wait(sweep["id"])
+            else:
+                show.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
+                sweep = show.follow(client, sweep["id"])
+        except KeyboardInterrupt:
+            client.cancel_sweep(sweep["id"])
+            raise
+        best = client.best(sweep["id"], 5)
+    if as_json:
+        show.print_json({**sweep, "top": best})
+    else:
+        show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+        rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
+        show.console.print(show.table(None, ("trial", "value", "parameters"), rows))
+    raise typer.Exit(0 if sweep["state"] == "finished" else 1)
+
+
+@app.command("submit")
+def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Submit a sweep to the running service, and return at once."""
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    document = _read(file)
+    with Client.of(data_dir) as client:
+        sweep = _submit(client, file, document)
+    if as_json:
+        show.print_json(sweep)
+    else:
+        show.console.print(
+            f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; podium sweep show {sweep['id']}"
+        )
+
+
+@app.command("show")
+def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Show one sweep and its best trials."""
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        sweep = client.sweep(sweep_id)
+        best = client.best(sweep_id, 5)
+    if as_json:
+        show.print_json({**sweep, "top": best})
+        return
+    reason = f" ({sweep['reason']})" if sweep["reason"] else ""
+    show.console.print(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}")
+    show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
+    if best:
+        rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
+        show.console.print(show.table(None, ("trial", "value", "parameters"), rows))
+
+
+@app.command("list")
+def list_sweeps(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """List the sweeps, newest first."""
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        found = list(client.sweeps())
+    if as_json:
+        show.print_json(found)
+        return
+    rows = [
+        (
+            s["id"],
+            s["name"],
+            show.state(s["state"]),
+            sum(s["counts"].values()),
+            show.number((s["best"] or {}).get("value")),
+            s["reason"],
+        )
+        for s in found
+    ]
+    show.console.print(show.table(None, ("id", "name", "state", "trials", "best", "reason"), rows))
+
+
+@app.command("cancel")
+def cancel(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+    """End a sweep now; what runs is killed."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        print(f"sweep {sweep_id} is {client.cancel_sweep(sweep_id)['state']}")
+
+
+@app.command("validate")
+def validate(file: SpecFile) -> None:
+    """Check a sweep file; nothing is started."""
+    document = _read(file)
+    print(f"{file}: valid ({len(document['parameters'])} parameters, method {document.get('method', 'tpe')})")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The checked document, with its code folder made absolute: it is relative to the file."""
+    from sweep.spec_file import read_spec_file  # pydantic and YAML: not for --help
+
+    _, document = read_spec_file(file)
+    program = document["program"]
+    if program.get("code") is not None:
+        program["code"] = str((file.parent / program["code"]).absolute())
+    return document
+
+
+def _submit(client: Client, file: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Submit; what only the server finds wrong gets its line in the file too."""
+    from sweep.errors import InvalidSpecError
+    from sweep.spec_file import read_document, with_lines
+
+    try:
+        return client.submit(document)
+    except InvalidSpecError as error:
+        raise with_lines(error, read_document(file), file) from None

@@ -1,0 +1,39 @@
+"""The api process: `python -P -m api.main SETTINGS`, started by `serve`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import uvicorn
+
+from api.app import create_app
+from api.listen import ReadyServer
+from db import tokens
+from db.engine import Database
+from db.tokens import Role
+from sweep.errors import PodiumError
+from sweep.part import begin
+
+
+def main() -> None:
+    """Serve REST until SIGTERM."""
+    settings = begin()
+    try:
+        database = Database(settings.data.database)
+        with database.write() as connection:
+            token = settings.data.admin_token.read_text().strip()
+            tokens.add(connection, "admin", Role.ADMIN, token, time.time())
+        app = create_app(settings, database)
+        config = uvicorn.Config(
+            app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
+            timeout_graceful_shutdown=2, server_header=False,
+        )  # fmt: skip
+        ReadyServer(config).run()
+        database.close()
+    except PodiumError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The main job that `podium demo` shows: sweep, best three, both ensembles, one table; cli."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from api import local, show
+from api.client import Client
+from sweep.catalog import NEEDS_ROOT
+from sweep.errors import InvalidSpecError, Problem, ServiceError
+from sweep.files import write_whole
+from sweep.spec import parse_spec
+
+MEMBERS = 3
+
+
+def run(
+    *,
+    data_dir: Path,
+    data: str,
+    data_root: Path | None,
+    trials: int,
+    devices: str,
+    json_file: Path | None,
+    keep: bool,
+) -> None:
+    """Do the whole job over REST, print the table, write the figures."""
+    document = sweep_document(data, data_root, trials)
+    parse_spec(document, "demo")
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "demo")
+    began = time.monotonic()
+    show.console.print("Starting the service …")
+    with local.service(data_dir, devices) as client:
+        show.console.print(f"The service is at {client.url}; its data are in {data_dir}")
+        figures = measure(client, document)
+        figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
+        if json_file is not None:
+            write_whole(json_file, json.dumps(figures, indent=2).encode() + b"\n")
+        show.console.print(summary(figures))
+        if keep:
+            _stay(client)
+    show.console.print(f"Look again: podium serve --data-dir {data_dir}")
+
+
+def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:
+    """The sweep of the demo. Two rungs of ASHA leave enough finished trials to choose three from."""
+    if data in NEEDS_ROOT and data_root is None:
+        raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "demo")
+    source: dict[str, Any] = {"name": data}
+    if data_root is not None:
+        source["root"] = str(data_root.absolute())
+    large = data in NEEDS_ROOT
+    return {
+        "name": f"demo-{data}",
+        "method": "tpe",
+        "seed": 7,
+        "metric": {"name": "val_accuracy", "goal": "maximize"},
+        "parameters": {
+            "lr": {"min": 3e-4, "max": 3e-2, "log": True},
+            "hidden": {"values": [64, 128, 256]},
+            "layers": {"min": 1, "max": 3},
+            "dropout": {"min": 0.0, "max": 0.4},
+            "batch_size": {"value": 256 if large else 64},
+            "epochs": {"value": 4 if large else 12},
+        },
+        "early_terminate": {"type": "asha", "min_iter": 1 if large else 3, "eta": 2},
+        "run_cap": trials,
+        "program": {"model": "mlp", "data": source},
+    }
+
+
+def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
+    """Run the sweep and both ensembles; the figures."""
+    sweep = client.submit(document)
+    show.console.print(
+        f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
+    )
+    sweep = show.follow(client, sweep["id"])
+    if sweep["state"] != "finished":
+        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep['reason']}")
+    show.console.print(f"{show.counts(sweep)}; {show.best(sweep)}")
+    show.console.print(f"Building both ensembles of the best {MEMBERS} …")
+    built = {mode: client.build_ensemble(sweep["id"], k=MEMBERS, mode=mode) for mode in ("in_graph", "between_graph")}
+    results: dict[str, dict[str, Any]] = {}
+    probabilities = []
+    for mode, ensemble in built.items():
+        client.wait_ensemble(ensemble["id"])
+        evaluation = client.evaluate(ensemble["id"])
+        results[mode] = evaluation["result"]
+        probabilities.append(client.probabilities(ensemble["id"], evaluation["id"]))
+    between, in_graph = results["between_graph"], results["in_graph"]
+    counts = sweep["counts"]
+    wall_s = _seconds(sweep)
+    return {
+        "sweep_id": sweep["id"],
+        "ensemble_ids": {mode: ensemble["id"] for mode, ensemble in built.items()},
+        "trials_total": sum(counts.values()) - counts.get("cancelled", 0),
+        "trials_finished": counts.get("finished", 0),
+        "trials_pruned": counts.get("pruned", 0),
+        "trials_failed": counts.get("failed", 0),
+        "trials_per_s": sum(counts.values()) / wall_s,
+        "sweep_s": wall_s,
+        "device_busy_share": sweep["device_busy_share"],
+        "devices": len(client.devices()),
+        "test_rows": between["rows"],
+        "member_trials": [member["trial_number"] for member in built["between_graph"]["members"]],
+        "member_test_accuracies": [member["accuracy"] for member in between["members"]],
+        "best_single_test_accuracy": between["members"][between["best_member"]]["accuracy"],
+        "in_graph_test_accuracy": in_graph["ensemble"]["accuracy"],
+        "between_graph_test_accuracy": between["ensemble"]["accuracy"],
+        "ensemble_minus_best": between["difference"],
+        "ensemble_minus_best_ci95": between["difference_ci95"],
+        "max_abs_difference_between_modes": float(np.abs(probabilities[0] - probabilities[1]).max()),
+        "log_loss": {
+            "members": [member["log_loss"] for member in between["members"]],
+            "in_graph": in_graph["ensemble"]["log_loss"],
+            "between_graph": between["ensemble"]["log_loss"],
+        },
+    }
+
+
+def _seconds(sweep: dict[str, Any]) -> float:
+    """From the first start to the end of a sweep."""
+    started, ended = (datetime.fromisoformat(sweep[name]) for name in ("started_at", "ended_at"))
+    return (ended - started).total_seconds()
+
+
+def summary(figures: dict[str, Any]) -> Table:
+    """The table at the end: each network, both ensembles, and what it took."""
+    best = figures["best_single_test_accuracy"]
+    rows: list[tuple[str, str, str]] = []
+    members = zip(
+        figures["member_trials"], figures["member_test_accuracies"], figures["log_loss"]["members"], strict=True
+    )
+    for position, (trial, accuracy, log_loss) in enumerate(members):
+        name = f"trial {trial}" + (" (best single network)" if position == 0 else "")
+        rows.append((name, f"{accuracy:.4f}", f"{log_loss:.4f}"))
+    for mode, name in (("in_graph", "ensemble, in-graph"), ("between_graph", "ensemble, between-graph")):
+        rows.append((name, f"{figures[f'{mode}_test_accuracy']:.4f}", f"{figures['log_loss'][mode]:.4f}"))
+    low, high = figures["ensemble_minus_best_ci95"]
+    result = show.table(
+        f"\nOn {figures['test_rows']:,} test rows that nothing was chosen by", ("network", "accuracy", "log loss"), rows
+    )
+    gain = figures["between_graph_test_accuracy"] - best
+    share = figures["device_busy_share"]
+    result.caption_justify = "left"
+    result.caption = (
+        f"Ensemble minus best single network: {gain:+.4f} accuracy, 95 % interval {low:+.4f} to {high:+.4f}\n"
+        f"The two modes differ by at most {figures['max_abs_difference_between_modes']:.1e} in probability\n"
+        f"{figures['trials_total']} trials in {figures['sweep_s']:.1f} s: {figures['trials_per_s']:.2f} a second, "
+        f"{figures['devices']} devices {100 * share:.1f} % busy\n"
+        f"The whole job took {figures['wall_s']:.1f} s on {figures['url']}"
+    )
+    return result
+
+
+def _stay(client: Client) -> None:
+    """Leave the service up until Ctrl-C."""
+    show.console.print(f"The service stays at {client.url} until Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)

@@ -1,0 +1,93 @@
+"""Errors as problem+json (RFC 9457): the one table of status codes; api and gateway."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from sweep.errors import (
+    BadRequestError,
+    BundleError,
+    ConflictError,
+    DatabaseError,
+    DataError,
+    EnsembleError,
+    ForbiddenError,
+    InvalidSpecError,
+    NotFoundError,
+    PodiumError,
+    ServiceError,
+    TooLargeError,
+    UnauthorizedError,
+)
+
+STATUS: dict[type[PodiumError], int] = {
+    BadRequestError: 400,
+    UnauthorizedError: 401,
+    ForbiddenError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+    TooLargeError: 413,
+    InvalidSpecError: 422,
+    DataError: 422,
+    BundleError: 422,
+    EnsembleError: 422,
+    DatabaseError: 503,
+    ServiceError: 503,
+}
+log = logging.getLogger("podium.http")
+
+
+def problem(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
+    """One problem+json answer."""
+    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+def status_of(error: PodiumError) -> int:
+    """The status of the nearest class in the table; 500 for one that is not a client's business."""
+    return next((STATUS[cls] for cls in type(error).__mro__ if cls in STATUS), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of `app` as problem+json."""
+    app.add_exception_handler(PodiumError, _podium_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def _podium_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, PodiumError)
+    more: dict[str, Any] = {}
+    if isinstance(error, InvalidSpecError):
+        more["errors"] = [{"location": list(p.location), "message": p.message} for p in error.problems]
+    return problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
+
+
+def _invalid_request(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    errors = [{"location": [str(part) for part in e["loc"]], "message": e["msg"]} for e in error.errors()]
+    detail = "; ".join(f"{'.'.join(e['location'])}: {e['message']}" for e in errors)
+    return problem(422, "The request is not valid", detail, errors=errors)
+
+
+def _http_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, "The request cannot be answered", str(error.detail))
+
+
+def _unexpected(_: Request, error: Exception) -> JSONResponse:
+    """Clients get an id to quote; the log has the rest."""
+    error_id = secrets.token_hex(4)
+    log.error("error %s", error_id, exc_info=error)
+    return problem(500, "Something went wrong in Podium", f"the log of the service has it as error {error_id}")

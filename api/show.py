@@ -1,0 +1,113 @@
+"""What people see in a terminal: tables and live progress; plain lines where there is no terminal; cli."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from api.client import Client
+
+REFRESH_S = 0.25
+OVER = ("finished", "failed", "cancelled")
+_COLORS = {
+    "finished": "green", "ready": "green", "running": "cyan", "busy": "cyan", "pruned": "yellow",
+    "failed": "red", "lost": "red", "cancelled": "magenta",
+}  # fmt: skip
+console = Console(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; a dash for none."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def state(text: str) -> Text:
+    """A state in its color."""
+    return Text(text, style=_COLORS.get(text, ""))
+
+
+def params(values: dict[str, Any]) -> str:
+    """Parameters in one cell."""
+    shown = (f"{name}={number(v) if isinstance(v, float) else v}" for name, v in values.items())
+    return ", ".join(shown)
+
+
+def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """A table whose numbers are aligned to the right."""
+    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        right = column in ("id", "trial", "trials", "value", "best", "attempt", "accuracy", "log loss")
+        result.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return result
+
+
+def counts(sweep: dict[str, Any]) -> str:
+    """How many trials are in which state, in words."""
+    order = ("finished", "pruned", "failed", "cancelled", "running", "waiting")
+    return ", ".join(f"{sweep['counts'][name]} {name}" for name in order if sweep["counts"].get(name))
+
+
+def best(sweep: dict[str, Any]) -> str:
+    """The best value so far."""
+    found = sweep["best"]
+    metric = sweep["spec"]["metric"]["name"]
+    return f"best {metric} –" if found is None else f"best {metric} {number(found['value'])} (trial {found['number']})"
+
+
+def follow(client: Client, sweep_id: int) -> dict[str, Any]:
+    """Show a sweep until it is over: live in a terminal, a line for each change elsewhere."""
+    return _follow_live(client, sweep_id) if console.is_terminal else _follow_plain(client, sweep_id)
+
+
+def _follow_plain(client: Client, sweep_id: int) -> dict[str, Any]:
+    said = ""
+    while True:
+        sweep = client.sweep(sweep_id)
+        done = sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
+        line = f"{done}/{sweep['run_cap']} trials: {counts(sweep) or 'none yet'}; {best(sweep)}"
+        if line != said:
+            console.print(line)
+            said = line
+        if sweep["state"] in OVER:
+            return sweep
+        time.sleep(REFRESH_S)
+
+
+def _follow_live(client: Client, sweep_id: int) -> dict[str, Any]:
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        while True:
+            sweep = client.sweep(sweep_id)
+            live.update(_progress(client, sweep), refresh=True)
+            if sweep["state"] in OVER:
+                return sweep
+            time.sleep(REFRESH_S)
+
+
+def _progress(client: Client, sweep: dict[str, Any]) -> Group:
+    done = sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
+    rows = []
+    for device in client.devices():
+        trial = client.trial(device["trial_id"]) if device["trial_id"] is not None else None
+        doing = "" if trial is None else f"trial {trial['number']}: {params(trial['params'])}"
+        rows.append((device["id"], state(device["state"]), doing or device["reason"]))
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(ProgressBar(total=sweep["run_cap"], completed=done, width=30), f"{done}/{sweep['run_cap']} trials")
+    return Group(
+        bar, Text(f"{counts(sweep) or sweep['reason']}; {best(sweep)}"), table(None, ("device", "state", "on it"), rows)
+    )

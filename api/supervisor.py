@@ -1,0 +1,307 @@
+"""`podium serve`: starts the parts, restarts what dies and says so, stops all; holds nothing heavy.
+
+The parts meet only in the database and on sockets, so each may die and come back alone; only Ray takes scheduler and
+host with it. When this process dies, however, everything that it started dies too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from sweep import ray_head
+from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
+from sweep.files import write_whole
+from sweep.part import PARENT_PID, READY_FD
+from sweep.settings import ServiceSettings
+
+STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
+FIRST_BACKOFF_S = 0.1
+MAX_BACKOFF_S = 10.0
+STABLE_S = 30.0  # a part that held so long starts again with the first backoff
+_MODULES = {
+    "ray": "sweep.ray_head",
+    "api": "api.main",
+    "gateway": "api.gateway",
+    "scheduler": "sweep.main",
+    "host": "ensemble.main",
+}
+_ON_RAY = ("scheduler", "host")
+_STOP_ORDER = ("gateway", "api", "host", "scheduler")
+
+
+@dataclass(slots=True)
+class _Part:
+    """A process of the service."""
+
+    name: str
+    process: subprocess.Popen[bytes] | None = None
+    ready_fd: int | None = None
+    ready: bool = False
+    ever_ready: bool = False
+    restarts: int = 0
+    started_s: float = 0.0
+    backoff_s: float = FIRST_BACKOFF_S
+    due_s: float | None = field(default=0.0)  # when to start it; None while it runs or waits for Ray
+
+    @property
+    def state(self) -> str:
+        if self.process is None:
+            return "waiting"
+        return "ready" if self.ready else "starting"
+
+
+class Supervisor:
+    """See the module."""
+
+    def __init__(self, settings: ServiceSettings, say: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._say = say
+        self._parts = {name: _Part(name) for name in _MODULES}
+        for name in _ON_RAY:
+            self._parts[name].due_s = None
+        self._selector = selectors.DefaultSelector()
+        self._stopping = False
+        self._announced = False
+        self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
+
+    def run(self) -> None:
+        """Serve until SIGTERM or SIGINT. Raises `PodiumError`, with nothing left running, when it cannot start."""
+        wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_write, False)
+        os.set_blocking(wake_read, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._selector.register(wake_read, selectors.EVENT_READ)
+        try:
+            while not self._stopping:
+                self._step(wake_read)
+        finally:
+            self._stop_all()
+
+    def _on_stop(self, *_: object) -> None:
+        self._stopping = True
+
+    def _step(self, wake_read: int) -> None:
+        self._start_due()
+        for key, _ in self._selector.select(self._next_due()):
+            if key.fd == wake_read:
+                try:
+                    os.read(wake_read, 4096)
+                except BlockingIOError:
+                    pass
+            else:
+                self._hear_ready(self._parts[key.data])
+        for part in self._parts.values():
+            if part.process is not None and part.process.poll() is not None:
+                self._hear_exit(part)
+
+    def _next_due(self) -> float:
+        due = [part.due_s for part in self._parts.values() if part.due_s is not None]
+        return max(0.0, min(due) - time.monotonic()) if due else 5.0
+
+    def _start_due(self) -> None:
+        for part in self._parts.values():
+            if part.due_s is not None and time.monotonic() >= part.due_s:
+                self._start(part)
+
+    # One part.
+
+    def _start(self, part: _Part) -> None:
+        read_fd, write_fd = os.pipe()
+        arguments = [self._settings.to_json()]
+        if part.name in _ON_RAY:
+            arguments.append(ray_head.address_file(self._settings.runtime).read_text().strip())
+        with (self._settings.data.logs / f"{part.name}.log").open("ab") as log:
+            part.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", _MODULES[part.name], *arguments],
+                stdin=subprocess.PIPE if part.name == "ray" else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**self._environment, READY_FD: str(write_fd)},
+                pass_fds=[write_fd],
+                start_new_session=True,  # Ctrl-C is for us alone
+            )
+        os.close(write_fd)
+        part.ready_fd, part.ready, part.due_s, part.started_s = read_fd, False, None, time.monotonic()
+        self._selector.register(read_fd, selectors.EVENT_READ, part.name)
+        self._publish()
+
+    def _hear_ready(self, part: _Part) -> None:
+        assert part.ready_fd is not None
+        said = os.read(part.ready_fd, 64)
+        self._selector.unregister(part.ready_fd)
+        os.close(part.ready_fd)
+        part.ready_fd = None
+        if not said:
+            return  # it ended first; its exit is heard of too
+        part.ready = part.ever_ready = True
+        if part.name == "ray":
+            for name in _ON_RAY:
+                self._parts[name].due_s = time.monotonic()
+        self._publish()
+        if not self._announced and all(p.ready for p in self._parts.values()):
+            self._announced = True
+            self._say(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
+
+    def _hear_exit(self, part: _Part) -> None:
+        assert part.process is not None
+        status = part.process.returncode
+        if not part.ever_ready and not self._announced:
+            raise ServiceError(f"{part.name} did not start: {self._last_words(part.name)}")
+        if time.monotonic() - part.started_s > STABLE_S:
+            part.backoff_s = FIRST_BACKOFF_S
+        self._say(f"{part.name} ended with status {status}; starting it again in {part.backoff_s:g} s")
+        self._forget(part)
+        part.restarts += 1
+        part.due_s = time.monotonic() + part.backoff_s
+        part.backoff_s = min(part.backoff_s * 2, MAX_BACKOFF_S)
+        if part.name == "ray":
+            for name in _ON_RAY:
+                self._kill(self._parts[name])
+                self._parts[name].due_s = None
+        elif part.name in _ON_RAY and not self._parts["ray"].ready:
+            part.due_s = None
+        self._publish()
+
+    def _kill(self, part: _Part) -> None:
+        if part.process is not None:
+            part.process.kill()
+            part.process.wait()
+            self._forget(part)
+
+    def _forget(self, part: _Part) -> None:
+        if part.process is not None and part.process.stdin is not None:
+            part.process.stdin.close()
+        part.process = None
+        part.ready = False
+        if part.ready_fd is not None:
+            self._selector.unregister(part.ready_fd)
+            os.close(part.ready_fd)
+            part.ready_fd = None
+
+    def _last_words(self, name: str) -> str:
+        lines = (self._settings.data.logs / f"{name}.log").read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    # The service.
+
+    def _stop_all(self) -> None:
+        """Front to back, so that the scheduler can still kill its trials through Ray; then Ray, whole."""
+        end = time.monotonic() + STOP_S
+        for name in _STOP_ORDER:
+            process = self._parts[name].process
+            if process is not None and process.poll() is None:
+                process.terminate()
+        for name in _STOP_ORDER:
+            self._wait(self._parts[name], end)
+        ray = self._parts["ray"].process
+        if ray is not None and ray.poll() is None:
+            ray.terminate()
+        self._wait(self._parts["ray"], time.monotonic() + 2 * ray_head.STOP_S)
+        self._settings.data.service_file.unlink(missing_ok=True)
+
+    def _wait(self, part: _Part, end_s: float) -> None:
+        if part.process is None:
+            return
+        try:
+            part.process.wait(max(0.05, end_s - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._say(f"{part.name} does not end; killing it")
+            part.process.kill()
+            part.process.wait()
+
+    def _publish(self) -> None:
+        settings = self._settings
+        parts = [
+            {
+                "name": part.name,
+                "pid": None if part.process is None else part.process.pid,
+                "state": part.state,
+                "restarts": part.restarts,
+            }
+            for part in self._parts.values()
+        ]
+        about = {
+            "url": settings.url,
+            "gateway_url": f"http://{settings.host}:{settings.gateway_port}",
+            "pid": os.getpid(),
+            "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *parts],
+        }
+        write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
+
+
+def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
+    """Check everything that can be checked, then run the service.
+
+    Raises `PodiumError` with one sentence, before anything is started or written, when the directory, the database
+    or a port cannot be used.
+    """
+    data = settings.data
+    data.prepare()
+    lock = FileLock(data.service_lock)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise DataDirectoryError(
+            f"a service runs on {settings.data_dir} already{_where(data.service_file)}; use it, or another --data-dir"
+        ) from None
+    try:
+        settings.runtime.prepare()
+        for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
+            _check_port(settings.host, port, option)
+        _migrate(data.database)
+        ray_head.ensure_token(data)
+        if not data.admin_token.exists():
+            token = "podium_" + secrets.token_urlsafe(32)
+            write_whole(data.admin_token, token.encode() + b"\n", mode=0o600)
+            say(f"The admin token, shown this once: {token} (kept in {data.admin_token})")
+        Supervisor(settings, say).run()
+    finally:
+        lock.release()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _check_port(host: str, port: int, option: str) -> None:
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}") from error
+
+
+def _migrate(database: Path) -> None:
+    """In a process of its own: SQLAlchemy and Alembic have no business in this one."""
+    result = subprocess.run(
+        [sys.executable, "-P", "-m", "db.migrate", str(database)], capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        lines = result.stderr.strip().splitlines()
+        raise DatabaseError(lines[-1] if lines else f"db.migrate ended with status {result.returncode}")
+
+
+def _where(service_file: Path) -> str:
+    try:
+        about = json.loads(service_file.read_text())
+        return f" (process {about['pid']}, {about['url']})"
+    except (OSError, ValueError, KeyError):
+        return ""

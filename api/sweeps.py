@@ -1,0 +1,133 @@
+"""Sweeps and code bundles over REST: submit, read, cancel; api."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+
+from api.auth import submitter, viewer
+from api.service import ServiceContext, body_within, context
+from api.views import BestView, Page, SweepView, TrialView, best_view
+from db import devices, sweeps, trials
+from sweep import bundles, datasets
+from sweep.errors import DataError, InvalidSpecError, Problem
+from sweep.part import wake
+from sweep.spec import BuiltinProgram, FunctionProgram, SweepSpec, parse_spec
+from sweep.trial import SweepState, TrialState
+
+router = APIRouter(prefix="/api/v1", tags=["sweeps"])
+
+
+@router.post("/bundles", status_code=201, dependencies=[submitter])
+async def upload_bundle(request: Request, service: ServiceContext = context) -> dict[str, str]:
+    """Store user code: a zip as the raw body. Answers its SHA-256, for `program.bundle`."""
+    content = await body_within(request, bundles.MAX_BYTES)
+    sha256 = bundles.digest(content)
+    folder = service.settings.data.bundle(sha256)
+    if not folder.exists():
+        bundles.unpack(content, folder)
+    return {"sha256": sha256}
+
+
+@router.post("/sweeps", status_code=201, dependencies=[submitter])
+def submit_sweep(
+    response: Response,
+    document: Annotated[dict[str, Any], Body(openapi_examples={})],
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    service: ServiceContext = context,
+) -> SweepView:
+    """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep."""
+    spec = parse_spec(document)
+    _check_program(spec, service)
+    with service.database.write() as connection:
+        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key)
+    wake(service.settings.runtime.wake_socket("scheduler"))
+    if not new:
+        response.status_code = 200
+    response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
+    return _show(service, sweep_id)
+
+
+@router.get("/sweeps", dependencies=[viewer])
+def list_sweeps(
+    after: int | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    state: SweepState | None = None,
+    service: ServiceContext = context,
+) -> Page[SweepView]:
+    """Sweeps, newest first."""
+    with service.database.read() as connection:
+        rows = sweeps.page(connection, after=after, limit=limit + 1, state=state)
+        items = []
+        for row in rows[:limit]:
+            best = trials.best(connection, row.id, row.goal, 1)
+            items.append(SweepView.of(row, best[0] if best else None, None))
+    return Page(items=items, next=items[-1].id if len(rows) > limit else None)
+
+
+@router.get("/sweeps/{sweep_id}", dependencies=[viewer])
+def show_sweep(sweep_id: int, service: ServiceContext = context) -> SweepView:
+    """One sweep, with its best trial so far."""
+    return _show(service, sweep_id)
+
+
+@router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer])
+def list_trials(
+    sweep_id: int,
+    after: int | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    state: TrialState | None = None,
+    service: ServiceContext = context,
+) -> Page[TrialView]:
+    """Trials of a sweep by number."""
+    with service.database.read() as connection:
+        sweeps.get(connection, sweep_id)
+        rows = trials.page(connection, sweep_id, after=after, limit=limit + 1, state=state)
+    items = [TrialView.of(row) for row in rows[:limit]]
+    return Page(items=items, next=items[-1].number if len(rows) > limit else None)
+
+
+@router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])
+def best_trials(
+    sweep_id: int, k: Annotated[int, Query(ge=1, le=1000)] = 1, service: ServiceContext = context
+) -> list[BestView]:
+    """The best finished trials, best first; ties go to the earlier one."""
+    with service.database.read() as connection:
+        goal = sweeps.get(connection, sweep_id).goal
+        return [best_view(row) for row in trials.best(connection, sweep_id, goal, k)]
+
+
+@router.post("/sweeps/{sweep_id}/cancel", dependencies=[submitter])
+def cancel_sweep(sweep_id: int, service: ServiceContext = context) -> SweepView:
+    """End a sweep now; what runs is killed. One that is over already: 409, unless it was cancelled."""
+    with service.database.write() as connection:
+        if sweeps.get(connection, sweep_id).state is not SweepState.CANCELLED:
+            sweeps.cancel(connection, sweep_id, time.time())
+    wake(service.settings.runtime.wake_socket("scheduler"))
+    return _show(service, sweep_id)
+
+
+def _show(service: ServiceContext, sweep_id: int) -> SweepView:
+    with service.database.read() as connection:
+        row = sweeps.get(connection, sweep_id)
+        best = trials.best(connection, sweep_id, row.goal, 1)
+        share = trials.busy_share(connection, sweep_id, len(devices.all_of(connection)))
+    return SweepView.of(row, best[0] if best else None, share)
+
+
+def _check_program(spec: SweepSpec, service: ServiceContext) -> None:
+    """What only the server can know: are the data files there, is the code here? Raises `InvalidSpecError`."""
+    program = spec.program
+    if isinstance(program, BuiltinProgram):
+        try:
+            datasets.check(program.data.model_dump())
+        except DataError as error:
+            raise InvalidSpecError([Problem(("program", "data", "root"), str(error))]) from error
+    elif isinstance(program, FunctionProgram):
+        if program.bundle is None:
+            message = "the code was not uploaded; POST it to /api/v1/bundles, or use `podium sweep submit`"
+            raise InvalidSpecError([Problem(("program", "bundle"), message)])
+        if not service.settings.data.bundle(program.bundle).is_dir():
+            raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])

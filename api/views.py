@@ -1,0 +1,250 @@
+"""What the REST answers look like: rows as JSON, times as ISO 8601 in UTC; api."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from db.devices import DeviceRow
+from db.ensembles import EnsembleRow, EvaluationRow
+from db.sweeps import SweepRow
+from db.trials import ArtifactRow, AttemptRow, TrialRow
+from sweep.trial import Scalar
+
+Item = TypeVar("Item")
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+class View(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Page(BaseModel, Generic[Item]):
+    """One page; `next` goes into `after=` for the following one."""
+
+    items: list[Item]
+    next: int | None
+
+
+class BestView(View):
+    """A sweep's best trial so far."""
+
+    trial_id: int
+    number: int
+    value: float
+    params: dict[str, Scalar]
+
+
+class SweepView(View):
+    """A sweep."""
+
+    id: int
+    name: str
+    state: str
+    reason: str
+    spec: dict[str, Any]
+    run_cap: int
+    counts: dict[str, int]
+    best: BestView | None
+    device_busy_share: float | None
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, row: SweepRow, best: TrialRow | None, busy_share: float | None) -> SweepView:
+        return cls(
+            id=row.id,
+            name=row.name,
+            state=row.state,
+            reason=row.reason,
+            spec=json.loads(row.spec_json),
+            run_cap=row.run_cap,
+            counts={state.value: count for state, count in sorted(row.counts.items())},
+            best=None if best is None else best_view(best),
+            device_busy_share=busy_share,
+            created_at=_time(row.created_at),
+            started_at=_time(row.started_at),
+            ended_at=_time(row.ended_at),
+        )
+
+
+def best_view(row: TrialRow) -> BestView:
+    """A finished trial as the best one."""
+    assert row.value is not None
+    return BestView(trial_id=row.id, number=row.number, value=row.value, params=row.params)
+
+
+class AttemptView(View):
+    """One attempt of a trial."""
+
+    number: int
+    device: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+    @classmethod
+    def of(cls, row: AttemptRow) -> AttemptView:
+        values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
+        values |= {
+            "device": row.device_id,
+            "started_at": _time(row.started_at),
+            "ended_at": _time(row.ended_at),
+            "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
+        }
+        return cls(**values)
+
+
+class ArtifactView(View):
+    """A file that a trial left."""
+
+    name: str
+    attempt: int
+    sha256: str
+    size_bytes: int
+
+
+class TrialView(View):
+    """A trial, as lists show it."""
+
+    id: int
+    sweep_id: int
+    number: int
+    state: str
+    value: float | None
+    params: dict[str, Scalar]
+    sampler: str
+    attempt: int
+    device: str | None
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, row: TrialRow, **more: Any) -> TrialView:
+        return cls(
+            id=row.id,
+            sweep_id=row.sweep_id,
+            number=row.number,
+            state=row.state,
+            value=row.value,
+            params=row.params,
+            sampler=row.sampler,
+            attempt=row.attempt,
+            device=row.device_id,
+            created_at=_time(row.created_at),
+            started_at=_time(row.started_at),
+            ended_at=_time(row.ended_at),
+            **more,
+        )
+
+
+class TrialDetail(TrialView):
+    """A trial with all that is known of it."""
+
+    attempts: list[AttemptView]
+    artifacts: list[ArtifactView]
+
+    @classmethod
+    def whole(cls, row: TrialRow, attempts: list[AttemptRow], artifacts: list[ArtifactRow]) -> TrialDetail:
+        view = cls.of(
+            row,
+            attempts=[AttemptView.of(attempt) for attempt in attempts],
+            artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
+        )
+        assert isinstance(view, TrialDetail)
+        return view
+
+
+class DeviceView(View):
+    """A device of the ledger."""
+
+    id: str
+    kind: str
+    position: int
+    node: str
+    visible: str
+    uuid: str | None
+    slot_pid: int | None
+    state: str
+    reason: str
+    trial_id: int | None
+    member_ids: list[int]
+
+    @classmethod
+    def of(cls, row: DeviceRow) -> DeviceView:
+        return cls.model_validate(row)
+
+
+class MemberView(View):
+    """A member of an ensemble."""
+
+    id: int
+    position: int
+    trial_id: int
+    trial_number: int
+    weight: float
+    state: str
+    reason: str
+    device_id: str | None
+    node: str | None
+    pid: int | None
+    epoch: int
+
+
+class EnsembleView(View):
+    """An ensemble."""
+
+    id: int
+    name: str
+    sweep_id: int | None
+    state: str
+    reason: str
+    mode: str
+    combine: str
+    quorum: int
+    deadline_ms: float
+    version: int
+    classes: list[str]
+    features: int | None
+    created_at: datetime | None
+    members: list[MemberView]
+
+    @classmethod
+    def of(cls, row: EnsembleRow) -> EnsembleView:
+        values = {name: getattr(row, name) for name in cls.model_fields if name not in ("members", "created_at")}
+        members = [MemberView.model_validate(member) for member in row.members]
+        return cls(**values, created_at=_time(row.created_at), members=members)
+
+
+class EvaluationView(View):
+    """An evaluation, done or under way."""
+
+    id: int
+    ensemble_id: int
+    split: str
+    state: str
+    reason: str
+    result: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, row: EvaluationRow) -> EvaluationView:
+        return cls.model_validate(row)

@@ -1,0 +1,116 @@
+"""User code as one zip with a content hash: packed by the client, checked and unpacked by the api.
+
+Nothing is written before everything is checked: no links, no way out of the folder, no duplicates, bounded size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import stat
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from sweep.errors import BundleError
+
+MAX_BYTES = 64 * 2**20
+MAX_UNPACKED_BYTES = 256 * 2**20
+MAX_FILES = 10_000
+RESERVED = ("sweep", "ensemble")
+_LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data"}
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def pack(folder: Path) -> bytes:
+    """The files of a folder as a zip that depends on names and contents only, so equal code has an equal hash.
+
+    Hidden files and folders, caches and virtual environments stay behind. Raises `BundleError`.
+    """
+    if not folder.is_dir():
+        raise BundleError(f"program.code: there is no folder {folder}")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in _files(folder):
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, path.read_bytes())
+            if content.tell() > MAX_BYTES:
+                raise BundleError(f"the code in {folder} is above {MAX_BYTES >> 20} MB; keep data elsewhere")
+    return content.getvalue()
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        found += [Path(root, name) for name in files if not name.startswith(".") and not name.endswith(".pyc")]
+    found = sorted(path for path in found if path.is_file() and not path.is_symlink())
+    if len(found) > MAX_FILES:
+        raise BundleError(f"{folder} has {len(found):,} files, above {MAX_FILES:,}; give program.code a smaller folder")
+    return found
+
+
+def digest(content: bytes) -> str:
+    """The name of a bundle: its SHA-256."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def unpack(content: bytes, folder: Path) -> None:
+    """Check a bundle and write it to `folder`, whole or not at all. Raises `BundleError`, having written nothing."""
+    if len(content) > MAX_BYTES:
+        raise BundleError(f"the bundle is above {MAX_BYTES >> 20} MB")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = _checked(archive)
+            temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+            shutil.rmtree(temporary, ignore_errors=True)
+            try:
+                _write(archive, members, temporary)
+                temporary.rename(folder)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise BundleError(f"the bundle is not a sound zip file: {error}") from error
+
+
+def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    members = archive.infolist()
+    if len(members) > MAX_FILES:
+        raise BundleError(f"the bundle has {len(members):,} files, above {MAX_FILES:,}")
+    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
+        raise BundleError(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
+    seen: set[str] = set()
+    for member in members:
+        _check_member(member)
+        if member.filename.casefold() in seen:
+            raise BundleError(f"{member.filename!r} is in the bundle twice")
+        seen.add(member.filename.casefold())
+    return [member for member in members if not member.is_dir()]
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    path = PurePosixPath(member.filename)
+    if path.is_absolute() or ".." in path.parts or "\\" in member.filename or "\0" in member.filename:
+        raise BundleError(f"{member.filename!r} points out of the bundle")
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise BundleError(f"{member.filename!r} is a link or a special file")
+    top = path.parts[0].removesuffix(".py") if path.parts else ""
+    if top in RESERVED:
+        raise BundleError(f"{member.filename!r}: the names sweep and ensemble are Podium's own; rename yours")
+
+
+def _write(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for member in members:
+        target = folder / member.filename
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(member) as source:
+            content = source.read(member.file_size + 1)
+        if len(content) != member.file_size:
+            raise BundleError(f"{member.filename!r} is not as long as the bundle says")
+        target.write_bytes(content)
