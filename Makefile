@@ -1,0 +1,69 @@
+# On a machine with Python and make, `make demo` or `make test` is all: the first of them sets up .venv by itself.
+
+PYTHON ?= python3
+DEMO   ?=
+TEST   ?=
+SERVE  ?=
+BENCH  ?=
+
+BIN   := .venv/bin
+DEV   := .venv/.installed-dev
+BENCHED := .venv/.installed-bench
+
+# The environment variables hold for pip's build environments too. The path is relative on purpose: pip splits the
+# value at spaces, and the folder of a checkout may have some.
+PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
+
+.PHONY: help demo test check lint-deploy bench serve clean
+
+help:
+	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
+	@echo 'make test     all tests; TEST="tests/unit -k name" for some of them'
+	@echo 'make check    format, lint, types, import rules, container files'
+	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
+	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
+	@echo 'make clean    remove .venv and caches, and keep podium-data'
+
+demo: $(DEV)
+	@$(BIN)/podium demo $(DEMO)
+
+test: $(DEV)
+	@$(BIN)/python -m pytest $(TEST)
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
+
+lint-deploy:
+	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
+
+bench: $(BENCHED)
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+serve: $(DEV)
+	@exec $(BIN)/podium serve $(SERVE)
+
+clean:
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	find . -name __pycache__ -type d -not -path './podium-data/*' -prune -exec rm -rf {} +
+
+$(DEV): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo 'Podium needs Python 3.11 or newer, and there is no $(PYTHON). Name yours: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Podium needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo '$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@echo 'Installing Podium into .venv: a minute, more where the network is slow; only when its versions change.'
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+$(BENCHED): $(DEV)
+	@echo 'Installing what the benchmarks compare with.'
+	@$(PIP_INSTALL) -e '.[dev,bench]'
+	@touch $@
