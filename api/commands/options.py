@@ -11,6 +11,9 @@ DataDir = Annotated[
     Path,
     typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="where the service keeps everything", show_default=True),
 ]
+SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="number of a sweep")]
+TrialId = Annotated[int, typer.Argument(metavar="TRIAL", help="id of a trial")]
+SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 DEFAULT_DATA_DIR = Path("podium-data")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId
 
 if TYPE_CHECKING:
     from api.client import Client
 
 app = typer.Typer(help="Submit and follow sweeps.", no_args_is_help=True)
-SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
-SweepId = Annotated[int, typer.Argument(metavar="ID")]
 
 
 @app.command("run")

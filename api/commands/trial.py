@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId
 
 app = typer.Typer(help="Look at trials.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_trials(
-    sweep_id: Annotated[int, typer.Argument(metavar="SWEEP")],
+    sweep_id: SweepId,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
@@ -43,7 +41,7 @@ def list_trials(
 
 @app.command("show")
 def show_trial(
-    trial_id: Annotated[int, typer.Argument(metavar="ID")],
+    trial_id: TrialId,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +73,7 @@ def show_trial(
 
 
 @app.command("logs")
-def show_log(trial_id: Annotated[int, typer.Argument(metavar="ID")], data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+def show_log(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
     """Print the end of what a trial printed."""
     from api.client import Client  # the HTTP client: not for --help
 
