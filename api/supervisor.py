@@ -25,6 +25,7 @@ from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
 from sweep.files import write_whole
 from sweep.part import PARENT_PID, READY_FD
+from sweep.processes import become_subreaper, kill_orphans
 from sweep.settings import ServiceSettings
 
 STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
@@ -79,6 +80,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError`, with nothing left running, when it cannot start."""
+        become_subreaper()
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         os.set_blocking(wake_read, False)
@@ -167,6 +169,7 @@ class Supervisor:
             part.backoff_s = FIRST_BACKOFF_S
         self._say(f"{part.name} ended with status {status}; starting it again in {part.backoff_s:g} s")
         self._forget(part)
+        self._kill_orphans()
         part.restarts += 1
         part.due_s = time.monotonic() + part.backoff_s
         part.backoff_s = min(part.backoff_s * 2, MAX_BACKOFF_S)
@@ -174,6 +177,7 @@ class Supervisor:
             for name in _ON_RAY:
                 self._kill(self._parts[name])
                 self._parts[name].due_s = None
+                self._parts[name].restarts += 1
         elif part.name in _ON_RAY and not self._parts["ray"].ready:
             part.due_s = None
         self._publish()
@@ -183,6 +187,10 @@ class Supervisor:
             part.process.kill()
             part.process.wait()
             self._forget(part)
+
+    def _kill_orphans(self) -> None:
+        """Ray's guardian cleans up behind Ray; if it was killed itself, what it kept comes to this process."""
+        kill_orphans({part.process.pid for part in self._parts.values() if part.process is not None})
 
     def _forget(self, part: _Part) -> None:
         if part.process is not None and part.process.stdin is not None:
@@ -213,6 +221,7 @@ class Supervisor:
         if ray is not None and ray.poll() is None:
             ray.terminate()
         self._wait(self._parts["ray"], time.monotonic() + 2 * ray_head.STOP_S)
+        kill_orphans(set())
         self._settings.data.service_file.unlink(missing_ok=True)
 
     def _wait(self, part: _Part, end_s: float) -> None:

@@ -68,6 +68,24 @@ def kill_descendants(*, deadline_s: float = 5.0) -> list[int]:
     return sorted(set(killed))
 
 
+def kill_orphans(keep: set[int], *, deadline_s: float = 3.0) -> list[int]:
+    """Kill the children of this process that are not in `keep`, with all below them: what a dead child left here.
+
+    Those in `keep`, and their descendants, are not touched. Returns the pids killed.
+    """
+    killed: list[int] = []
+    end = time.monotonic() + deadline_s
+    while (orphans := set(children(os.getpid())) - keep) and time.monotonic() < end:
+        for orphan in orphans:
+            killed += [pid for pid in (*descendants(orphan), orphan) if _signal(pid, signal.SIGKILL)]
+            try:
+                os.waitpid(orphan, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        time.sleep(0.002)
+    return sorted(set(killed))
+
+
 def reap() -> list[tuple[int, int]]:
     """Collect every child that has ended: (pid, wait status) each."""
     ended: list[tuple[int, int]] = []
