@@ -81,7 +81,8 @@ def _check_file(path: Path) -> None:
     except module.DatabaseError as error:
         verdict = str(error)
     if verdict != "ok":
-        raise DatabaseError(f"{path} is damaged ({verdict}); restore it from a copy, it was left as it is")
+        reason = verdict.splitlines()[-1]
+        raise DatabaseError(f"{path} is damaged ({reason}); restore it from a copy, it was left as it is")
 
 
 def _copy(path: Path, revision: str) -> None:

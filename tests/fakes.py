@@ -1,0 +1,181 @@
+"""Fakes of the scheduler's ports: a clock to move, slots to play, a search without threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened
+from sweep.search import Search
+from sweep.trial import (
+    Assignment,
+    AttemptKey,
+    Cause,
+    Ended,
+    Event,
+    Reported,
+    Started,
+    TrialState,
+)
+
+
+class FakeClock:
+    """Stands still until it is moved; see `sweep.clock.Clock`."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def advance(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def monotonic_s(self) -> float:
+        return self.now_s
+
+    def wall_s(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class FakeSlot:
+    """What the real slot remembers: the attempt on it, and the events that nobody has acknowledged."""
+
+    device: Device
+    running: Assignment | None = None
+    events: list[tuple[int, Event]] = field(default_factory=list)
+    sequence: int = 0
+    stops: list[Cause] = field(default_factory=list)
+    answers: list[tuple[int, bool]] = field(default_factory=list)
+
+    @property
+    def key(self) -> AttemptKey | None:
+        return None if self.running is None else AttemptKey(self.running.trial_id, self.running.attempt)
+
+    def add(self, event: Event) -> None:
+        self.sequence += 1
+        self.events.append((self.sequence, event))
+
+
+class FakePool:
+    """Slots whose attempts the test plays; see `sweep.messages.SlotPool`.
+
+    A slot that is told to run a second attempt beside its first fails the test there and then.
+    """
+
+    def __init__(self, inbox: Inbox, clock: FakeClock, count: int = 1) -> None:
+        self.inbox = inbox
+        self._clock = clock
+        self.slots = {f"cpu-{position}": FakeSlot(_device(position)) for position in range(count)}
+        self.placed: list[tuple[str, AttemptKey]] = []
+
+    def __getitem__(self, device_id: str) -> FakeSlot:
+        return self.slots[device_id]
+
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+        slot = self.slots[device_id]
+        slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
+        for command in commands:
+            self._carry_out(slot, command)
+
+    def _carry_out(self, slot: FakeSlot, command: dict[str, Any]) -> None:
+        if command["kind"] == "run":
+            assert slot.running is None, f"{slot.device.device_id} is told to run two attempts at once"
+            slot.running = Assignment.from_dict(command["assignment"])
+            assert slot.key is not None
+            self.placed.append((slot.device.device_id, slot.key))
+            assert all(other is slot or other.key is None or other.key.trial_id != slot.key.trial_id
+                       for other in self.slots.values()), "one trial runs on two devices"  # fmt: skip
+            return
+        if slot.key is None or command["key"] != [slot.key.trial_id, slot.key.attempt]:
+            return
+        if command["kind"] == "answer":
+            slot.answers.append((command["step"], command["prune"]))
+        else:
+            slot.stops.append(Cause(command["cause"]))
+
+    # What a test has happen.
+
+    def busy(self) -> list[str]:
+        """The devices with an attempt on them."""
+        return [device_id for device_id, slot in self.slots.items() if slot.running is not None]
+
+    def found(self) -> list[SlotOpened]:
+        """Every slot as a scheduler finds it that has just started."""
+        return [SlotOpened(slot.device, slot.key, tuple(slot.events)) for slot in self.slots.values()]
+
+    def start(self, device_id: str) -> None:
+        """The process on the slot is up."""
+        key = self._key(device_id)
+        self._tell(device_id, Started(key, 4321, self._clock.wall_s(), "", "cpu"))
+
+    def report(self, device_id: str, step: int, value: float) -> None:
+        key = self._key(device_id)
+        self._tell(device_id, Reported(key, step, value, self._clock.wall_s()))
+
+    def end(
+        self, device_id: str, state: TrialState, *, value: float | None = None, cause: Cause | None = None
+    ) -> Ended:
+        """The attempt's process tree is gone, and the slot free."""
+        now = self._clock.wall_s()
+        event = Ended(self._key(device_id), state, now, now, value=value, cause=cause, message="as played")
+        self.slots[device_id].running = None
+        self._tell(device_id, event)
+        return event
+
+    def finish(self, device_id: str, value: float = 0.5) -> Ended:
+        return self.end(device_id, TrialState.FINISHED, value=value)
+
+    def fail(self, device_id: str, cause: Cause = Cause.USER_ERROR) -> Ended:
+        return self.end(device_id, TrialState.FAILED, cause=cause)
+
+    def lose(self, device_id: str) -> None:
+        """The slot's process dies, with all that it ran and remembered; the pool brings a new one."""
+        self.slots[device_id] = FakeSlot(self.slots[device_id].device)
+        self.inbox.put(SlotLost(device_id, "its slot is gone: as played"))
+        self.inbox.put(SlotOpened(self.slots[device_id].device))
+
+    def _key(self, device_id: str) -> AttemptKey:
+        key = self.slots[device_id].key
+        assert key is not None, f"nothing runs on {device_id}"
+        return key
+
+    def _tell(self, device_id: str, event: Event) -> None:
+        """All that is not acknowledged goes out again, as the real slot has it."""
+        self.slots[device_id].add(event)
+        self.inbox.put(SlotNews(device_id, tuple(self.slots[device_id].events)))
+
+
+def _device(position: int) -> Device:
+    return Device(f"cpu-{position}", "cpu", position, "node", "", None, 100 + position)
+
+
+class InlineSearcher:
+    """Searches at once, in the caller's thread; see `sweep.messages.Searcher`."""
+
+    def __init__(self, sweep_id: int, search: Search, inbox: Inbox) -> None:
+        self._sweep_id = sweep_id
+        self._search = search
+        self._inbox = inbox
+
+    def ask(self) -> None:
+        self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0))
+
+    def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
+        verdict = self._search.report(number, step, value)
+        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict))
+
+    def tell(self, number: int, state: TrialState, value: float | None) -> None:
+        self._search.tell(number, state, value)
+
+    def close(self) -> None:
+        pass
+
+
+class InlineSearchers:
+    """Makes them."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def open(self, sweep_id: int, search: Search) -> InlineSearcher:
+        return InlineSearcher(sweep_id, search, self._inbox)

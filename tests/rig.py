@@ -1,0 +1,97 @@
+"""A scheduler on fakes, stepped by hand: submit, play the slots, settle, restart."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+from typing import Any
+
+from sweep.layout import DataDirectory
+from sweep.messages import Inbox, Message, SearchFailed, Wake
+from sweep.scheduler import Scheduler
+from sweep.trial import COUNTED, TRIAL_OVER, SweepState, TrialState
+from tests.fakes import FakeClock, FakePool, InlineSearchers
+from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
+from tests.specs import spec
+
+
+class Rig:
+    """One scheduler after another over the same slots and the same recorder."""
+
+    def __init__(self, slots: int = 1) -> None:
+        self.clock = FakeClock()
+        self.inbox: Inbox = Inbox()
+        self.pool = FakePool(self.inbox, self.clock, slots)
+        self.recorder = MemoryRecorder()
+        self.start()
+
+    def start(self) -> None:
+        """A scheduler comes up, finds the slots, and settles; what the one before it had in memory is gone."""
+        self.inbox = self.pool.inbox = Inbox()
+        self.scheduler = Scheduler(
+            inbox=self.inbox,
+            pool=self.pool,
+            searchers=InlineSearchers(self.inbox),
+            recorder=self.recorder,
+            clock=self.clock,
+            data=DataDirectory(Path("data")),
+        )
+        self.scheduler.adopt(self.pool.found())
+        self.settle()
+
+    restart = start
+
+    def submit(self, **changes: Any) -> MemorySweep:
+        """A client submits a sweep, and the scheduler takes it up."""
+        sweep = self.recorder.sweeps[self.recorder.accept(spec(**changes), self.clock.wall_s())]
+        self.settle()
+        return self.sweep(sweep.sweep_id)
+
+    def cancel(self, sweep_id: int) -> None:
+        """A client cancels a sweep, and the scheduler hears of it."""
+        self.recorder.cancel(sweep_id)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let the scheduler handle everything that is under way."""
+        self.inbox.put(Wake())
+        while messages := self._messages():
+            assert not any(isinstance(message, SearchFailed) for message in messages), messages
+            self.scheduler.step(messages)
+
+    def _messages(self) -> list[Message]:
+        messages: list[Message] = []
+        try:
+            while True:
+                messages.append(self.inbox.get_nowait())
+        except queue.Empty:
+            return messages
+
+    def finish_all(self, value: float = 0.5, *, rounds: int = 100) -> None:
+        """Finish whatever runs, and what comes after it, until nothing does."""
+        for _ in range(rounds):
+            for device_id in self.pool.busy():
+                self.pool.finish(device_id, value)
+            self.settle()
+            if not self.pool.busy():
+                return
+        raise AssertionError(f"still busy after {rounds} rounds")
+
+    def sweep(self, sweep_id: int = 1) -> MemorySweep:
+        return self.recorder.sweeps[sweep_id]
+
+    def trials(self, sweep_id: int = 1) -> list[MemoryTrial]:
+        return self.recorder.of(sweep_id)
+
+    def states(self, sweep_id: int = 1) -> list[TrialState]:
+        """The state of each trial, by number."""
+        return [trial.state for trial in self.trials(sweep_id)]
+
+    def counted(self, sweep_id: int = 1) -> int:
+        return sum(state in COUNTED for state in self.states(sweep_id))
+
+    def assert_over(self, state: SweepState, sweep_id: int = 1) -> None:
+        """The sweep ended so, and nothing of it is left running or waiting."""
+        assert self.sweep(sweep_id).state is state, self.sweep(sweep_id).reason
+        assert all(trial_state in TRIAL_OVER for trial_state in self.states(sweep_id))
+        assert all(end is not None for trial in self.trials(sweep_id) for end in trial.attempts.values())

@@ -1,0 +1,119 @@
+"""The engines: what durable means, readers that cannot write, one writer at a time, errors with a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from db import events
+from db.engine import Database, sqlite_module
+from db.events import NewEvent
+from db.migrate import migrate
+from sweep.errors import DatabaseError
+
+_NORMAL, _FULL = 1, 2
+
+
+def _kinds(database: Database) -> list[str]:
+    with database.read() as connection:
+        return [event["kind"] for event in events.after(connection, 0)]
+
+
+@pytest.mark.parametrize(("durable", "synchronous"), [(True, _FULL), (False, _NORMAL)])
+def test_durable_writes_wait_for_the_disk_and_others_do_not(
+    database: Database, durable: bool, synchronous: int
+) -> None:
+    with database.write(durable=durable) as connection:
+        assert connection.execute(text("PRAGMA synchronous")).scalar_one() == synchronous
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
+        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == database.journal_mode.lower()
+        events.add(connection, [NewEvent(1.0, "written")])
+    assert _kinds(database) == ["written"]
+
+
+def test_the_log_is_written_ahead_only_where_sqlite_does_it_right(database: Database) -> None:
+    safe = sqlite_module().sqlite_version_info >= (3, 51, 3)
+    assert database.journal_mode == ("WAL" if safe else "DELETE")
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM events", "CREATE TABLE t (id INTEGER)", "DROP TABLE events"])
+def test_a_reader_cannot_write(database: Database, statement: str) -> None:
+    with pytest.raises(DatabaseError, match="readonly"), database.read() as connection:
+        connection.execute(text(statement))
+
+
+def test_a_reader_sees_one_state_while_others_write(database: Database) -> None:
+    with database.read() as connection:
+        assert events.after(connection, 0) == []
+        with database.write(durable=False) as writer:
+            events.add(writer, [NewEvent(1.0, "meanwhile")])
+        assert events.after(connection, 0) == []
+    assert _kinds(database) == ["meanwhile"]
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_transaction_that_fails_writes_nothing(database: Database, durable: bool) -> None:
+    with pytest.raises(KeyError), database.write(durable=durable) as connection:
+        events.add(connection, [NewEvent(1.0, "lost")])
+        raise KeyError
+    assert _kinds(database) == []
+    with database.write(durable=durable) as connection:
+        events.add(connection, [NewEvent(1.0, "next")])
+    assert _kinds(database) == ["next"]
+
+
+def test_writers_in_threads_take_turns(database: Database) -> None:
+    def write(number: int) -> None:
+        for _ in range(5):
+            with database.write(durable=False) as connection:
+                events.add(connection, [NewEvent(float(number), f"from {number}")])
+
+    threads = [threading.Thread(target=write, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(_kinds(database)) == 20
+
+
+def test_a_refused_write_says_which_file_and_why(database: Database) -> None:
+    with (
+        pytest.raises(DatabaseError, match=r"cannot write to .*podium\.sqlite3: no such table: t"),
+        database.write() as c,
+    ):
+        c.execute(text("INSERT INTO t VALUES (1)"))
+
+
+def test_a_file_that_is_not_a_database_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "podium.sqlite3"
+    path.write_bytes(b"not a database at all" * 300)
+    database = Database(path)
+    with pytest.raises(DatabaseError, match=r"cannot read .*: .*not a database"), database.read() as connection:
+        connection.execute(text("SELECT 1 FROM sqlite_master"))
+    database.close()
+
+
+def test_closing_leaves_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "podium.sqlite3"
+    migrate(path)
+    database = Database(path)
+    with database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "kept")])
+    assert _kinds(database) == ["kept"]
+    database.close()
+    assert {file.name for file in tmp_path.iterdir()} - {"migration.lock"} == {path.name}
+    with contextlib.closing(sqlite_module().connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM events").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", ["with space", "per%20cent", "quest?ion", "ha#sh", "ünï"])
+def test_a_data_directory_may_have_any_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name / "podium.sqlite3"
+    path.parent.mkdir()
+    migrate(path)
+    assert path.stat().st_size > 0
+    assert list(tmp_path.iterdir()) == [path.parent]

@@ -1,0 +1,156 @@
+"""Migrations: a fresh file, today's file, an older one; and every file that is not ours is refused and left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+from db import events
+from db.engine import Database, sqlite_module
+from db.events import NewEvent
+from db.migrate import alembic_config, migrate
+from db.tables import metadata
+from sweep.errors import DatabaseError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database is to be."""
+    return tmp_path / "podium.sqlite3"
+
+
+def _execute(path: Path, *statements: str) -> None:
+    with contextlib.closing(sqlite_module().connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def _ours(path: Path) -> None:
+    """A database of ours with something in it, closed."""
+    migrate(path)
+    database = Database(path)
+    with database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "kept")])
+    database.close()
+
+
+def test_migrations_make_exactly_the_tables_that_the_code_describes(database: Database) -> None:
+    with database.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_there_is_one_newest_migration() -> None:
+    assert len(ScriptDirectory.from_config(alembic_config()).get_heads()) == 1
+
+
+def test_a_second_migration_changes_nothing(path: Path) -> None:
+    _ours(path)
+    before = path.read_bytes()
+    migrate(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.glob("*.backup.*")) == []
+
+
+def test_an_empty_file_is_filled(path: Path) -> None:
+    path.touch()
+    migrate(path)
+    migrate(path)
+
+
+def test_a_migration_that_fails_leaves_no_half_schema(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def upgrade(config: Config, revision: str) -> None:
+        upgrade_for_real(config, revision)
+        raise RuntimeError("as played")
+
+    upgrade_for_real = command.upgrade
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="as played"):
+        patch.setattr(command, "upgrade", upgrade)
+        migrate(path)
+    database = Database(path)
+    with database.read() as connection:
+        assert connection.execute(text("SELECT name FROM sqlite_master")).all() == []
+    database.close()
+    migrate(path)
+
+
+# What is refused.
+
+
+def _text_file(path: Path) -> None:
+    path.write_text("dear diary, this is no database")
+
+
+def _foreign(path: Path) -> None:
+    _execute(path, "CREATE TABLE customers (id INTEGER)", "CREATE TABLE orders (id INTEGER)")
+
+
+def _newer(path: Path) -> None:
+    _ours(path)
+    _execute(path, "UPDATE alembic_version SET version_num = '9999'")
+
+
+def _damaged(path: Path) -> None:
+    _ours(path)
+    content = bytearray(path.read_bytes())
+    content[4096:12288] = b"\xa5" * 8192
+    path.write_bytes(content)
+
+
+def _cut_short(path: Path) -> None:
+    _ours(path)
+    path.write_bytes(path.read_bytes()[:10_000])
+
+
+REFUSED = [
+    (_text_file, r"is not a database; move it away, or choose another data directory"),
+    (_foreign, r"is a database, but not Podium's \(it has customers, orders\); choose another data directory"),
+    (_newer, r"was written by a newer Podium \(schema 9999\); upgrade Podium, or choose another data directory"),
+    (_damaged, r"is damaged \(.+\); restore it from a copy, it was left as it is"),
+    (_cut_short, r"is damaged \(.+\); restore it from a copy, it was left as it is"),
+]
+IDS = [make.__name__.strip("_") for make, _ in REFUSED]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=IDS)
+def test_a_file_that_is_not_ours_to_change_is_refused_and_left_as_it_is(
+    path: Path, make: Callable[[Path], None], message: str
+) -> None:
+    make(path)
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(DatabaseError, match=message) as caught:
+        migrate(path)
+    assert str(path) in str(caught.value)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+def test_an_older_database_is_copied_before_it_is_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _ours(path)
+    monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
+    migrate(path)
+    (copy,) = path.parent.glob("podium.0001.*.backup.sqlite3")
+    database = Database(copy)
+    with database.read() as connection:
+        assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+    database.close()
+
+
+def test_the_command_says_one_sentence_and_exits_with_3(path: Path) -> None:
+    _text_file(path)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "db.migrate", str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"{path} is not a database; move it away, or choose another data directory\n"

@@ -1,0 +1,286 @@
+"""The stores: idempotent accepting, fenced trials, events with ids of their own, tokens that are only hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import Connection, delete, text, update
+
+from db import devices, events, metrics, sweeps, tokens, trials
+from db.engine import Database
+from db.events import NewEvent
+from db.tables import events as events_table
+from db.tables import tokens as tokens_table
+from db.tokens import Role
+from sweep.changes import (
+    ArtifactSaved,
+    AttemptEnded,
+    AttemptPlaced,
+    Change,
+    DeviceChanged,
+    MetricPoint,
+    SweepChanged,
+    TrialDropped,
+    TrialPlanned,
+)
+from sweep.errors import ConflictError, IllegalTransitionError, NotFoundError
+from sweep.recorder import DatabaseRecorder
+from sweep.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
+from tests.specs import spec
+
+FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING
+
+
+def accept(database: Database, key: str | None = None, **changes: object) -> tuple[int, bool]:
+    with database.write() as connection:
+        return sweeps.accept(connection, spec(**changes), 10.0, key)
+
+
+def record(database: Database, *changes: Change) -> None:
+    DatabaseRecorder(database).commit(changes)
+
+
+def planned(trial_id: int = 1, number: int = 0, **params: object) -> TrialPlanned:
+    return TrialPlanned(trial_id, 1, number, params or {"x": 0.5}, "random", {}, 11.0)  # type: ignore[arg-type]
+
+
+def placed(attempt: int = 1, trial_id: int = 1, at: float = 12.0) -> AttemptPlaced:
+    return AttemptPlaced(AttemptKey(trial_id, attempt), 1, trial_id - 1, "cpu-0", "node", at)
+
+
+def ended(
+    attempt: int = 1,
+    state: TrialState = FINISHED,
+    *,
+    trial_id: int = 1,
+    value: float | None = 0.9,
+    then: TrialState | None = None,
+    at: float = 14.0,
+) -> AttemptEnded:
+    cause = Cause.INFRASTRUCTURE if state is FAILED else None
+    event = Ended(AttemptKey(trial_id, attempt), state, 12.0, at, value=value, cause=cause)
+    return AttemptEnded(event, 1, trial_id - 1, then or state)
+
+
+def shown(database: Database, trial_id: int = 1) -> trials.TrialRow:
+    with database.read() as connection:
+        return trials.get(connection, trial_id)
+
+
+# Sweeps.
+
+
+def test_the_same_key_and_spec_give_the_same_sweep(database: Database) -> None:
+    assert accept(database, "key") == (1, True)
+    assert accept(database, "key") == (1, False)
+    assert accept(database, "other") == (2, True)
+    assert accept(database) == (3, True)
+    with database.read() as connection:
+        assert [event["kind"] for event in events.after(connection, 0)] == ["sweep.queued"] * 3
+
+
+def test_the_same_key_with_another_spec_is_a_conflict(database: Database) -> None:
+    accept(database, "key")
+    with pytest.raises(ConflictError, match="Idempotency-Key"):
+        accept(database, "key", seed=5)
+
+
+def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
+    accept(database)
+    record(database, SweepChanged(1, SweepState.RUNNING, "", 11.0), SweepChanged(1, SweepState.FINISHED, "done", 12.0))
+    record(database, SweepChanged(1, SweepState.RUNNING, "again", 13.0))
+    with database.read() as connection:
+        sweep = sweeps.get(connection, 1)
+        kinds = [event["kind"] for event in events.after(connection, 0)]
+    assert (sweep.state, sweep.reason, sweep.started_at, sweep.ended_at) == (SweepState.FINISHED, "done", 11.0, 12.0)
+    assert kinds == ["sweep.queued", "sweep.running", "sweep.finished"]
+
+
+def test_a_sweep_is_cancelled_once(database: Database) -> None:
+    accept(database)
+    with database.write() as connection:
+        sweeps.cancel(connection, 1, 11.0)
+        assert sweeps.get(connection, 1).state is SweepState.CANCELLED
+        with pytest.raises(IllegalTransitionError, match="it is over"):
+            sweeps.cancel(connection, 1, 12.0)
+
+
+def test_what_is_not_there_is_not_found(database: Database) -> None:
+    with database.read() as connection:
+        with pytest.raises(NotFoundError, match="no sweep 7"):
+            sweeps.get(connection, 7)
+        with pytest.raises(NotFoundError, match="no trial 7"):
+            trials.get(connection, 7)
+
+
+def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None:
+    for _ in range(5):
+        accept(database)
+    with database.read() as connection:
+        first = sweeps.page(connection, limit=2)
+        second = sweeps.page(connection, limit=2, after=first[-1].id)
+        assert [sweep.id for sweep in [*first, *second]] == [5, 4, 3, 2]
+        assert sweeps.page(connection, state=SweepState.FAILED) == []
+
+
+def test_a_sweep_shows_how_many_trials_are_in_which_state(database: Database) -> None:
+    accept(database)
+    record(database, planned(1), planned(2, 1), planned(3, 2), placed(), ended())
+    with database.read() as connection:
+        assert sweeps.get(connection, 1).counts == {FINISHED: 1, WAITING: 2}
+
+
+# Trials.
+
+
+def test_a_trial_goes_from_planned_to_finished(database: Database) -> None:
+    accept(database)
+    record(database, planned(x=0.25, act="relu", deep=True, none=None))
+    assert (shown(database).state, shown(database).attempt, shown(database).device_id) == (WAITING, 0, None)
+    record(database, placed())
+    assert (shown(database).state, shown(database).device_id) == (TrialState.RUNNING, "cpu-0")
+    record(database, ended())
+    trial = shown(database)
+    assert (trial.state, trial.value, trial.started_at, trial.ended_at) == (FINISHED, 0.9, 12.0, 14.0)
+    assert trial.params == {"x": 0.25, "act": "relu", "deep": True, "none": None}
+
+
+def test_an_old_attempts_end_does_not_count(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
+    record(database, ended(1, value=0.99))
+    assert (shown(database).state, shown(database).value, shown(database).attempt) == (TrialState.RUNNING, None, 2)
+    with database.read() as connection:
+        first, second = trials.attempts_of(connection, 1)
+    assert (first.state, first.cause, second.state) == ("failed", "infrastructure", None)
+
+
+@pytest.mark.parametrize(
+    "late", [[ended(1, FAILED, value=None)], [placed(2), ended(2, value=0.1)], [TrialDropped(1, 1, 0, 99.0)]]
+)
+def test_a_finished_trial_never_changes(database: Database, late: Sequence[Change]) -> None:
+    accept(database)
+    record(database, planned(), placed(), ended())
+    before = shown(database)
+    record(database, *late)
+    assert shown(database) == before
+
+
+@pytest.mark.parametrize("state", [TrialState.PRUNED, FAILED, TrialState.CANCELLED])
+def test_only_a_finished_trial_has_a_value(database: Database, state: TrialState) -> None:
+    accept(database)
+    record(database, planned(), placed(), ended(state=state, value=0.9))
+    assert (shown(database).state, shown(database).value) == (state, None)
+
+
+@pytest.mark.parametrize(("goal", "ids"), [("maximize", [2, 1, 3]), ("minimize", [1, 3, 2])])
+def test_the_best_are_finished_and_ties_go_to_the_earlier(database: Database, goal: str, ids: list[int]) -> None:
+    accept(database)
+    for trial_id, value in ((1, 0.5), (2, 0.8), (3, 0.5)):
+        record(database, planned(trial_id, trial_id - 1), placed(1, trial_id), ended(1, trial_id=trial_id, value=value))
+    record(database, planned(4, 3), placed(1, 4), ended(1, FAILED, trial_id=4, value=9.0))
+    with database.read() as connection:
+        assert [trial.id for trial in trials.best(connection, 1, goal, 10)] == ids
+        assert [trial.id for trial in trials.best(connection, 1, goal, 1)] == ids[:1]
+        assert [trial.id for trial in trials.page(connection, 1, after=0, limit=2)] == [2, 3]
+
+
+def test_the_first_report_of_a_step_stays(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
+    for attempt, value in ((1, 0.1), (2, 0.2)):
+        record(database, *[MetricPoint(AttemptKey(1, attempt), "m", step, value, 12.0) for step in range(attempt)])
+    with database.read() as connection:
+        assert metrics.of_trial(connection, 1) == {"m": [(0, 0.1), (1, 0.2)]}
+        assert metrics.of_trial(connection, 1, "other") == {}
+
+
+def test_a_later_attempts_file_takes_the_place_of_an_earlier_ones(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
+    for attempt in (1, 2):
+        record(database, ArtifactSaved(Saved(AttemptKey(1, attempt), "model", str(attempt) * 64, attempt)))
+    with database.read() as connection:
+        (artifact,) = trials.artifacts_of(connection, 1)
+    assert (artifact.attempt, artifact.sha256) == (2, "2" * 64)
+
+
+def test_the_busy_share_is_what_the_devices_worked(database: Database) -> None:
+    accept(database)
+    with database.read() as connection:
+        assert trials.busy_share(connection, 1, 1) is None
+    record(database, planned(), placed(at=10.0), ended(at=14.0))
+    record(database, planned(2, 1), placed(1, 2, at=18.0), ended(trial_id=2, at=20.0))
+    with database.read() as connection:
+        assert trials.busy_share(connection, 1, 1) == pytest.approx(0.6)
+        assert trials.busy_share(connection, 1, 2) == pytest.approx(0.3)
+
+
+def test_a_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
+    accept(database)
+    record(database, DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned(), placed())
+    with database.read() as connection:
+        (device,) = devices.all_of(connection)
+    assert (device.state, device.trial_id) == ("busy", 1)
+    record(database, ended())
+    with database.write() as connection:
+        (device,) = devices.all_of(connection)
+        assert (device.state, device.trial_id) == ("ready", None)
+        devices.forget(connection, ["cpu-1"])
+        assert devices.all_of(connection) == []
+
+
+# Events.
+
+
+def _ids(connection: Connection) -> list[int]:
+    return [event["id"] for event in events.after(connection, 0)]
+
+
+def test_an_event_id_is_never_used_twice(database: Database) -> None:
+    with database.write() as connection:
+        events.add(connection, [NewEvent(1.0, "a"), NewEvent(2.0, "b")])
+        last = _ids(connection)[-1]
+        connection.execute(delete(events_table))
+    with database.write() as connection:
+        events.add(connection, [NewEvent(3.0, "c")])
+        assert _ids(connection) == [last + 1]
+
+
+def test_events_are_read_from_where_a_client_stopped(database: Database) -> None:
+    with database.write() as connection:
+        events.add(connection, [NewEvent(float(n), f"e{n}", sweep_id=1, payload={"n": n}) for n in range(5)])
+        assert [event["kind"] for event in events.after(connection, 2, limit=2)] == ["e2", "e3"]
+        assert events.after(connection, 2, limit=1)[0]["payload"] == {"n": 2}
+
+
+# Tokens.
+
+
+def test_a_token_speaks_for_its_holder_and_is_stored_as_a_hash(database: Database) -> None:
+    token = tokens.new_token()
+    with database.write() as connection:
+        tokens.add(connection, "ann", Role.SUBMITTER, token, 1.0)
+        tokens.add(connection, "eve", Role.ADMIN, token, 2.0)
+        holder = tokens.holder(connection, token, 3.0)
+        dump = str(connection.execute(text("SELECT * FROM tokens")).all())
+        assert tokens.holder(connection, tokens.new_token(), 3.0) is None
+    assert holder is not None and (holder.name, holder.role) == ("ann", Role.SUBMITTER)
+    assert token not in dump and tokens.digest(token) in dump
+
+
+@pytest.mark.parametrize("column", ["revoked_at", "expires_at"])
+def test_a_revoked_or_expired_token_speaks_for_nobody(database: Database, column: str) -> None:
+    with database.write() as connection:
+        tokens.add(connection, "ann", Role.VIEWER, "secret", 1.0)
+        connection.execute(update(tokens_table).values({column: 5.0}))
+        assert tokens.holder(connection, "secret", 5.0) is None
+
+
+def test_each_role_covers_those_before_it() -> None:
+    assert [[role.covers(needed) for needed in Role] for role in Role] == [
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
+    ]

@@ -1,0 +1,213 @@
+"""Data sets from IDX files: whole ones load, others are refused by name, and the splits keep their promises."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sweep import datasets
+from sweep.errors import DataError
+
+SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
+TRAIN, TEST, SIDE, CLASSES = 200, 50, 4, 10
+X_TRAIN, Y_TRAIN = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+X_TEST, Y_TEST = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+
+
+def idx(array: NDArray[np.uint8]) -> bytes:
+    """The bytes of an IDX file."""
+    return struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def _contents() -> dict[str, bytes]:
+    generator = np.random.default_rng(7)
+    contents: dict[str, bytes] = {}
+    for images, labels, rows in ((X_TRAIN, Y_TRAIN, TRAIN), (X_TEST, Y_TEST, TEST)):
+        contents[images] = idx(generator.integers(0, 256, (rows, SIDE, SIDE), dtype=np.uint8))
+        contents[labels] = idx((np.arange(rows) % CLASSES).astype(np.uint8))
+    return contents
+
+
+MakeFiles = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def make_files(tmp_path: Path) -> MakeFiles:
+    """Writes a small MNIST; keywords replace the content of a file, None leaves it out."""
+
+    def make(changes: dict[str, bytes | None] | None = None, rename: Callable[[str], str] = str) -> dict[str, Any]:
+        root = tmp_path / "idx"
+        root.mkdir()
+        for name, content in (_contents() | (changes or {})).items():
+            if content is not None:
+                renamed = rename(name)
+                (root / renamed).write_bytes(gzip.compress(content) if renamed.endswith(".gz") else content)
+        return {"name": "mnist", "root": str(root)}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "rename", [str, "{}.gz".format, lambda name: name.replace("-idx", ".idx")], ids=["plain", "gz", "dots"]
+)
+def test_idx_files_load(make_files: MakeFiles, tmp_path: Path, rename: Callable[[str], str]) -> None:
+    data = make_files(rename=rename)
+    datasets.check(data)
+    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    contents = _contents()
+    images = np.frombuffer(contents[X_TRAIN][16:] + contents[X_TEST][16:], dtype=np.uint8)
+    assert np.array_equal(loaded.inputs, images.reshape(-1, SIDE * SIDE))
+    assert np.array_equal(loaded.targets[:TRAIN], np.arange(TRAIN) % CLASSES)
+    assert (loaded.image, len(loaded.classes)) == ((1, SIDE, SIDE), CLASSES)
+    train, _ = loaded.split("train")
+    assert loaded.mean == pytest.approx(train.mean()) and loaded.deviation == pytest.approx(train.std())
+
+
+def test_the_cache_is_mapped_and_made_once(make_files: MakeFiles, tmp_path: Path) -> None:
+    data = make_files()
+    first = datasets.load(data, SPLIT, tmp_path / "cache")
+    assert isinstance(first.inputs, np.memmap)
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy")}
+    datasets.load(data, SPLIT, tmp_path / "cache")
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*.npy")} == made
+    assert not list((tmp_path / "cache").glob("*.tmp"))
+
+
+def test_a_changed_source_is_read_anew(make_files: MakeFiles, tmp_path: Path) -> None:
+    data = make_files()
+    datasets.load(data, SPLIT, tmp_path / "cache")
+    changed = idx(np.full(TEST, 3, dtype=np.uint8))
+    file = Path(data["root"]) / Y_TEST
+    file.write_bytes(changed)
+    _, targets = datasets.load(data, SPLIT, tmp_path / "cache").split("test")
+    assert set(targets) == {3}
+
+
+GOOD = _contents()
+BROKEN: list[tuple[str, dict[str, bytes | None], str]] = [
+    ("no file", {Y_TEST: None}, f"has no file {Y_TEST}"),
+    ("truncated", {X_TRAIN: GOOD[X_TRAIN][:-1]}, "truncated or damaged"),
+    ("too long", {X_TRAIN: GOOD[X_TRAIN] + b"x"}, "truncated or damaged"),
+    ("wrong magic", {X_TEST: b"\x89PNG" + GOOD[X_TEST][4:]}, "not an IDX file of bytes"),
+    ("floats", {X_TEST: b"\0\0\x0d\3" + GOOD[X_TEST][4:]}, "not an IDX file of bytes"),
+    ("empty", {Y_TRAIN: b""}, "not an IDX file of bytes"),
+    ("half a header", {X_TRAIN: GOOD[X_TRAIN][:10]}, "not an IDX file of bytes"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+@pytest.mark.parametrize("use", ["check", "load"])
+def test_a_broken_file_is_refused_by_name(
+    make_files: MakeFiles, tmp_path: Path, use: str, changes: dict[str, bytes | None], message: str
+) -> None:
+    data = make_files(changes)
+    with pytest.raises(DataError, match=message) as caught:
+        datasets.check(data) if use == "check" else datasets.load(data, SPLIT, tmp_path / "cache")
+    assert next(iter(changes)) in str(caught.value)
+
+
+def _flip(content: bytes, at: int) -> bytes:
+    return content[:at] + bytes(255 - byte for byte in content[at : at + 9]) + content[at + 9 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda c: c[: len(c) // 2], lambda c: _flip(c, 10), lambda c: _flip(c, len(c) // 2), lambda c: c[:5]],
+    ids=["truncated", "flipped at the start", "flipped in the middle", "hardly begun"],
+)
+def test_a_damaged_gzip_file_is_refused(
+    make_files: MakeFiles, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    data = make_files(rename="{}.gz".format)
+    file = Path(data["root"]) / f"{X_TRAIN}.gz"
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(DataError, match=f"{X_TRAIN}.gz"):
+        datasets.load(data, SPLIT, tmp_path / "cache")
+
+
+def test_images_in_place_of_labels_are_refused(make_files: MakeFiles, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=Y_TRAIN):
+        datasets.load(make_files({Y_TRAIN: GOOD[X_TRAIN]}), SPLIT, tmp_path / "cache")
+
+
+def test_images_and_labels_must_be_as_many(make_files: MakeFiles, tmp_path: Path) -> None:
+    fewer = idx(np.zeros(TRAIN - 1, dtype=np.uint8))
+    with pytest.raises(DataError, match="differ in number"):
+        datasets.load(make_files({Y_TRAIN: fewer}), SPLIT, tmp_path / "cache")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"there is no folder {tmp_path / 'none'}"):
+        datasets.check({"name": "mnist", "root": str(tmp_path / "none")})
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(DataError, match="unknown data set 'mnits'"):
+        datasets.check({"name": "mnits"})
+
+
+def test_a_failed_read_leaves_no_cache(make_files: MakeFiles, tmp_path: Path) -> None:
+    data = make_files({Y_TRAIN: idx(np.zeros(TRAIN - 1, dtype=np.uint8))})
+    with pytest.raises(DataError):
+        datasets.load(data, SPLIT, tmp_path / "cache")
+    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
+
+
+# Splits.
+
+
+def _rows(data: dict[str, Any], cache: Path, **changes: Any) -> dict[str, list[int]]:
+    rows = datasets.load(data, SPLIT | changes, cache).rows
+    return {name: rows[name].tolist() for name in datasets.SPLITS}
+
+
+def test_the_official_test_set_is_the_test_split(make_files: MakeFiles, tmp_path: Path) -> None:
+    assert _rows(make_files(), tmp_path / "cache")["test"] == list(range(TRAIN, TRAIN + TEST))
+
+
+@pytest.mark.parametrize("split", [[0.7, 0.1, 0.1, 0.1], [0.4, 0.3, 0.2, 0.1], [0.97, 0.01, 0.01, 0.01]])
+def test_the_splits_are_disjoint_and_cover_every_row(make_files: MakeFiles, tmp_path: Path, split: list[float]) -> None:
+    rows = _rows(make_files(), tmp_path / "cache", split=split)
+    assert sorted(row for part in rows.values() for row in part) == list(range(TRAIN + TEST))
+
+
+def test_the_shares_are_kept_in_each_class(make_files: MakeFiles, tmp_path: Path) -> None:
+    loaded = datasets.load(make_files(), SPLIT | {"split": [0.6, 0.2, 0.1, 0.1]}, tmp_path / "cache")
+    for name, share in (("train", 6 / 9), ("validation", 2 / 9), ("calibration", 1 / 9)):
+        _, targets = loaded.split(name)
+        counts = np.bincount(targets, minlength=CLASSES)
+        assert len(set(counts.tolist())) == 1
+        assert abs(int(counts[0]) - share * TRAIN / CLASSES) <= 1
+
+
+def test_the_seed_fixes_the_splits(make_files: MakeFiles, tmp_path: Path) -> None:
+    data = make_files()
+    first = _rows(data, tmp_path / "one")
+    assert _rows(data, tmp_path / "two") == first
+    assert _rows(data, tmp_path / "one", seed=1)["train"] != first["train"]
+
+
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    official=st.integers(0, 10),
+    cuts=st.tuples(*[st.integers(1, 20)] * 4),
+    seed=st.integers(0, 99),
+)
+def test_any_split_of_any_labels_is_disjoint_and_complete(
+    labels: list[int], official: int, cuts: tuple[int, ...], seed: int
+) -> None:
+    targets = np.array([*labels, *[0] * official])
+    split = {"split": [cut / sum(cuts) for cut in cuts], "seed": seed}
+    parts = datasets._split(targets, np.arange(len(labels), len(targets)), split)
+    assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(len(targets)))
+    if official:
+        assert parts["test"].tolist() == list(range(len(labels), len(targets)))

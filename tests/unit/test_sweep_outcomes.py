@@ -1,0 +1,71 @@
+"""How an attempt ended: the table of what it said, how it died, and what the slot did to it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sweep.outcomes import ChildReport, judge
+from sweep.trial import Cause, TrialState
+
+FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
+DONE = ChildReport("finished", 0.5)
+GAVE_UP = ChildReport("pruned")
+RAISED = ChildReport("failed", cause="user_error", message="ValueError: x", traceback="Traceback …")
+
+
+@pytest.mark.parametrize(
+    ("report", "exit", "killed_for", "state", "cause"),
+    [
+        (DONE, "0", None, FINISHED, None),
+        (DONE, "SIGSEGV", None, FINISHED, None),  # in the teardown: its result was complete
+        (DONE, "SIGKILL", Cause.TIMEOUT, FINISHED, None),
+        (DONE, "SIGKILL", Cause.CANCELLED, FINISHED, None),
+        (GAVE_UP, "0", None, PRUNED, None),
+        (GAVE_UP, "SIGKILL", Cause.STALLED, PRUNED, None),
+        (RAISED, "0", None, FAILED, Cause.USER_ERROR),
+        (RAISED, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+        (RAISED, "143", Cause.CANCELLED, CANCELLED, Cause.CANCELLED),
+        (None, "143", Cause.CANCELLED, CANCELLED, Cause.CANCELLED),
+        (None, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+        (None, "SIGKILL", Cause.STALLED, FAILED, Cause.STALLED),
+        (None, "SIGKILL", Cause.START_TIMEOUT, FAILED, Cause.START_TIMEOUT),
+        (None, "SIGKILL", Cause.INFRASTRUCTURE, FAILED, Cause.INFRASTRUCTURE),
+        (None, "SIGSEGV", None, FAILED, Cause.SIGNAL),
+        (None, "0", None, FAILED, Cause.EXITED),
+        (None, "3", None, FAILED, Cause.EXITED),
+        (ChildReport("finished", None), "0", None, FAILED, Cause.BAD_REPORT),
+        (ChildReport("finished", math.nan), "0", None, FAILED, Cause.BAD_REPORT),
+        (ChildReport("finished", math.inf), "0", None, FAILED, Cause.BAD_REPORT),
+    ],
+)
+def test_the_judgement(
+    report: ChildReport | None, exit: str, killed_for: Cause | None, state: TrialState, cause: Cause | None
+) -> None:
+    verdict = judge(report, exit, killed_for)
+    assert (verdict["state"], verdict.get("cause")) == (state, cause)
+    assert verdict.get("value") == (0.5 if state is FINISHED else None)
+
+
+@pytest.mark.parametrize("killed_for", [cause for cause in Cause if cause is not Cause.CANCELLED])
+def test_whoever_is_killed_is_told_why(killed_for: Cause) -> None:
+    assert judge(None, "SIGKILL", killed_for)["message"]
+
+
+def test_what_the_process_said_is_kept() -> None:
+    verdict = judge(RAISED, "0", None)
+    assert (verdict["message"], verdict["traceback"]) == ("ValueError: x", "Traceback …")
+
+
+@pytest.mark.parametrize(("exit", "word"), [("SIGSEGV", "SIGSEGV"), ("3", "status 3")])
+def test_how_it_died_is_named(exit: str, word: str) -> None:
+    assert word in judge(None, exit, None)["message"]
+
+
+@pytest.mark.parametrize(
+    "garbage", [{"state": "failed", "cause": "no such cause"}, {"state": "finished", "value": "high"}, {"state": 3}]
+)
+def test_a_report_that_only_user_code_could_have_written_is_refused(garbage: dict[str, object]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        ChildReport(**garbage)  # type: ignore[arg-type]

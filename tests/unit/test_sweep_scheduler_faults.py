@@ -1,0 +1,247 @@
+"""The scheduler when things break: slots lost, a database that refuses, restarts at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweep.messages import Stop
+from sweep.trial import AttemptKey, Cause, SweepState, TrialState
+from tests.rig import Rig
+
+MakeRig = Callable[..., Rig]
+FINISHED, CANCELLED, WAITING = TrialState.FINISHED, TrialState.CANCELLED, TrialState.WAITING
+
+
+def test_a_lost_slots_trial_is_tried_again_and_the_new_slot_works(rig: Rig) -> None:
+    rig.submit(run_cap=1)
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    assert rig.pool.placed[-1] == ("cpu-0", AttemptKey(1, 2))
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_slot_lost_while_its_cancelled_trial_is_dying_is_free_again(rig: Rig) -> None:
+    rig.submit()
+    rig.submit(run_cap=1)
+    rig.cancel(1)
+    rig.pool.lose("cpu-0")
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED, 2)
+
+
+# The database refuses writes.
+
+
+def test_nothing_is_done_while_the_database_refuses_and_nothing_is_lost(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=3)
+    rig.recorder.full = True
+    rig.pool.report("cpu-0", 0, 0.1)
+    rig.pool.finish("cpu-0", 0.7)
+    rig.settle()
+    assert len(rig.pool.placed) == 2, "a trial started that the database does not know"
+    assert len(rig.pool["cpu-0"].events) == 2, "an event was acknowledged that is not written"
+    assert rig.trials()[0].state is TrialState.RUNNING
+    rig.recorder.full = False
+    rig.settle()
+    assert rig.trials()[0].value == 0.7 and rig.trials()[0].reports == {0: 0.1}
+    assert rig.pool["cpu-0"].events == []
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states() == [FINISHED] * 3
+
+
+def test_a_scheduler_that_dies_while_the_database_refuses_loses_nothing(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.recorder.full = True
+    rig.pool.finish("cpu-0", 0.7)
+    rig.settle()
+    rig.recorder.full = False
+    rig.restart()
+    assert rig.trials()[0].value == 0.7
+    assert len(rig.trials()[0].attempts) == 1
+
+
+# A scheduler comes back.
+
+
+def test_attempts_that_run_go_on_after_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2)
+    rig.restart()
+    rig.pool.report("cpu-0", 0, 0.2)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert len(rig.pool.placed) == 2
+    assert rig.trials()[0].reports == {0: 0.2}
+
+
+def test_what_finished_while_the_scheduler_was_away_counts_once(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.pool.finish("cpu-0", 0.8)
+    rig.restart()  # nobody had heard of it
+    rig.restart()
+    assert rig.trials()[0].value == 0.8
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states() == [FINISHED, FINISHED]
+
+
+def test_an_end_that_was_written_but_not_acknowledged_counts_once(rig: Rig) -> None:
+    rig.submit(run_cap=3)
+    ended = rig.pool.finish("cpu-0", 0.8)
+    rig.settle()
+    rig.pool["cpu-0"].events.insert(0, (1, ended))  # the acknowledgement never arrived
+    rig.restart()
+    assert rig.counted() == 1
+    rig.finish_all()
+    assert rig.states() == [FINISHED] * 3
+
+
+def test_a_failure_that_was_written_but_not_acknowledged_is_retried_once(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2, retries={"infrastructure": 1})
+    failed = rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+    rig.settle()
+    assert rig.states()[0] is WAITING
+    rig.pool["cpu-0"].events.insert(0, (1, failed))
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert sorted(rig.trials()[0].attempts) == [1, 2]
+
+
+def test_an_attempt_that_no_slot_knows_is_tried_again_after_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2)
+    rig.pool.lose("cpu-0")
+    rig.restart()
+    assert rig.trials()[0].attempt == 2
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_failures_before_a_restart_count_against_the_retries(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 1, "max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+    rig.settle()
+    rig.restart()
+    rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    assert sorted(rig.trials()[0].attempts) == [1, 2]
+
+
+def test_a_sweep_that_fails_during_the_restart_leaves_nothing_running(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(retries={"infrastructure": 0, "max_consecutive_failures": 1})
+    rig.pool.lose("cpu-0")
+    rig.pool.lose("cpu-1")
+    rig.restart()
+    rig.assert_over(SweepState.FAILED)
+
+
+def test_a_sweep_cancelled_while_the_scheduler_was_away_is_killed(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit()
+    rig.submit(run_cap=1)
+    rig.recorder.cancel(1)
+    rig.restart()
+    rig.assert_over(SweepState.CANCELLED, 1)
+    assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
+    rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED, 2)
+
+
+# The service stops.
+
+
+def test_a_stop_ends_what_runs_and_the_next_start_goes_on(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=4, retries={"infrastructure": 0})
+    rig.scheduler.step([Stop()])
+    assert [rig.pool[device].stops for device in ("cpu-0", "cpu-1")] == [[Cause.CANCELLED]] * 2
+    rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
+    rig.pool.finish("cpu-1", 0.9)  # it was just done
+    rig.scheduler.run()
+    assert rig.sweep().state is SweepState.QUEUED
+    assert rig.states()[:2] == [WAITING, FINISHED]
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states() == [FINISHED] * 4
+
+
+def test_a_stop_that_no_slot_answers_leaves_nothing_running_and_fails_no_trial(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 0})
+    rig.inbox.put(Stop())
+    rig.scheduler.run(stop_within_s=-1)
+    assert rig.states() == [WAITING]
+    assert rig.sweep().state is SweepState.QUEUED
+
+
+# All of it at once.
+
+_HAPPENINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["finish", "prune", "crash", "lose", "unheard", "restart", "outage", "back", "report"]),
+        st.integers(0, 2),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=40)
+@given(happenings=_HAPPENINGS, run_cap=st.integers(1, 6))
+def test_whatever_happens_the_sweep_ends_with_exactly_what_it_was_to_run(
+    happenings: list[tuple[str, int]], run_cap: int
+) -> None:
+    """The fake slots fail the test when two attempts meet on one device, or one trial runs on two."""
+    rig = Rig(slots=3)
+    rig.submit(run_cap=run_cap, retries={"infrastructure": 100, "max_consecutive_failures": 1000})
+    for what, position in happenings:
+        _happen(rig, what, f"cpu-{position}")
+        assert rig.counted() <= run_cap
+    rig.recorder.full = False
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED if FINISHED in rig.states() else SweepState.FAILED)
+    assert rig.counted() == run_cap
+
+
+def _happen(rig: Rig, what: str, device_id: str) -> None:
+    runs = rig.pool[device_id].running is not None
+    if what == "finish" and runs:
+        rig.pool.finish(device_id)
+    elif what == "prune" and runs:
+        rig.pool.end(device_id, TrialState.PRUNED)
+    elif what == "crash" and runs:
+        rig.pool.fail(device_id, Cause.INFRASTRUCTURE)
+    elif what == "report" and runs:
+        rig.pool.report(device_id, 0, 0.5)
+    elif what == "unheard" and runs:
+        rig.pool.finish(device_id)
+        rig.restart()
+    elif what == "lose":
+        rig.pool.lose(device_id)
+    elif what == "restart":
+        rig.restart()
+    elif what in ("outage", "back"):
+        rig.recorder.full = what == "outage"
+    rig.settle()
+
+
+def test_slots_are_waited_for(make_rig: MakeRig) -> None:
+    make_rig(3).scheduler.wait_for_slots(3)
+
+
+@pytest.mark.parametrize("known", [frozenset[int](), frozenset({1})])
+def test_the_memory_recorder_hands_out_each_open_sweep_once(rig: Rig, known: frozenset[int]) -> None:
+    rig.submit()
+    assert len(rig.recorder.open_sweeps(known)) == 1 - len(known)

@@ -1,0 +1,40 @@
+"""How a service is set up: the device plan is parsed or refused, and settings reach every part unchanged."""
+
+from __future__ import annotations
+
+import pytest
+
+from sweep.errors import ServiceError
+from sweep.settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, cores
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("auto", DevicePlan("auto")),
+        ("gpu", DevicePlan("gpu")),
+        ("cpu", DevicePlan("cpu")),
+        ("cpu:3", DevicePlan("cpu", 3)),
+        ("pretend-gpu:2", DevicePlan("pretend-gpu", 2)),
+    ],
+)
+def test_a_device_plan_is_read(text: str, plan: DevicePlan) -> None:
+    assert DevicePlan.parse(text) == plan
+
+
+@pytest.mark.parametrize("text", ["", "tpu", "cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:2", "auto:1", "CPU", "cpu:99999"])
+def test_another_device_plan_is_refused_with_what_is_possible(text: str) -> None:
+    with pytest.raises(ServiceError, match="write auto, gpu, cpu, cpu:N or pretend-gpu:N"):
+        DevicePlan.parse(text)
+
+
+def test_cpu_slots_are_as_many_as_asked_or_as_there_are_cores() -> None:
+    assert DevicePlan("cpu", 20).cpu_slots == 20
+    assert DevicePlan("cpu").cpu_slots == min(cores(), MAX_DEFAULT_CPU_SLOTS)
+
+
+def test_settings_reach_every_part_unchanged() -> None:
+    settings = ServiceSettings("data", "run", host="0.0.0.0", port=1, gateway_port=2, devices=DevicePlan("cpu", 2))
+    assert ServiceSettings.from_json(settings.to_json()) == settings
+    assert settings.url == "http://0.0.0.0:1"
+    assert settings.data.database.parent == settings.data.root

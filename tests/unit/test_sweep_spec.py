@@ -1,0 +1,223 @@
+"""The sweep spec: what is valid survives a round trip; what is not is refused with its key and what to write."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.errors import InvalidSpecError
+from sweep.spec import FunctionProgram, Parameter, SweepSpec, parse_spec, spec_from_json
+from tests.specs import builtin_document, document, spec
+
+# Round trip.
+
+_NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
+_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), _NUMBERS, st.text(max_size=8))
+_RANGES = st.one_of(
+    st.tuples(st.integers(-100, 100), st.integers(0, 100)).map(lambda pair: {"min": pair[0], "max": sum(pair)}),
+    st.tuples(_NUMBERS, st.floats(0, 1e6)).map(lambda pair: {"min": pair[0], "max": pair[0] + pair[1]}),
+    st.tuples(st.floats(1e-9, 1.0), st.floats(0, 1e6)).map(
+        lambda pair: {"min": pair[0], "max": pair[0] + pair[1], "log": True}
+    ),
+    st.tuples(st.integers(-9, 9), st.integers(1, 9)).map(lambda pair: {"min": pair[0], "max": 99, "step": pair[1]}),
+)
+_PARAMETERS = st.one_of(
+    st.builds(lambda value: {"value": value}, _SCALARS),
+    st.builds(lambda values: {"values": values}, st.lists(_SCALARS, min_size=1, max_size=5)),
+    _RANGES,
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    """Valid sweep files, with conditions and enqueued values that fit them."""
+    names = draw(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=4, unique=True))
+    parameters = {name: dict(draw(_PARAMETERS)) for name in names}
+    if "value" in parameters[names[0]]:
+        for name in names[1:]:
+            parameters[name] |= draw(st.sampled_from([{}, {"when": {names[0]: parameters[names[0]]["value"]}}]))
+    optional: dict[str, st.SearchStrategy[Any]] = {
+        "seed": st.integers(0, 2**63 - 1),
+        "method": st.sampled_from(["tpe", "random", "bayes"]),
+        "run_cap": st.integers(1, 10**6),
+        "early_terminate": st.fixed_dictionaries(
+            {"type": st.sampled_from(["asha", "median", "none"])}, optional={"eta": st.integers(2, 9)}
+        ),
+        "limits": st.fixed_dictionaries({}, optional={"trial_s": st.floats(0.1, 1e6), "grace_s": st.floats(0, 300)}),
+        "retries": st.fixed_dictionaries({}, optional={"user": st.integers(0, 100)}),
+        "resources": st.fixed_dictionaries({}, optional={"threads": st.integers(1, 1024)}),
+        "enqueue": st.just([{n: p["value"] for n, p in parameters.items() if "value" in p}]),
+    }
+    chosen = draw(st.fixed_dictionaries({}, optional=optional))
+    return document(method=None, parameters=parameters) | chosen
+
+
+@given(documents())
+def test_a_spec_survives_the_database_and_the_wire(plain: dict[str, Any]) -> None:
+    parsed = parse_spec(plain)
+    assert spec_from_json(parsed.to_json()) == parsed
+    assert parse_spec(json.loads(json.dumps(plain))) == parsed
+    assert parsed.to_json() == spec_from_json(parsed.to_json()).to_json()
+
+
+def test_the_defaults_are_those_that_are_documented() -> None:
+    parsed = parse_spec(document(method=None, run_cap=None))
+    assert (parsed.method, parsed.seed, parsed.run_cap, parsed.early_terminate.type) == ("tpe", 0, 60, "none")
+    assert parsed.validation.split == (0.7, 0.1, 0.1, 0.1)
+    assert (parsed.retries.infrastructure, parsed.retries.user) == (3, 0)
+
+
+def test_bayes_is_another_word_for_tpe() -> None:
+    assert spec(method="bayes").method == "tpe"
+
+
+def test_the_json_schema_can_be_made() -> None:
+    assert set(SweepSpec.model_json_schema()["required"]) == {"name", "metric", "parameters", "program"}
+
+
+# What is refused.
+
+
+def _x(**parameter: Any) -> dict[str, Any]:
+    return document(parameters={"x": parameter})
+
+
+_DIGITS = {"model": "mlp", "data": {"name": "digits"}}
+_CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
+_BIG = {name: {"values": list(range(101))} for name in "xy"}
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("unknown key", document(metrics=1), "metrics", "unknown key 'metrics'; did you mean 'metric'?"),
+    ("far from any key", document(zzz=1), "zzz", "known: early_terminate, enqueue"),
+    ("unknown key below", _x(min=0, max=1, lgo=True), "parameters.x.lgo", "did you mean 'log'?"),
+    ("unknown program key", builtin_document(program=_DIGITS | {"modle": 1}), "program.modle", "did you mean 'model'?"),
+    ("no metric", document(metric=None), "metric", "is missing"),
+    ("no parameters", document(parameters={}), "parameters", "at least 1"),
+    ("no goal", document(metric={"name": "m"}), "metric.goal", "is missing"),
+    ("a wrong word", document(metric={"name": "m", "goal": "max"}), "metric.goal", "'maximize' or 'minimize'"),
+    ("a wrong type", document(run_cap="12"), "run_cap", "valid integer, not '12'"),
+    ("a bool for a number", document(run_cap=True), "run_cap", "integer"),
+    ("run_cap too small", document(run_cap=0), "run_cap", "greater than or equal to 1, not 0"),
+    ("an infinite target", document(metric={"name": "m", "goal": "minimize", "target": math.inf}), "metric.target",
+     "finite"),
+    ("seed too big", document(seed=2**63), "seed", "less than"),
+    ("min above max", _x(min=2, max=1), "parameters.x.min", "min 2 is above max 1; swap them"),
+    ("log from 0", _x(min=0.0, max=1.0, log=True), "parameters.x.min", "a log range starts above 0"),
+    ("half a range", _x(min=0), "parameters.x", "max is missing"),
+    ("an infinite end", _x(min=0.0, max=math.inf), "parameters.x.max", "inf is not a finite number"),
+    ("no kind", _x(), "parameters.x", "exactly one of"),
+    ("two kinds", _x(value=1, values=[1]), "parameters.x", "exactly one of"),
+    ("an empty list", _x(values=[]), "parameters.x.values", "at least 1"),
+    ("log on a list", _x(values=[1], log=True), "parameters.x", "log and step go with min and max only"),
+    ("log and step", _x(min=1, max=9, log=True, step=2), "parameters.x.step", "do not go together"),
+    ("step of 0", _x(min=1, max=9, step=0), "parameters.x.step", "above 0"),
+    ("half a whole step", _x(min=1, max=9, step=0.5), "parameters.x.step", "whole step"),
+    ("unknown model", builtin_document(program={"model": "mpl", "data": {"name": "digits"}}), "program.model",
+     "unknown model 'mpl'; did you mean 'mlp'?"),
+    ("unknown data", builtin_document(program={"model": "mlp", "data": {"name": "digit"}}), "program.data.name",
+     "did you mean 'digits'?"),
+    ("no root", builtin_document(program={"model": "mlp", "data": {"name": "mnist"}}), "program.data.root", "folder"),
+    ("no colon", document(program={"function": "train.objective"}), "program.function", "match"),
+    ("unknown setting", builtin_document(parameters={"learning": {"value": 1}}), "parameters.learning",
+     "mlp has no setting 'learning'; "),
+    ("a setting out of bounds", builtin_document(parameters={"dropout": {"min": 0.0, "max": 2.0}}),
+     "parameters.dropout", "2.0 is above 0.95"),
+    ("a wrong choice", builtin_document(parameters={"optimizer": {"values": ["adm"]}}), "parameters.optimizer",
+     "not one of adam, adamw, sgd"),
+    ("a metric that nobody reports", builtin_document(metric={"name": "acc", "goal": "maximize"}), "metric.name",
+     "val_accuracy and val_loss"),
+    ("a circle", document(parameters=_CIRCLE), "parameters", "form a circle"),
+    ("its own condition", _x(value=1, when={"x": 1}), "parameters", "form a circle"),
+    ("an unknown condition", _x(value=1, when={"xx": 1}), "parameters.x.when", "no parameter 'xx'; did you mean 'x'?"),
+    ("a condition that never holds", document(parameters={"x": {"value": 1}, "y": {"value": 1, "when": {"x": [1, 2]}}}),
+     "parameters.y.when", "x: 2 is not one of [1]"),
+    ("a continuous grid", document(method="grid"), "parameters.x", "a grid needs a finite list"),
+    ("a big grid", document(method="grid", parameters=_BIG), "parameters", "10,201 points, above 10,000"),
+    ("enqueued out of range", document(enqueue=[{"x": 0.5}, {"x": 1.5}]), "enqueue.1.x", "1.5 is not within 0 and 1"),
+    ("enqueued text", document(enqueue=[{"x": "big"}]), "enqueue.0.x", "'big' is not a number"),
+    ("enqueued unknown", document(enqueue=[{"xx": 1.0}]), "enqueue.0.xx", "did you mean 'x'?"),
+    ("shares that do not sum to 1", document(validation={"split": [0.5, 0.1, 0.1, 0.1]}), "validation.split",
+     "sum to 1, not 0.8"),
+    ("a share of 0", document(validation={"split": [1.0, 0.0, 0.0, 0.0]}), "validation.split", "above 0"),
+    ("eta of 1", document(early_terminate={"type": "asha", "eta": 1}), "early_terminate.eta", "2"),
+    ("no time at all", document(limits={"trial_s": 0}), "limits.trial_s", "greater than 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plain", "key", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_a_bad_spec_is_refused_with_its_key_and_what_to_write(plain: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(plain)
+    assert [problem.key for problem in caught.value.problems] == [key]
+    assert message in caught.value.problems[0].message
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(document(run_cap=0, seed=-1, metric=None))
+    assert {problem.key for problem in caught.value.problems} == {"run_cap", "seed", "metric"}
+
+
+@pytest.mark.parametrize("plain", [None, [], "name: x", 3, {}])
+def test_a_document_that_is_no_mapping_is_refused(plain: Any) -> None:
+    with pytest.raises(InvalidSpecError):
+        parse_spec(plain)
+
+
+# What the pieces mean.
+
+
+@pytest.mark.parametrize(
+    ("parameter", "choices"),
+    [
+        ({"value": 3}, [3]),
+        ({"value": None}, [None]),
+        ({"values": ["a", 1, None]}, ["a", 1, None]),
+        ({"min": 1, "max": 4}, [1, 2, 3, 4]),
+        ({"min": 1, "max": 8, "step": 3}, [1, 4, 7]),
+        ({"min": 0.0, "max": 1.0, "step": 0.25}, [0.0, 0.25, 0.5, 0.75, 1.0]),
+        ({"min": 0.0, "max": 0.3, "step": 0.1}, [0.0, 0.1, 0.2, pytest.approx(0.3)]),
+        ({"min": 0.0, "max": 1.0}, None),
+        ({"min": 1, "max": 100, "log": True}, None),
+    ],
+)
+def test_the_choices_of_a_parameter(parameter: dict[str, Any], choices: list[Any] | None) -> None:
+    assert Parameter.model_validate(parameter).choices() == choices
+
+
+@given(st.data())
+def test_every_choice_of_a_parameter_is_allowed_by_it(data: st.DataObject) -> None:
+    parameter = Parameter.model_validate(data.draw(_PARAMETERS))
+    for choice in (parameter.choices() or [])[:20]:
+        assert parameter.complaint(choice) is None
+
+
+def test_parameters_come_after_those_that_their_conditions_name() -> None:
+    parsed = spec(parameters={"b": {"value": 1, "when": {"a": 2}}, "a": {"values": [2, 3]}, "c": {"value": 0}})
+    names = [name for name, _ in parsed.ordered()]
+    assert names.index("a") < names.index("b") and sorted(names) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("when", "params", "active"),
+    [
+        (None, {}, True),
+        ({"a": 1}, {"a": 1}, True),
+        ({"a": [1, 2]}, {"a": 2}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ({"a": 1}, {}, False),
+        ({"a": 1, "b": 1}, {"a": 1, "b": 2}, False),
+    ],
+)
+def test_a_parameter_takes_part_only_where_its_conditions_hold(when: Any, params: Any, active: bool) -> None:
+    assert Parameter.model_validate({"value": 0, "when": when}).active(params) is active
+
+
+def test_a_bundle_goes_with_the_program() -> None:
+    program = spec(program={"function": "a.b:c", "code": "src", "bundle": "0" * 64}).program
+    assert isinstance(program, FunctionProgram) and program.bundle == "0" * 64

@@ -1,0 +1,118 @@
+"""What a trial is: states that end, transitions that are checked, events and assignments that cross unharmed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.errors import IllegalTransitionError
+from sweep.trial import (
+    COUNTED,
+    INFRASTRUCTURE_CAUSES,
+    SWEEP_OVER,
+    SWEEP_TRANSITIONS,
+    TRIAL_OVER,
+    TRIAL_TRANSITIONS,
+    Assignment,
+    Cause,
+    Ended,
+    Event,
+    Limits,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    SweepState,
+    TrialState,
+    check_sweep_transition,
+    check_trial_transition,
+    event_from_dict,
+    event_to_dict,
+)
+
+TABLES = [
+    (SweepState, SWEEP_TRANSITIONS, SWEEP_OVER, check_sweep_transition),
+    (TrialState, TRIAL_TRANSITIONS, TRIAL_OVER, check_trial_transition),
+]
+
+
+def _reachable(transitions: Mapping[Any, frozenset[Any]], start: Any) -> set[Any]:
+    found, left = {start}, [start]
+    while left:
+        new = transitions[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+@pytest.mark.parametrize(("states", "transitions", "over", "check"), TABLES, ids=["sweep", "trial"])
+class TestTransitions:
+    """The rules that both tables of transitions keep."""
+
+    def test_every_state_is_in_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+        assert set(transitions) == set(states)
+
+    def test_only_what_is_over_never_changes(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+        assert {state for state in states if not transitions[state]} == over
+
+    def test_every_state_can_be_reached(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+        assert _reachable(transitions, next(iter(states))) == set(states)
+
+    def test_every_state_can_come_to_an_end(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+        assert all(_reachable(transitions, state) & over for state in states)
+
+    def test_the_check_agrees_with_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
+        for old in states:
+            for new in states:
+                if new in transitions[old]:
+                    check(old, new)
+                else:
+                    with pytest.raises(IllegalTransitionError, match=f"{old}.* cannot become {new}"):
+                        check(old, new)
+
+
+def test_an_illegal_transition_says_what_is_possible() -> None:
+    with pytest.raises(IllegalTransitionError, match="possible: cancelled, running"):
+        check_trial_transition(TrialState.WAITING, TrialState.FINISHED)
+    with pytest.raises(IllegalTransitionError, match="nothing, it is over"):
+        check_trial_transition(TrialState.FINISHED, TrialState.RUNNING)
+
+
+def test_what_counts_is_over_and_what_is_retried_is_a_cause() -> None:
+    assert COUNTED < TRIAL_OVER
+    assert set(Cause) > INFRASTRUCTURE_CAUSES
+    assert Cause.USER_ERROR not in INFRASTRUCTURE_CAUSES
+
+
+_FINITE = st.floats(allow_nan=False, allow_infinity=False)
+_EVENTS = st.one_of(
+    st.builds(Started),
+    st.builds(Reported, value=_FINITE, at=_FINITE),
+    st.builds(Logged, values=st.dictionaries(st.text(), _FINITE), at=_FINITE),
+    st.builds(Saved),
+    st.builds(Ended, started_at=_FINITE, ended_at=_FINITE, value=st.none() | _FINITE),
+)
+
+
+@given(_EVENTS)
+def test_an_event_crosses_as_json_and_comes_back_the_same(event: Event) -> None:
+    assert event_from_dict(json.loads(json.dumps(event_to_dict(event)))) == event
+
+
+@given(
+    st.builds(
+        Assignment,
+        params=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | _FINITE | st.text()),
+        program=st.just({"function": "a:b"}),
+        split=st.just({"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}),
+        limits=st.builds(Limits, *[_FINITE] * len(fields(Limits))),
+    )
+)
+def test_an_assignment_crosses_as_json_and_comes_back_the_same(assignment: Assignment) -> None:
+    assert Assignment.from_dict(json.loads(json.dumps(assignment.to_dict()))) == assignment
