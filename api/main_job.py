@@ -20,6 +20,7 @@ from sweep.files import write_whole
 from sweep.spec import parse_spec
 
 MEMBERS = 3
+PRUNED_FROM = 12
 
 
 def run(
@@ -52,13 +53,17 @@ def run(
 
 
 def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:
-    """The sweep of the demo. Two rungs of ASHA leave enough finished trials to choose three from."""
+    """The sweep of the demo.
+
+    One rung of ASHA halfway prunes about half of the trials; of very few trials, three would not be left to choose.
+    """
     if data in NEEDS_ROOT and data_root is None:
         raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "demo")
     source: dict[str, Any] = {"name": data}
     if data_root is not None:
         source["root"] = str(data_root.absolute())
     large = data in NEEDS_ROOT
+    epochs = 4 if large else 12
     return {
         "name": f"demo-{data}",
         "method": "tpe",
@@ -70,9 +75,9 @@ def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, 
             "layers": {"min": 1, "max": 3},
             "dropout": {"min": 0.0, "max": 0.4},
             "batch_size": {"value": 256 if large else 64},
-            "epochs": {"value": 4 if large else 12},
+            "epochs": {"value": epochs},
         },
-        "early_terminate": {"type": "asha", "min_iter": 1 if large else 3, "eta": 2},
+        "early_terminate": {"type": "asha" if trials >= PRUNED_FROM else "none", "min_iter": epochs // 2, "eta": 2},
         "run_cap": trials,
         "program": {"model": "mlp", "data": source},
     }

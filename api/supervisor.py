@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -281,6 +282,7 @@ def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
             say(f"The admin token, shown this once: {token} (kept in {data.admin_token})")
         Supervisor(settings, say).run()
     finally:
+        shutil.rmtree(settings.runtime.root, ignore_errors=True)
         lock.release()
 
 

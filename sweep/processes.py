@@ -108,6 +108,8 @@ def _signal(pid: int, number: int) -> bool:
 
 
 def exit_name(status: int) -> str:
-    """A wait status as people read it: `0`, `3`, `SIGKILL`."""
+    """A wait status as people read it: `0`, `3`, `SIGKILL`; `SIG35` for a signal without a name."""
     code = os.waitstatus_to_exitcode(status)
-    return str(code) if code >= 0 else signal.Signals(-code).name
+    if code >= 0:
+        return str(code)
+    return signal.Signals(-code).name if -code in set(signal.Signals) else f"SIG{-code}"

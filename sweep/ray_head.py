@@ -7,6 +7,7 @@ a subreaper below which all of them live, slots, trials and members too: when it
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import secrets
 import select
@@ -52,12 +53,13 @@ def ensure_token(data: DataDirectory) -> None:
         write_whole(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
 
-def _free_port() -> int:
-    """A port for Ray's client server, which cannot choose one itself; nobody here uses it."""
+def _client_server_port() -> list[str]:
+    """Where grpcio is installed, Ray starts a client server, which cannot choose a port itself; nobody here uses it."""
+    if importlib.util.find_spec("grpc") is None:
+        return []
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return [f"--ray-client-server-port={probe.getsockname()[1]}"]
 
 
 def _command(settings: ServiceSettings) -> list[str]:
@@ -65,10 +67,10 @@ def _command(settings: ServiceSettings) -> list[str]:
     gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
     return [
         sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
-        "--port=0", f"--ray-client-server-port={_free_port()}", "--dashboard-port=0", "--dashboard-agent-listen-port=0",
+        "--port=0", "--dashboard-port=0", "--dashboard-agent-listen-port=0",
         "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats", "--log-color=false",
         "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
-        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus,
+        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus, *_client_server_port(),
     ]  # fmt: skip
 
 
