@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api import devices, ensembles, health, problems, sweeps, trials
 from api.auth import Doorkeeper
-from api.service import ServiceContext
+from api.service import BodyLimit, ServiceContext
 from db.engine import Database
 from sweep.settings import ServiceSettings
 
@@ -25,6 +25,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.service = ServiceContext(settings, database)
     app.state.doorkeeper = Doorkeeper(database)
     problems.install(app)
+    app.add_middleware(BodyLimit, own=("/bundles", "/predict"))
     for noun in (health, sweeps, trials, devices, ensembles):
         app.include_router(noun.router)
     return app

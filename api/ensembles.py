@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.auth import submitter, viewer
-from api.service import ServiceContext, body_within, context
+from api.service import After, RowId, ServiceContext, body_within, context
 from api.views import EnsembleView, EvaluationView, Page
 from db import ensembles, sweeps
 from ensemble.selection import Candidate, top_k
@@ -49,7 +49,7 @@ def build_ensemble(body: EnsembleRequest, response: Response, service: ServiceCo
 
 @router.get("", dependencies=[viewer])
 def list_ensembles(
-    after: int | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50, service: ServiceContext = context
+    after: After = None, limit: Annotated[int, Query(ge=1, le=200)] = 50, service: ServiceContext = context
 ) -> Page[EnsembleView]:
     """Ensembles, newest first."""
     with service.database.read() as connection:
@@ -59,14 +59,14 @@ def list_ensembles(
 
 
 @router.get("/{ensemble_id}", dependencies=[viewer])
-def show_ensemble(ensemble_id: int, service: ServiceContext = context) -> EnsembleView:
+def show_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """One ensemble: its state, and for each member where it runs and how it does."""
     with service.database.read() as connection:
         return EnsembleView.of(ensembles.get(connection, ensemble_id))
 
 
 @router.post("/{ensemble_id}/stop", dependencies=[submitter])
-def stop_ensemble(ensemble_id: int, service: ServiceContext = context) -> EnsembleView:
+def stop_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """End the members and give their devices back; one that is stopped already stays so."""
     with service.database.write() as connection:
         ensembles.get(connection, ensemble_id)
@@ -78,7 +78,7 @@ def stop_ensemble(ensemble_id: int, service: ServiceContext = context) -> Ensemb
 
 @router.post("/{ensemble_id}/evaluate", dependencies=[submitter])
 async def evaluate_ensemble(
-    ensemble_id: int, body: EvaluateBody, response: Response, service: ServiceContext = context
+    ensemble_id: RowId, body: EvaluateBody, response: Response, service: ServiceContext = context
 ) -> EvaluationView:
     """Score the ensemble and each member on a split. 202 with an id when it takes longer than `wait_s`."""
     with service.database.write() as connection:
@@ -99,7 +99,7 @@ async def evaluate_ensemble(
 
 
 @router.get("/{ensemble_id}/evaluations/{evaluation_id}", dependencies=[viewer])
-def show_evaluation(ensemble_id: int, evaluation_id: int, service: ServiceContext = context) -> EvaluationView:
+def show_evaluation(ensemble_id: RowId, evaluation_id: RowId, service: ServiceContext = context) -> EvaluationView:
     """An evaluation, done or under way."""
     with service.database.read() as connection:
         row = ensembles.get_evaluation(connection, evaluation_id)
@@ -109,7 +109,7 @@ def show_evaluation(ensemble_id: int, evaluation_id: int, service: ServiceContex
 
 
 @router.get("/{ensemble_id}/evaluations/{evaluation_id}/probabilities", dependencies=[viewer])
-def show_probabilities(ensemble_id: int, evaluation_id: int, service: ServiceContext = context) -> Response:
+def show_probabilities(ensemble_id: RowId, evaluation_id: RowId, service: ServiceContext = context) -> Response:
     """What the ensemble said of each row, (rows, classes) float32 in numpy's format."""
     show_evaluation(ensemble_id, evaluation_id, service)
     try:
@@ -120,7 +120,7 @@ def show_probabilities(ensemble_id: int, evaluation_id: int, service: ServiceCon
 
 
 @router.post("/{ensemble_id}/predict", dependencies=[viewer], response_class=Response)
-async def predict(ensemble_id: int, request: Request, service: ServiceContext = context) -> Response:
+async def predict(ensemble_id: RowId, request: Request, service: ServiceContext = context) -> Response:
     """Hand the request on to the gateway; who wants speed calls the gateway's own port."""
     content = await body_within(request, MAX_PREDICT_BYTES)
     passed = {name: request.headers[name] for name in ("content-type", "authorization") if name in request.headers}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -49,7 +50,7 @@ def problem(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
     headers = {"Retry-After": "1"} if status in (429, 503) else {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    body = {"type": "about:blank", "title": title, "status": status, "detail": _sendable(detail), **more}
     return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 
@@ -70,15 +71,24 @@ def _podium_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, PodiumError)
     more: dict[str, Any] = {}
     if isinstance(error, InvalidSpecError):
-        more["errors"] = [{"location": list(p.location), "message": p.message} for p in error.problems]
+        more["errors"] = [_one(p.location, p.message) for p in error.problems]
     return problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
 
 
 def _invalid_request(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    errors = [{"location": [str(part) for part in e["loc"]], "message": e["msg"]} for e in error.errors()]
+    errors = [_one(e["loc"], e["msg"]) for e in error.errors()]
     detail = "; ".join(f"{'.'.join(e['location'])}: {e['message']}" for e in errors)
     return problem(422, "The request is not valid", detail, errors=errors)
+
+
+def _one(location: Iterable[object], message: str) -> dict[str, Any]:
+    return {"location": [_sendable(str(part)) for part in location], "message": _sendable(message)}
+
+
+def _sendable(text: str) -> str:
+    """Words of a client may hold half a character (a lone surrogate), which UTF-8 cannot carry back."""
+    return text.encode(errors="replace").decode()
 
 
 def _http_error(_: Request, error: Exception) -> JSONResponse:

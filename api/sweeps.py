@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 
 from api.auth import submitter, viewer
-from api.service import ServiceContext, body_within, context
+from api.service import After, RowId, ServiceContext, body_within, context
 from api.views import BestView, Page, SweepView, TrialView, best_view
 from db import devices, sweeps, trials
 from sweep import bundles, datasets
@@ -52,7 +52,7 @@ def submit_sweep(
 
 @router.get("/sweeps", dependencies=[viewer])
 def list_sweeps(
-    after: int | None = None,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     state: SweepState | None = None,
     service: ServiceContext = context,
@@ -68,15 +68,15 @@ def list_sweeps(
 
 
 @router.get("/sweeps/{sweep_id}", dependencies=[viewer])
-def show_sweep(sweep_id: int, service: ServiceContext = context) -> SweepView:
+def show_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     """One sweep, with its best trial so far."""
     return _show(service, sweep_id)
 
 
 @router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer])
 def list_trials(
-    sweep_id: int,
-    after: int | None = None,
+    sweep_id: RowId,
+    after: After = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     state: TrialState | None = None,
     service: ServiceContext = context,
@@ -91,7 +91,7 @@ def list_trials(
 
 @router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])
 def best_trials(
-    sweep_id: int, k: Annotated[int, Query(ge=1, le=1000)] = 1, service: ServiceContext = context
+    sweep_id: RowId, k: Annotated[int, Query(ge=1, le=1000)] = 1, service: ServiceContext = context
 ) -> list[BestView]:
     """The best finished trials, best first; ties go to the earlier one."""
     with service.database.read() as connection:
@@ -100,7 +100,7 @@ def best_trials(
 
 
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[submitter])
-def cancel_sweep(sweep_id: int, service: ServiceContext = context) -> SweepView:
+def cancel_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     """End a sweep now; what runs is killed. One that is over already: 409, unless it was cancelled."""
     with service.database.write() as connection:
         if sweeps.get(connection, sweep_id).state is not SweepState.CANCELLED:

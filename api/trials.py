@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 
 from api.auth import viewer
-from api.service import ServiceContext, context
+from api.service import RowId, ServiceContext, context
 from api.views import AttemptView, TrialDetail
 from db import metrics, trials
 from sweep.errors import NotFoundError
@@ -19,7 +19,7 @@ MAX_LOG_BYTES = 1 << 20
 
 
 @router.get("/{trial_id}", dependencies=[viewer])
-def show_trial(trial_id: int, service: ServiceContext = context) -> TrialDetail:
+def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
     """One trial, with its attempts and the files it left."""
     with service.database.read() as connection:
         row = trials.get(connection, trial_id)
@@ -28,7 +28,7 @@ def show_trial(trial_id: int, service: ServiceContext = context) -> TrialDetail:
 
 
 @router.get("/{trial_id}/attempts", dependencies=[viewer])
-def list_attempts(trial_id: int, service: ServiceContext = context) -> list[AttemptView]:
+def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[AttemptView]:
     """The attempts of a trial, first to last."""
     with service.database.read() as connection:
         trials.get(connection, trial_id)
@@ -37,7 +37,7 @@ def list_attempts(trial_id: int, service: ServiceContext = context) -> list[Atte
 
 @router.get("/{trial_id}/metrics", dependencies=[viewer])
 def show_metrics(
-    trial_id: int, name: str | None = None, service: ServiceContext = context
+    trial_id: RowId, name: str | None = None, service: ServiceContext = context
 ) -> dict[str, list[tuple[int, float]]]:
     """Each metric as [step, value] pairs, in step order."""
     with service.database.read() as connection:
@@ -47,8 +47,8 @@ def show_metrics(
 
 @router.get("/{trial_id}/log", dependencies=[viewer], response_class=PlainTextResponse)
 def show_log(
-    trial_id: int,
-    attempt: Annotated[int | None, Query(ge=1)] = None,
+    trial_id: RowId,
+    attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     tail_bytes: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 64 << 10,
     service: ServiceContext = context,
 ) -> PlainTextResponse:

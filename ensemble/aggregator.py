@@ -13,7 +13,7 @@ import itertools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -92,6 +92,7 @@ class _Pending:
 
     rows: int
     classes: int
+    members: Mapping[str, int]  # endpoint -> how many members answer there
     waiting: set[str]  # endpoints
     done: asyncio.Event = field(default_factory=asyncio.Event)
     replies: dict[str, Reply] = field(default_factory=dict)
@@ -120,15 +121,15 @@ class _Link:
         self._socket.setsockopt(zmq.SNDHWM, _SEND_QUEUE)
         self._socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is queued for a worker that is not there
         self._socket.connect(endpoint)
-        self._out: zmq.Socket[bytes] = zmq.Socket.shadow(self._socket.underlying)
         self._reader = asyncio.create_task(self._read())
 
     def send(self, request: Request, pending: _Pending) -> None:
         """Never blocks: a full queue is this worker's answer."""
         self.pending[request.request_id] = pending
-        try:
-            self._out.send_multipart(request.frames(), flags=zmq.NOBLOCK)
-        except zmq.Again:
+        # The asyncio socket's own send: it wakes the reader, should sending swallow the signal that a reply is there.
+        sent = self._socket.send_multipart(request.frames(), flags=zmq.NOBLOCK)
+        assert isinstance(sent, asyncio.Future)
+        if sent.exception() is not None:
             del self.pending[request.request_id]
             pending.resolve(self.endpoint, None, (MemberStatus.QUEUE_FULL, ""))
 
@@ -162,18 +163,19 @@ class _Link:
         if pending is None:
             self._dropped["late_or_unknown"] += 1
             return
-        pending.resolve(self.endpoint, reply, _complaint(reply, pending))
+        pending.resolve(self.endpoint, reply, _complaint(reply, pending, pending.members[self.endpoint]))
 
 
-def _complaint(reply: Reply, pending: _Pending) -> tuple[MemberStatus, str] | None:
+def _complaint(reply: Reply, pending: _Pending, members: int) -> tuple[MemberStatus, str] | None:
     """Why a reply does not count, or None."""
     if reply.status != "ok":
         known = {"error": MemberStatus.ERROR, "expired": MemberStatus.EXPIRED, "refused": MemberStatus.REFUSED}
         return known.get(reply.status, MemberStatus.INVALID), reply.message
-    predictions = reply.predictions
-    if predictions is None or predictions.shape[1:] != (pending.rows, pending.classes):
+    predictions, combined = reply.predictions, reply.combined
+    shape = (members, pending.rows, pending.classes)
+    if predictions is None or predictions.shape != shape or (combined is not None and combined.shape != shape[1:]):
         return MemberStatus.INVALID, "wrong shape"
-    if not np.isfinite(predictions).all():
+    if not np.isfinite(predictions).all() or (combined is not None and not np.isfinite(combined).all()):
         return MemberStatus.INVALID, "not finite"
     return None
 
@@ -227,10 +229,10 @@ class Aggregator:
         self.in_flight += 1
         outcome = Outcome.CANCELLED
         request_id = next(self._ids)
-        pending = _Pending(len(inputs), len(snapshot.classes), set())
-        links = self._ready_links(snapshot)
+        members = _members_by_endpoint(snapshot)
+        links = [self._links[endpoint] for endpoint in members if endpoint in self._links]
+        pending = _Pending(len(inputs), len(snapshot.classes), members, {link.endpoint for link in links})
         try:
-            pending.waiting = {link.endpoint for link in links}
             left_ms = deadline_ms - (time.monotonic() - began) * 1000
             for link in links:
                 link.send(Request(request_id, link.epoch, left_ms, inputs), pending)
@@ -252,10 +254,6 @@ class Aggregator:
             link.close()
         self._links.clear()
         self._context.destroy(linger=0)
-
-    def _ready_links(self, snapshot: Snapshot) -> list[_Link]:
-        endpoints = dict.fromkeys(m.endpoint for m in snapshot.members if m.state is MemberState.READY)
-        return [self._links[endpoint] for endpoint in endpoints if endpoint in self._links]
 
     def _join(self, snapshot: Snapshot, pending: _Pending, deadline_ms: float, began: float) -> Prediction:
         reports = tuple(self._report(member, pending) for member in snapshot.members)
@@ -291,6 +289,11 @@ class Aggregator:
         elif endpoint in pending.waiting:
             report.status = MemberStatus.LATE
         return report
+
+
+def _members_by_endpoint(snapshot: Snapshot) -> Counter[str]:
+    """How many members answer at each endpoint, in member order: one, or all of them in-graph."""
+    return Counter(m.endpoint for m in snapshot.members if m.state is MemberState.READY and m.endpoint is not None)
 
 
 def _predictions(

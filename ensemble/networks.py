@@ -14,6 +14,7 @@ from torch import nn
 
 from ensemble.in_graph import InGraphEnsemble
 from sweep import checkpoints, models
+from sweep.errors import EnsembleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,12 @@ def load(files: Sequence[ModelFile], *, in_graph: bool) -> Network:
 
 def _load_one(file: ModelFile) -> tuple[nn.Module, torch.device]:
     weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
-    architecture: dict[str, Any] = checkpoints.architecture_of(metadata)
-    model = models.build(architecture)
-    model.load_state_dict(weights)
+    try:
+        architecture: dict[str, Any] = checkpoints.architecture_of(metadata)
+        model = models.build(architecture)
+        model.load_state_dict(weights)
+    except Exception as error:
+        raise EnsembleError(f"{file.path} is not a model of ours: {error}") from error
     device = torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
     return model.to(device).eval(), device
 

@@ -49,7 +49,7 @@ class EnsembleRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    sweep_id: int
+    sweep_id: int = Field(ge=1, lt=2**63)
     name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
     k: int = Field(3, ge=1, le=1000)
     select: Literal["top_k"] = "top_k"

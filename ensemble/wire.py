@@ -45,9 +45,11 @@ class Request:
         header = _header(frames, 2)
         try:
             inputs = _array(frames[1], header.pop("shape"), 2)
-            return cls(inputs=inputs, **header)
+            request = cls(inputs=inputs, **header)
         except (KeyError, TypeError) as error:
             raise WireError(f"bad request: {error}") from error
+        _check_types(request, request_id=int, epoch=int, left_ms=(int, float))
+        return request
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,24 @@ class Reply:
                 _array(frame, shape, 3 - i) for i, (frame, shape) in enumerate(zip(frames[1:], shapes, strict=True))
             ]
             predictions, combined = (*arrays, None, None)[:2]
-            return cls(predictions=predictions, combined=combined, **header)
+            reply = cls(predictions=predictions, combined=combined, **header)
         except (KeyError, TypeError) as error:
             raise WireError(f"bad reply: {error}") from error
+        number = (int, float)
+        _check_types(reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str)
+        return reply
 
 
 def _plain(reply: Reply) -> dict[str, Any]:
     return {name: getattr(reply, name) for name in reply.__dataclass_fields__}
+
+
+def _check_types(parsed: Request | Reply, /, **types: type | tuple[type, ...]) -> None:
+    """A dataclass believes what it is given; what came over a wire is checked."""
+    for name, wanted in types.items():
+        value = getattr(parsed, name)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise WireError(f"bad {name}: {value!r}")
 
 
 def _header(frames: list[bytes], count: int | None) -> dict[str, Any]:

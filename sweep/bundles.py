@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from sweep.errors import BundleError
@@ -18,6 +19,8 @@ from sweep.errors import BundleError
 MAX_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 256 * 2**20
 MAX_FILES = 10_000
+MAX_NAME = 1024
+MAX_PART = 255  # bytes of one folder or file name: what file systems hold
 RESERVED = ("sweep", "ensemble")
 _LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -73,7 +76,7 @@ def unpack(content: bytes, folder: Path) -> None:
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
                 raise
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise BundleError(f"the bundle is not a sound zip file: {error}") from error
 
 
@@ -89,13 +92,20 @@ def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         if member.filename.casefold() in seen:
             raise BundleError(f"{member.filename!r} is in the bundle twice")
         seen.add(member.filename.casefold())
-    return [member for member in members if not member.is_dir()]
+    files = [member for member in members if not member.is_dir()]
+    names = {PurePosixPath(member.filename) for member in files}
+    for name in names:
+        if not names.isdisjoint(name.parents):
+            raise BundleError(f"{str(name)!r}: a part of this path is a file of the bundle, too")
+    return files
 
 
 def _check_member(member: zipfile.ZipInfo) -> None:
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename or "\0" in member.filename:
         raise BundleError(f"{member.filename!r} points out of the bundle")
+    if not path.parts or len(member.filename) > MAX_NAME or max(len(os.fsencode(p)) for p in path.parts) > MAX_PART:
+        raise BundleError(f"{member.filename[:60]!r}: the name is empty or too long")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise BundleError(f"{member.filename!r} is a link or a special file")

@@ -31,7 +31,7 @@ def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch
     """Tensors by name and the metadata. Raises `EnsembleError` when the file is missing, changed or damaged."""
     try:
         if sha256 is not None and sha256_of(path) != sha256:
-            raise EnsembleError(f"{path.name} is damaged: its SHA-256 is not the one recorded")
+            raise EnsembleError(f"{path} is damaged: its SHA-256 is not the one recorded")
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})
         return load_file(path), metadata
@@ -40,7 +40,7 @@ def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch
     except EnsembleError:
         raise
     except Exception as error:
-        raise EnsembleError(f"{path.name} is damaged: {error}") from error
+        raise EnsembleError(f"{path} is damaged: {error}") from error
 
 
 def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:

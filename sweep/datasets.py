@@ -69,8 +69,11 @@ def check(data: Mapping[str, Any]) -> None:
     if data["name"] not in catalog.DATASETS:
         raise DataError(f"unknown data set {data['name']!r}")
     if data["name"] in catalog.NEEDS_ROOT:
-        for part in _IDX:
-            _idx_file(Path(data["root"]), part)
+        try:
+            for part in _IDX:
+                _idx_file(Path(data["root"]), part)
+        except OSError as error:
+            raise DataError(f"cannot read the folder {data['root']}: {error.strerror}") from error
 
 
 def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:

@@ -26,11 +26,22 @@ from sweep.errors import InvalidSpecError, Problem
 from sweep.trial import Params, Scalar
 
 GRID_LIMIT = 10_000
+# Whole numbers up to here are exact as floats, which searching computes with.
+LARGEST = 2**53
 
 
 def _complain(message: str, *where: str) -> PydanticCustomError:
     """An error that pydantic reports at `where`, below the field that raised it."""
     return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
+
+
+def _unusable(value: Scalar) -> str | None:
+    """Why a number can be neither searched over nor stored, or None."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return f"{_shown(value)} is above 2**53, the largest whole number that searching keeps exact"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value!r} is not a finite number"
+    return None
 
 
 class _Model(BaseModel):
@@ -69,6 +80,14 @@ class Parameter(_Model):
         None, description="active only where another parameter has this value, or one of these"
     )
 
+    @field_validator("value", "values")
+    @classmethod
+    def _bounded(cls, given: Any) -> Any:
+        for value in given if isinstance(given, list) else [given]:
+            if (complaint := _unusable(value)) is not None:
+                raise _complain(complaint)
+        return given
+
     @model_validator(mode="after")
     def _one_kind(self) -> Parameter:
         kinds: list[str] = [kind for kind in ("value", "values") if kind in self.model_fields_set]
@@ -88,8 +107,10 @@ class Parameter(_Model):
             missing = "min" if low is None else "max"
             raise _complain(f"a range needs both ends; {missing} is missing")
         for name, end in (("min", low), ("max", high)):
-            if isinstance(end, bool) or not math.isfinite(end):
+            if isinstance(end, bool):
                 raise _complain(f"{end!r} is not a finite number", name)
+            if (complaint := _unusable(end)) is not None:
+                raise _complain(complaint, name)
         if low > high:
             raise _complain(f"min {low:g} is above max {high:g}; swap them", "min")
         if self.log and low <= 0:
@@ -101,6 +122,8 @@ class Parameter(_Model):
                 raise _complain("step must be above 0", "step")
             if self.integer and not isinstance(self.step, int):
                 raise _complain("a range of whole numbers needs a whole step", "step")
+            if not (high - low) / self.step < LARGEST:
+                raise _complain("step is too small for this range", "step")
 
     @property
     def integer(self) -> bool:
@@ -110,6 +133,17 @@ class Parameter(_Model):
     @property
     def is_range(self) -> bool:
         return self.min is not None
+
+    def count(self) -> int | None:
+        """How many `choices` there are, counted without listing them; None for a continuous range."""
+        if self.values is not None:
+            return len(self.values)
+        if not self.is_range:
+            return 1
+        assert self.min is not None and self.max is not None
+        if self.integer and not self.log:
+            return len(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
+        return None if self.step is None else math.floor((self.max - self.min) / self.step + 1e-9) + 1
 
     def choices(self) -> list[Scalar] | None:
         """The finite list of values, or None for a continuous range."""
@@ -121,8 +155,7 @@ class Parameter(_Model):
         if self.integer and not self.log:
             return list(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
         if self.step is not None:
-            count = math.floor((self.max - self.min) / self.step + 1e-9) + 1
-            return [self.min + index * self.step for index in range(count)]
+            return [self.min + index * self.step for index in range(self.count() or 0)]
         return None
 
     def active(self, params: Params) -> bool:
@@ -324,12 +357,12 @@ class SweepSpec(_Model):
     def _check_grid(self) -> None:
         size = 1
         for name, parameter in self.parameters.items():
-            choices = parameter.choices()
-            if choices is None:
+            count = parameter.count()
+            if count is None:
                 raise _complain(
                     "a grid needs a finite list here: give values, or min, max and step", "parameters", name
                 )
-            size *= len(choices)
+            size *= count
         if size > GRID_LIMIT:
             raise _complain(f"the grid has {size:,} points, above {GRID_LIMIT:,}", "parameters")
 
@@ -339,7 +372,10 @@ class SweepSpec(_Model):
             if name not in settings:
                 hint = catalog.suggestion(name, settings)
                 raise _complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
-            for value in parameter.choices() or [parameter.min, parameter.max]:
+            ends = [parameter.min, parameter.max]
+            if settings[name].integer and parameter.is_range and not parameter.integer:
+                raise _complain("this is a whole number; write min and max without a point", "parameters", name)
+            for value in ends if parameter.is_range else parameter.choices() or []:
                 if complaint := settings[name].complaint(value):
                     raise _complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
         if self.metric.name not in ("val_accuracy", "val_loss"):

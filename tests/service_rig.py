@@ -1,0 +1,124 @@
+"""A service on a fresh database, without its processes: api and gateway in the test's own process, rows seeded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from db import ensembles, sweeps, tokens
+from db.engine import Database
+from db.migrate import migrate
+from db.tokens import Role
+from ensemble.spec import EnsembleRequest
+from sweep.changes import (
+    ArtifactSaved,
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptStarted,
+    Change,
+    DeviceChanged,
+    MetricPoint,
+    SweepChanged,
+    TrialPlanned,
+)
+from sweep.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
+from sweep.recorder import DatabaseRecorder
+from sweep.settings import ServiceSettings
+from sweep.spec import parse_spec
+from sweep.trial import AttemptKey, Ended, Params, Saved, Started, SweepState, TrialState
+from tests.specs import builtin_document
+
+AT = 1_700_000_000.0
+MODEL = "model.safetensors"
+
+
+class ServiceRig:
+    """One data directory with a token for each role; closes what it opened."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = DataDirectory(folder / "data")
+        self.data.prepare()
+        runtime = RuntimeDirectory(folder / "run")
+        runtime.prepare()
+        self.settings = ServiceSettings(str(self.data.root), str(runtime.root))
+        migrate(self.data.database)
+        self.database = Database(self.data.database)
+        self._recorder = DatabaseRecorder(self.database)
+        with self.database.write() as connection:
+            for role in Role:
+                tokens.add(connection, role.value, role, f"token-of-{role.value}", AT)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def app(self) -> FastAPI:
+        """The REST API on this database."""
+        return create_app(self.settings, self.database)
+
+    def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
+        """A client of that role; what the server did not expect is a 500, as for any client."""
+        headers = {} if role is None else {"Authorization": f"Bearer token-of-{role.value}"}
+        return TestClient(app or self.app(), headers=headers, raise_server_exceptions=False)
+
+    def sweep(self, **changes: Any) -> int:
+        """A sweep, accepted."""
+        with self.database.write() as connection:
+            return sweeps.accept(connection, parse_spec(builtin_document(**changes)), AT)[0]
+
+    def end_sweep(self, sweep_id: int, state: SweepState = SweepState.FINISHED) -> None:
+        self.commit(SweepChanged(sweep_id, SweepState.RUNNING, "", AT), SweepChanged(sweep_id, state, "over", AT + 1))
+
+    def trial(
+        self,
+        sweep_id: int,
+        number: int,
+        value: float | None,
+        *,
+        params: Params | None = None,
+        model: bool = True,
+        log: str | None = None,
+    ) -> int:
+        """A trial with one attempt on cpu-0: finished with `value`, or running where that is None."""
+        trial_id = self._recorder.last_trial_id() + 1
+        key = AttemptKey(trial_id, 1)
+        self.commit(
+            TrialPlanned(trial_id, sweep_id, number, params or {"lr": 0.01}, "random", {}, AT),
+            AttemptPlaced(key, sweep_id, number, "cpu-0", "node", AT + 1),
+            AttemptStarted(Started(key, 4321, AT + 1, "", "cpu")),
+        )
+        if log is not None:
+            folder = AttemptDirectory(self.data.attempt(sweep_id, number, 1))
+            folder.prepare()
+            folder.log.write_text(log)
+        if model:
+            self.commit(ArtifactSaved(Saved(key, MODEL, "ab" * 32, 1000)))
+        if value is not None:
+            ended = Ended(key, TrialState.FINISHED, AT + 1, AT + 3, value=value, exit="0")
+            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
+        return trial_id
+
+    def points(self, trial_id: int, name: str, *values: float) -> None:
+        """A curve, from step 0 on."""
+        key = AttemptKey(trial_id, 1)
+        self.commit(*(MetricPoint(key, name, step, value, AT) for step, value in enumerate(values)))
+
+    def device(self, device_id: str = "cpu-0") -> None:
+        self.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, "ready", "", AT))
+
+    def ensemble(self, sweep_id: int, trial_ids: list[int], **options: Any) -> int:
+        """An ensemble of these trials, `building`."""
+        request = EnsembleRequest(sweep_id=sweep_id, k=len(trial_ids), **options)
+        with self.database.write() as connection:
+            return ensembles.create(connection, request, trial_ids, AT)
+
+    def evaluation(self, ensemble_id: int) -> int:
+        """An evaluation that nobody has taken up."""
+        with self.database.write() as connection:
+            return ensembles.queue_evaluation(connection, ensemble_id, "test", AT)
+
+    def commit(self, *changes: Change) -> None:
+        self._recorder.commit(changes)
