@@ -14,6 +14,7 @@ from rich.console import Group
 
 from api import local, show
 from api.client import Client
+from sweep import datasets
 from sweep.catalog import NEEDS_ROOT
 from sweep.errors import InvalidSpecError, Problem, ServiceError
 from sweep.files import write_whole
@@ -36,6 +37,7 @@ def run(
     """Do the whole job over REST, print the table, write the figures."""
     document = sweep_document(data, data_root, trials)
     parse_spec(document, "demo")
+    datasets.check(document["program"]["data"])  # the service would say the same, after it was started
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "demo")
     began = time.monotonic()

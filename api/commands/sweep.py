@@ -123,13 +123,23 @@ def validate(file: SpecFile) -> None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The checked document, with its code folder made absolute: it is relative to the file."""
-    from sweep.spec_file import read_spec_file  # pydantic and YAML: not for --help
+    """The checked document; folders in it are relative to the file, and are made absolute here."""
+    from sweep import datasets  # pydantic, YAML and numpy: not for --help
+    from sweep.errors import DataError, InvalidSpecError, Problem
+    from sweep.spec_file import read_document, read_spec_file, with_lines
 
     _, document = read_spec_file(file)
     program = document["program"]
-    if program.get("code") is not None:
-        program["code"] = str((file.parent / program["code"]).absolute())
+    data = program.get("data", {})
+    for owner, key in ((program, "code"), (data, "root")):
+        if owner.get(key) is not None:
+            owner[key] = str((file.parent / owner[key]).absolute())
+    try:
+        if data:
+            datasets.check(data)
+    except DataError as error:
+        problem = Problem(("program", "data", "root"), str(error))
+        raise with_lines(InvalidSpecError([problem]), read_document(file), file) from None
     return document
 
 

@@ -22,8 +22,8 @@ def objective(trial):
     model.to(trial.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     accuracy = 0.0
-    for epoch in range(20):
-        for rows in torch.randperm(len(inputs)).split(50):
+    for epoch in range(10):
+        for rows in torch.randperm(len(inputs)).split(100):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(inputs[rows]), labels[rows]).backward()
             optimizer.step()

@@ -1,0 +1,29 @@
+"""The examples run, as they are, on one service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.running_service import RunningService, podium
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda file: str(file.relative_to(EXAMPLES)))
+def test_the_example_finishes(service: RunningService, file: Path) -> None:
+    result = podium("sweep", "run", str(file), "--data-dir", str(service.data.root), "--json")
+    assert result.returncode == 0, result.stderr
+    sweep = json.loads(result.stdout)
+    assert sweep["state"] == "finished"
+    assert sweep["counts"].get("failed", 0) == 0
+    assert sweep["top"][0]["value"] == sweep["best"]["value"]

@@ -1,0 +1,202 @@
+"""The main job on a real service: a sweep, both ensembles, predictions, and a member that is slow or dead."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import numpy as np
+import psutil
+import pytest
+
+from sweep import datasets
+from sweep.errors import PodiumError
+from tests.running_service import RunningService, wait_for
+
+SWEEP = {
+    "name": "digits",
+    "seed": 3,
+    "metric": {"name": "val_accuracy", "goal": "maximize"},
+    "parameters": {
+        "lr": {"min": 1e-3, "max": 1e-2, "log": True},
+        "hidden": {"values": [32, 64]},
+        "epochs": {"value": 4},
+    },
+    "early_terminate": {"type": "asha", "min_iter": 2, "eta": 2},
+    "run_cap": 10,
+    "program": {"model": "mlp", "data": {"name": "digits"}},
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sweep(service: RunningService) -> dict[str, Any]:
+    accepted = service.client.submit(SWEEP)
+    return service.client.wait(accepted["id"], 120)
+
+
+@pytest.fixture(scope="module")
+def ensembles(service: RunningService, sweep: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    built = {mode: service.client.build_ensemble(sweep["id"], k=3, mode=mode) for mode in ("in_graph", "between_graph")}
+    return {mode: service.client.wait_ensemble(ensemble["id"]) for mode, ensemble in built.items()}
+
+
+@pytest.fixture(scope="module")
+def rows(service: RunningService) -> list[list[float]]:
+    data = datasets.load(
+        {"name": "digits", "root": None}, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, service.data.data_cache
+    )
+    rows: list[list[float]] = data.split("test")[0][:5].astype(float).tolist()
+    return rows
+
+
+def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, sweep: dict[str, Any]) -> None:
+    assert sweep["state"] == "finished"
+    counted = sweep["counts"].get("finished", 0) + sweep["counts"].get("pruned", 0)
+    assert counted == SWEEP["run_cap"]
+    trials = list(service.client.trials(sweep["id"]))
+    assert [trial["number"] for trial in trials] == list(range(len(trials)))
+
+
+def test_a_trial_has_curves_a_log_and_one_attempt_on_one_device(service: RunningService, sweep: dict[str, Any]) -> None:
+    best = service.client.best(sweep["id"])[0]
+    trial = service.client.trial(best["trial_id"])
+    assert [attempt["state"] for attempt in trial["attempts"]] == ["finished"]
+    assert trial["attempts"][0]["visible_devices"] == ""
+    curves = service.client.metrics(trial["id"])
+    assert [step for step, _ in curves["val_accuracy"]] == [0, 1, 2, 3]
+    assert max(value for _, value in curves["val_accuracy"]) == trial["value"]
+    assert {file["name"] for file in trial["artifacts"]} == {"model.safetensors", "predictions.safetensors"}
+    assert service.client.log(trial["id"]) == ""
+
+
+def test_both_modes_give_the_same_probabilities(service: RunningService, ensembles: dict[str, dict[str, Any]]) -> None:
+    probabilities, scores = [], []
+    for ensemble in ensembles.values():
+        evaluation = service.client.evaluate(ensemble["id"])
+        probabilities.append(service.client.probabilities(ensemble["id"], evaluation["id"]))
+        scores.append(evaluation["result"])
+    assert probabilities[0].shape == (scores[0]["rows"], 10)
+    assert np.abs(probabilities[0] - probabilities[1]).max() <= 1e-6
+    assert scores[0]["ensemble"] == scores[1]["ensemble"]
+    assert scores[0]["members"] == scores[1]["members"]
+
+
+def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
+    service: RunningService, ensembles: dict[str, dict[str, Any]]
+) -> None:
+    used = [member["device_id"] for member in ensembles["between_graph"]["members"]]
+    assert len(set(used)) == 2
+    assert len({member["pid"] for member in ensembles["between_graph"]["members"]}) == 3
+    assert len({member["pid"] for member in ensembles["in_graph"]["members"]}) == 1
+    assert sum(len(device["member_ids"]) for device in service.client.devices()) == 6
+
+
+@pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
+def test_a_prediction_reports_every_member(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]], mode: str
+) -> None:
+    answer = service.client.predict(ensembles[mode]["id"], rows)
+    assert answer["outcome"] == "ok" and answer["answered"] == 3 and not answer["degraded"]
+    assert [member["status"] for member in answer["members"]] == ["ok"] * 3
+    assert np.asarray(answer["outputs"]).shape == (5, 10)
+    assert np.allclose(np.sum(answer["outputs"], axis=1), 1, atol=1e-5)
+    assert len(answer["labels"]) == len(answer["entropy"]) == len(answer["mutual_information"]) == 5
+
+
+def test_the_gateway_answers_on_its_own_port_and_wants_a_token(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+) -> None:
+    import json
+
+    gateway_url = json.loads(service.data.service_file.read_text())["gateway_url"]
+    url = f"{gateway_url}/api/v1/ensembles/{ensembles['between_graph']['id']}/predict"
+    assert httpx2.post(url, json={"inputs": rows}).status_code == 401
+    token = service.data.admin_token.read_text().strip()
+    answer = httpx2.post(url, json={"inputs": rows}, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200
+
+
+def test_bad_rows_are_refused_before_any_member_is_asked(
+    service: RunningService, ensembles: dict[str, dict[str, Any]]
+) -> None:
+    ensemble_id = ensembles["between_graph"]["id"]
+    for bad in ([[1.0, 2.0]], [], [[1.0] * 64, [1.0]]):
+        with pytest.raises(PodiumError, match="inputs"):
+            service.client.predict(ensemble_id, bad)
+
+
+def test_a_stopped_member_is_named_late_and_the_rest_answer(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+) -> None:
+    ensemble = ensembles["between_graph"]
+    slow = psutil.Process(ensemble["members"][1]["pid"])
+    slow.suspend()
+    try:
+        answer = service.client.predict(ensemble["id"], rows, deadline_ms=200)
+    finally:
+        slow.resume()
+    assert answer["outcome"] == "degraded" and answer["answered"] == 2
+    assert [member["status"] for member in answer["members"]] == ["ok", "late", "ok"]
+    assert answer["weights"] == pytest.approx([0.5, 0.5])
+    whole = service.client.predict(ensemble["id"], rows)
+    assert whole["outcome"] == "ok"
+
+
+def test_a_killed_member_is_started_again_and_no_request_fails(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+) -> None:
+    ensemble_id = ensembles["between_graph"]["id"]
+    before = service.client.ensemble(ensemble_id)["members"][2]
+    os.kill(before["pid"], signal.SIGKILL)
+
+    def is_back() -> bool:
+        answer = service.client.predict(ensemble_id, rows, deadline_ms=300)
+        assert answer["answered"] >= 2
+        return bool(answer["answered"] == 3)
+
+    wait_for("the ensemble is whole again", is_back)
+    after = service.client.ensemble(ensemble_id)["members"][2]
+    assert after["epoch"] == before["epoch"] + 1 and after["pid"] != before["pid"]
+
+
+def test_a_killed_host_finds_its_members_again(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+) -> None:
+    ensemble_id = ensembles["in_graph"]["id"]
+    before = [member["pid"] for member in service.client.ensemble(ensemble_id)["members"]]
+    service.kill("host")
+    wait_for("the host knows the ensemble", lambda: service.client.ensemble(ensemble_id)["state"] == "ready")
+    assert [member["pid"] for member in service.client.ensemble(ensemble_id)["members"]] == before
+    assert service.client.predict(ensemble_id, rows)["outcome"] == "ok"
+
+
+def test_a_killed_gateway_answers_again(
+    service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
+) -> None:
+    service.kill("gateway")
+    assert service.client.predict(ensembles["between_graph"]["id"], rows)["outcome"] == "ok"
+
+
+def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: dict[str, Any]) -> None:
+    with pytest.raises(PodiumError, match="k is 900, but only"):
+        service.client.build_ensemble(sweep["id"], k=900)
+
+
+def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: dict[str, Any]) -> None:
+    ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], k=1)["id"])
+    pid = ensemble["members"][0]["pid"]
+    service.client.stop_ensemble(ensemble["id"])
+    wait_for("its process is gone", lambda: not psutil.pid_exists(pid))
+    stopped = service.client.ensemble(ensemble["id"])
+    assert stopped["state"] == "stopped"
+    held = [member for device in service.client.devices() for member in device["member_ids"]]
+    assert ensemble["members"][0]["id"] not in held

@@ -1,0 +1,115 @@
+"""Process trees that end whole: every descendant is killed, and a child does not outlive its parent."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sweep.processes import children, descendants, exit_name
+
+GONE_S = 10
+
+
+def _python(script: str) -> subprocess.Popen[str]:
+    """A process of its own, since what is tested kills everything below it."""
+    head = "import os, signal, sys, time\nfrom sweep.processes import *\n"
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", head + script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def _wait_until_gone(pid: int) -> None:
+    """Return when the process has ended, which the kernel tells through its pidfd."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ended, _, _ = select.select([descriptor], [], [], GONE_S)
+        assert ended, f"process {pid} lives on"
+    finally:
+        os.close(descriptor)
+
+
+TREE = """
+reading, writing = os.pipe()
+def fork(daemon):
+    if os.fork() == 0:
+        if daemon:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.write(writing, f"{os.getpid()}\\n".encode())
+        time.sleep(1000)
+become_subreaper()
+for daemon in (False, True, True):
+    fork(daemon)
+made = b""
+while made.count(b"\\n") < 3:
+    made += os.read(reading, 100)
+killed = kill_descendants()
+print(sorted(map(int, made.split())) == [pid for pid in killed if str(pid).encode() in made.split()])
+print(children(os.getpid()), descendants(os.getpid()))
+"""
+
+
+def test_every_descendant_is_killed_daemons_too() -> None:
+    output, _ = _python(TREE).communicate(timeout=30)
+    assert output.splitlines() == ["True", "[] []"]
+
+
+DYING_PARENT = """
+parent = os.getpid()
+if os.fork() == 0:
+    die_with_parent(parent)
+    print(os.getpid(), flush=True)
+    time.sleep(1000)
+sys.stdin.read()
+"""
+
+
+def test_a_child_dies_with_its_parent() -> None:
+    with _python(DYING_PARENT) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert children(parent.pid) == descendants(parent.pid) == [child]
+        parent.kill()
+        _wait_until_gone(child)
+
+
+def test_a_child_whose_parent_is_gone_already_ends_at_once() -> None:
+    with _python("die_with_parent(1 if os.getppid() != 1 else 2)\nprint('lives')") as orphan:
+        output, _ = orphan.communicate(timeout=30)
+        assert (output, orphan.returncode) == ("", 1)
+
+
+def test_a_process_that_is_gone_has_no_children() -> None:
+    with _python("") as done:
+        done.communicate(timeout=30)
+    assert children(done.pid) == [] and not Path(f"/proc/{done.pid}").exists()
+
+
+@pytest.mark.parametrize(
+    ("ending", "name"),
+    [("sys.exit(0)", "0"), ("sys.exit(3)", "3"), ("os.kill(os.getpid(), 9)", "SIGKILL"),
+     ("os.kill(os.getpid(), signal.SIGRTMIN + 1)", "SIG35")],
+)  # fmt: skip
+def test_the_end_of_a_process_has_a_name(ending: str, name: str) -> None:
+    pid = os.fork()
+    if pid == 0:
+        exec(ending, {"os": os, "sys": _Exit, "signal": signal})
+    _, status = os.waitpid(pid, 0)
+    assert exit_name(status) == name
+
+
+class _Exit:
+    """Ends a forked child without unwinding the test runner in it."""
+
+    exit = staticmethod(os._exit)

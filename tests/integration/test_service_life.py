@@ -1,0 +1,203 @@
+"""The service as a whole: crashes, stops and restarts, and what is left of it afterwards: nothing."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from api.client import Client
+from tests.running_service import PODIUM, RunningService, function_sweep, podium, wait_for
+
+CODE = """
+import os, time
+
+def nap(trial):
+    for step in range(3):
+        time.sleep(0.2)
+        trial.report(trial.params["x"], step)
+    return trial.params["x"]
+
+def daemonize(trial):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            open(os.path.join(os.path.dirname(__file__), f"pid-{trial.number}"), "w").write(str(os.getpid()))
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists(os.path.join(os.path.dirname(__file__), f"pid-{trial.number}")):
+        time.sleep(0.01)
+    return 1.0
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "naps.py").write_text(CODE)
+    return folder
+
+
+def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
+    """Every trial finished, at its cap, and with one counting attempt each."""
+    trials = list(client.trials(sweep_id))
+    assert [trial["state"] for trial in trials] == ["finished"] * run_cap
+    for trial in trials:
+        attempts = client.trial(trial["id"])["attempts"]
+        assert [a["state"] for a in attempts if a["state"] == "finished"] == ["finished"]
+        assert attempts[-1]["number"] == trial["attempt"]
+
+
+def test_trials_outlive_a_killed_scheduler_and_count_once(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=12))
+        for _ in range(2):
+            wait_for("trials run", lambda: service.client.sweep(sweep["id"])["counts"].get("running"))
+            service.kill("scheduler")
+        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+        counted_once(service.client, sweep["id"], 12)
+        attempts = [service.client.trial(trial["id"])["attempts"] for trial in service.client.trials(sweep["id"])]
+        assert all(len(each) == 1 for each in attempts), "no attempt was repeated: the slots kept them"
+
+
+def test_killed_ray_repeats_only_what_was_in_flight(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=10))
+        wait_for("some have finished", lambda: service.client.sweep(sweep["id"])["counts"].get("finished", 0) >= 2)
+        service.kill("ray")
+        assert service.client.wait(sweep["id"], 90)["state"] == "finished"
+        counted_once(service.client, sweep["id"], 10)
+        trials = list(service.client.trials(sweep["id"]))
+        assert sum(trial["attempt"] > 1 for trial in trials) <= 2
+
+
+def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Path, code: Path) -> None:
+    document = function_sweep(code, "naps:nap", run_cap=12)
+    with RunningService(tmp_path / "data") as service:
+        sweep_id = service.client.submit(document)["id"]
+        wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
+        assert service.stop() == 0
+        wait_for("no process is left", lambda: not service.processes(), 10.0)
+    with sqlite3.connect(service.data.database) as connection:
+        assert connection.execute("select state from sweeps").fetchall() == [("queued",)]
+        states = {state for (state,) in connection.execute("select state from trials")}
+        assert "running" not in states
+        assert not connection.execute("select * from attempts where ended_at is null").fetchall()
+    with RunningService(tmp_path / "data") as service:
+        assert service.client.wait(sweep_id, 60)["state"] == "finished"
+        counted_once(service.client, sweep_id, 12)
+
+
+def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
+        wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
+        service.process.kill()
+        service.process.wait()
+        wait_for("no process is left", lambda: not service.processes(), 10.0)
+    with RunningService(tmp_path / "data") as service:
+        assert service.client.wait(sweep_id, 60)["state"] == "finished"
+        counted_once(service.client, sweep_id, 8)
+
+
+def test_a_daemonized_grandchild_ends_with_its_attempt(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        sweep = service.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
+        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+        written = list((service.data.bundles).glob("*/pid-*"))
+        assert len(written) == 2
+        assert not any(psutil.pid_exists(int(file.read_text())) for file in written)
+
+
+def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data", "pretend-gpu:2") as service:
+        assert {device["visible"] for device in service.client.devices()} == {"0", "1"}
+        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))
+        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
+        attempts = [
+            attempt
+            for trial in service.client.trials(sweep["id"])
+            for attempt in service.client.trial(trial["id"])["attempts"]
+        ]
+        assert {attempt["device"] for attempt in attempts} == {"gpu-0", "gpu-1"}
+        assert all(attempt["device"] == f"gpu-{attempt['visible_devices']}" for attempt in attempts)
+        for device in ("gpu-0", "gpu-1"):
+            spans = sorted((a["started_at"], a["ended_at"]) for a in attempts if a["device"] == device)
+            assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
+
+
+def test_ctrl_c_on_sweep_run_cancels_the_sweep_and_leaves_nothing(tmp_path: Path, code: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "name: naps\nmethod: random\nmetric: {name: score, goal: maximize}\nparameters: {x: {min: 0.0, max: 1.0}}\n"
+        "run_cap: 1000\nprogram: {function: 'naps:nap', code: code}\n"
+    )
+    data_dir = tmp_path / "data"
+    process = subprocess.Popen(
+        [*PODIUM, "sweep", "run", str(file), "--data-dir", str(data_dir), "--devices", "cpu:2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert any("running" in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    marks = [p for p in psutil.process_iter() if str(data_dir) in " ".join(_command_line(p))]
+    assert not marks
+    with sqlite3.connect(data_dir / "podium.sqlite3") as connection:
+        assert connection.execute("select state from sweeps").fetchall() == [("cancelled",)]
+        assert not connection.execute("select * from trials where state in ('running', 'waiting')").fetchall()
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return [] if process.status() == psutil.STATUS_ZOMBIE else process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_a_second_service_on_the_same_directory_is_refused(tmp_path: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        second = podium("serve", "--data-dir", str(service.data.root), "--port", "0", "--gateway-port", "0")
+        assert second.returncode == 3
+        assert f"process {service.process.pid}" in second.stderr
+        taken = service.client.url.rsplit(":", 1)[1]
+        other = podium("serve", "--data-dir", str(tmp_path / "other"), "--port", taken, "--gateway-port", "0")
+        assert other.returncode == 4
+        assert f"127.0.0.1:{taken}" in other.stderr and "--port" in other.stderr
+        assert not (tmp_path / "other" / "podium.sqlite3").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"this is no database at all, but somebody's notes", "is not a database"),
+        (b"SQLite format 3\0" + b"\xff" * 5000, "is damaged"),
+    ],
+)
+def test_a_file_that_is_no_database_of_ours_is_left_as_it_is(tmp_path: Path, content: bytes, says: str) -> None:
+    database = tmp_path / "podium.sqlite3"
+    database.write_bytes(content)
+    result = podium("serve", "--data-dir", str(tmp_path), "--port", "0", "--gateway-port", "0")
+    assert result.returncode == 3
+    assert says in result.stderr and len(result.stderr.strip().splitlines()) == 1
+    assert database.read_bytes() == content
+
+
+def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    result = podium(
+        "serve", "--data-dir", str(tmp_path / "d"), "--port", "0", "--gateway-port", "0", "--devices", "gpu"
+    )
+    if result.returncode == 0:
+        pytest.skip("this machine has a GPU")
+    assert result.returncode == 4
+    assert "there is no GPU on this machine" in result.stderr

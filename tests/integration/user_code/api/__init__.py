@@ -1,0 +1,3 @@
+"""A user's own package of that name."""
+
+ANSWER = 2

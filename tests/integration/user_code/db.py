@@ -1,0 +1,3 @@
+"""A user's own module of that name."""
+
+ANSWER = 40

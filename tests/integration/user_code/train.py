@@ -1,0 +1,183 @@
+"""What users may write, good and bad: each function is the program of one trial in `test_slot.py`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+seen: list[int] = []
+
+
+def good(trial: Any) -> float:
+    x = trial.suggest_float("x", 0.0, 1.0)
+    trial.log({"loss": 1 - x, "gone": float("nan")}, step=0)
+    trial.report(x, step=0)
+    return float(x)
+
+
+def says(trial: Any) -> float:
+    print("to the log")
+    print("errors too", file=sys.stderr)
+    os.system("echo children too")
+    return 1.0
+
+
+def fails(trial: Any) -> float:
+    raise ValueError("as planned")
+
+
+def leaves(trial: Any) -> None:
+    os._exit(0)
+
+
+def leaves_politely(trial: Any) -> None:
+    sys.exit(3)
+
+
+def segfaults(trial: Any) -> None:
+    ctypes.string_at(0)
+
+
+def kills_itself(trial: Any) -> None:
+    os.kill(os.getpid(), signal.SIGRTMIN + 1)
+
+
+def no_memory(trial: Any) -> None:
+    raise MemoryError
+
+
+def reports_nan(trial: Any) -> None:
+    trial.report(float("nan"), step=0)
+
+
+def returns_infinity(trial: Any) -> float:
+    return float("inf")
+
+
+def returns_text(trial: Any) -> str:
+    return "high"
+
+
+def returns_nothing(trial: Any) -> None:
+    pass
+
+
+def reports_text(trial: Any) -> None:
+    trial.report("high", step=0)
+
+
+def reports_a_wrong_step(trial: Any) -> None:
+    trial.report(1.0, step=-1)
+
+
+def asks_out_of_bounds(trial: Any) -> None:
+    trial.suggest_float("x", 0.5, 1.0)
+
+
+def asks_for_another_choice(trial: Any) -> None:
+    trial.suggest_categorical("act", ["tanh"])
+
+
+def asks_for_what_is_not_there(trial: Any) -> None:
+    trial.suggest_int("depth", 1, 3)
+
+
+def never_ends(trial: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        pass
+
+
+def sleeps(trial: Any) -> None:
+    time.sleep(1000)
+
+
+def finishes_though_asked_to_stop(trial: Any) -> float:
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.pause()
+    return 0.5
+
+
+def leaves_a_daemon(trial: Any) -> float:
+    """A grandchild in a session of its own, whose parent is gone."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.write(writing, str(os.getpid()).encode())
+            time.sleep(1000)
+        os._exit(0)
+    return float(os.read(reading, 16))
+
+
+def looks_around(trial: Any) -> float:
+    Path("a file").write_text("in the working directory")
+    made = tempfile.mkdtemp()
+    names = [name for name in os.environ if name.startswith(("RAY_", "PODIUM_"))]
+    print(repr({"cwd": str(Path.cwd()), "dir": str(trial.dir), "temporary": made, "masked": names}))
+    return 1.0
+
+
+def counts_calls(trial: Any) -> float:
+    seen.append(1)
+    return float(len(seen))
+
+
+def draws(trial: Any) -> float:
+    return random.random() + float(np.random.random()) + float(torch.rand(()))
+
+
+def multiplies_in_parallel(trial: Any) -> float:
+    size = torch.ones(1500, 1500)
+    assert float((size @ size)[0, 0]) == 1500
+    return float(torch.get_num_threads())
+
+
+def uses_its_own_db_and_api(trial: Any) -> float:
+    import api  # the user's, beside this file
+    import db
+
+    return float(db.ANSWER + api.ANSWER)  # type: ignore[attr-defined]
+
+
+def imports_nothing_of_the_service(trial: Any) -> float:
+    heavy = {"api", "db", "ray", "optuna", "sqlalchemy", "fastapi"} & set(sys.modules)
+    assert not heavy, heavy
+    return 1.0
+
+
+def gives_up_when_told(trial: Any) -> float:
+    for step in range(trial.params.get("steps", 5)):
+        trial.report(0.5, step)
+        if trial.should_prune():
+            raise trial.Pruned
+    return 0.5
+
+
+def saves_a_model(trial: Any) -> float:
+    trial.save_model(torch.nn.Linear(2, 1), {"made": "by a test"})
+    return 1.0
+
+
+def talks_nonsense(trial: Any) -> float:
+    """Writes into every socket it finds, as no program should."""
+    for number in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                with socket.socket(fileno=os.dup(number)) as found:
+                    found.sendall(b'nonsense\n3\n[]\n{"kind": "outcome", "state": "finished", "value": "high"}\n')
+        except OSError:
+            continue
+    os._exit(0)

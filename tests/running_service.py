@@ -1,0 +1,119 @@
+"""A real service under test: starts `podium serve`, finds its processes, and proves that nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from api.client import Client
+from sweep.errors import ServiceError
+from sweep.layout import DataDirectory, RuntimeDirectory
+
+PODIUM = [sys.executable, "-P", "-m", "api.cli"]
+START_S = 90.0
+
+
+def wait_for(what: str, condition: Callable[[], Any], timeout_s: float = 60.0) -> Any:
+    """The first true value of `condition`; fails, naming `what`, when there is none in time."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {timeout_s:g} s: {what}")
+
+
+def podium(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end."""
+    return subprocess.run([*PODIUM, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+class RunningService:
+    """`podium serve` on free ports and a data directory of the test's own."""
+
+    def __init__(self, data_dir: Path, devices: str = "cpu:2") -> None:
+        self.data = DataDirectory(data_dir)
+        self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
+        self.process = subprocess.Popen(
+            [*PODIUM, "serve", "--data-dir", str(data_dir), "--port", "0", "--gateway-port", "0", "--devices", devices],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self.client = wait_for("the service is ready", self._ready, START_S)
+
+    def _ready(self) -> Client | None:
+        assert self.process.poll() is None, Path(self._log.name).read_text()
+        with contextlib.suppress(ServiceError):
+            client = Client.of(self.data.root)
+            with contextlib.suppress(ServiceError):
+                if client.ready()["ready"]:
+                    return client
+            client.close()
+        return None
+
+    def part(self, name: str) -> dict[str, Any]:
+        """A part as /readyz shows it."""
+        parts = {part["name"]: part for part in self.client.ready()["parts"]}
+        found: dict[str, Any] = parts[name]
+        return found
+
+    def kill(self, name: str) -> None:
+        """SIGKILL a part, and wait until another process is ready in its place."""
+        before = self.part(name)["pid"]
+        os.kill(before, signal.SIGKILL)
+        wait_for(
+            f"{name} is back", lambda: self.part(name)["pid"] not in (None, before) and self.client.ready()["ready"]
+        )
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Signal `serve` and wait for its end; its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(timeout=30)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process of this service, by the directories that only it uses."""
+        marks = (str(self.data.root), str(RuntimeDirectory.of(self.data).root))
+        return [process for process in psutil.process_iter() if _mentions(process, marks)]
+
+    def __enter__(self) -> RunningService:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self._log.close()
+        if self.process.poll() is None:
+            self.stop()
+        wait_for("no process of the service is left", lambda: not self.processes(), 15.0)
+
+
+def _mentions(process: psutil.Process, marks: tuple[str, ...]) -> bool:
+    try:
+        if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        known = " ".join([*process.cmdline(), process.cwd(), *process.environ().values()])
+    except psutil.Error:
+        return False
+    return any(mark in known for mark in marks)
+
+
+def function_sweep(code: Path, function: str, **changes: Any) -> dict[str, Any]:
+    """A sweep over a function in a folder: one parameter, random search."""
+    return {
+        "name": "test",
+        "method": "random",
+        "metric": {"name": "score", "goal": "maximize"},
+        "parameters": {"x": {"min": 0.0, "max": 1.0}},
+        "run_cap": 6,
+        "program": {"function": function, "code": str(code)},
+        **changes,
+    }
