@@ -283,7 +283,7 @@ class Slot:
 
     async def _start_fork_server(self) -> None:
         kill_descendants()
-        ours, theirs = socket.socketpair()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
         environment |= {"CUDA_VISIBLE_DEVICES": self._device.visible, "OMP_NUM_THREADS": "1"}
         with theirs:

@@ -1,0 +1,105 @@
+"""A slot whose fork server dies or dawdles, whose calls come late or in another order, and whose scheduler is new."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from sweep.trial import Cause, Limits, Started, TrialState, event_to_dict
+from tests.driver import SlotDriver, key_of, run, stop
+
+FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
+
+
+# The fork server dies.
+
+
+def test_a_killed_fork_server_takes_its_attempt_along_and_a_new_one_works(slot: SlotDriver) -> None:
+    assignment = slot.assignment("sleeps")
+    events = slot.until(lambda event: isinstance(event, Started), run(assignment))
+    slot.kill_fork_server()
+    ended = slot.end()
+    assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
+    started = events[-1]
+    assert isinstance(started, Started) and not Path(f"/proc/{started.pid}").exists()
+    assert slot.result("good").state is FINISHED
+
+
+def test_a_fork_server_killed_between_two_attempts_is_replaced(slot: SlotDriver) -> None:
+    slot.kill_fork_server()
+    while slot.fork_servers():
+        slot.wait(asyncio.sleep(0.01))
+    assert slot.result("good").state is FINISHED
+
+
+def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: SlotDriver) -> None:
+    slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
+    (fork_server,) = slot.fork_servers()
+    os.kill(fork_server, signal.SIGSTOP)
+    slot.wait(asyncio.sleep(0.5))
+    os.kill(fork_server, signal.SIGCONT)
+    assert slot.end().cause is Cause.TIMEOUT
+    assert slot.fork_servers() == [fork_server]
+
+
+# Who may talk to it.
+
+
+def test_calls_that_arrive_out_of_order_are_taken_in_order(slot: SlotDriver) -> None:
+    slot.clear()
+    assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
+    commands = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
+    answers = slot.wait(_call_all(slot, {number: commands[number] for number in (3, 1, 2)}))
+    assert answers[1] == answers[2] == b"null"
+    events = json.loads(answers[3])
+    slot.acknowledged = events[-1][0]
+    ended = events[-1][1] if events[-1][1]["kind"] == "ended" else event_to_dict(slot.end())
+    assert (ended["key"]["trial_id"], ended["state"]) == (assignment.trial_id, CANCELLED)
+
+
+def test_a_newer_call_ends_an_older_one_with_nothing(slot: SlotDriver) -> None:
+    slot.clear()
+    answers = slot.wait(_call_all(slot, {1: [], 2: [run(slot.assignment("good"))]}))
+    assert answers[1] == b"null"
+    assert json.loads(answers[2])
+
+
+async def _call_all(slot: SlotDriver, commands: dict[int, list[dict[str, Any]]]) -> dict[int, bytes]:
+    """Calls by number, started in this order and all at once; the answer to each."""
+    seen, slot.call = slot.acknowledged, max(commands)
+    calls = [slot.slot.exchange(slot.session, n, seen, json.dumps(sent).encode()) for n, sent in commands.items()]
+    answers = await asyncio.gather(*calls)
+    return dict(zip(commands, answers, strict=True))
+
+
+def test_an_old_session_gets_nothing_and_changes_nothing(slot: SlotDriver) -> None:
+    old = slot.session
+    slot.open()
+    late = slot.slot.exchange(old, slot.call + 1, 0, json.dumps([run(slot.assignment("good"))]).encode())
+    assert slot.wait(late) == b"null"
+    assert slot.open()["running"] is None
+
+
+def test_a_new_session_finds_what_runs_and_what_happened_meanwhile(slot: SlotDriver) -> None:
+    assignment = slot.begin("finishes_though_asked_to_stop")
+    about = slot.open()
+    assert about["running"] == [assignment.trial_id, assignment.attempt]
+    ended = slot.end(stop(key_of(assignment)))
+    about = slot.open()  # the end was not acknowledged
+    assert about["running"] is None
+    assert about["events"][-1][1]["key"]["trial_id"] == ended.key.trial_id
+    slot.events("good")
+    assert all(event["key"]["trial_id"] > assignment.trial_id for _, event in slot.open()["events"])
+
+
+def test_a_second_attempt_beside_the_first_is_refused(slot: SlotDriver) -> None:
+    first = slot.begin("sleeps")
+    second = slot.assignment("good")
+    refused = slot.end(run(first), run(second))
+    assert (refused.key, refused.state, refused.cause) == (key_of(second), FAILED, Cause.INFRASTRUCTURE)
+    assert "is busy" in refused.message
+    assert slot.end(stop(key_of(first))).key == key_of(first)
