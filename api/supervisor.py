@@ -129,13 +129,16 @@ class Supervisor:
         arguments = [self._settings.to_json()]
         if part.name in _ON_RAY:
             arguments.append(ray_head.address_file(self._settings.runtime).read_text().strip())
+        environment = {**self._environment, READY_FD: str(write_fd)}
+        if part.name != "ray":
+            environment["CUDA_VISIBLE_DEVICES"] = ""  # no part computes: devices are for slots and members
         with (self._settings.data.logs / f"{part.name}.log").open("ab") as log:
             part.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", _MODULES[part.name], *arguments],
                 stdin=subprocess.PIPE if part.name == "ray" else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self._environment, READY_FD: str(write_fd)},
+                env=environment,
                 pass_fds=[write_fd],
                 start_new_session=True,  # Ctrl-C is for us alone
             )
