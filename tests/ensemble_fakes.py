@@ -1,0 +1,111 @@
+"""Stand-ins for the workers of an ensemble: a scripted one on a real socket, and a network of plain arithmetic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import zmq
+import zmq.asyncio
+from numpy.typing import NDArray
+
+from ensemble.aggregator import Aggregator
+from ensemble.spec import EnsembleState, Member, MemberState, Mode, Snapshot
+from ensemble.wire import Reply, Request
+
+CLASSES = ("cat", "dog")
+FEATURES = 3
+ROWS = np.arange(6, dtype=np.float32).reshape(2, FEATURES)
+
+
+def probabilities(first: float, rows: int = 2, members: int = 1) -> NDArray[np.float32]:
+    """(members, rows, 2): every row says `first` of the first class."""
+    return np.tile(np.array([first, 1 - first], dtype=np.float32), (members, rows, 1))
+
+
+def ok(request: Request, first: float = 0.5, members: int = 1) -> Reply:
+    """What a sound worker answers."""
+    return Reply(
+        request.request_id,
+        request.epoch,
+        "ok",
+        1.5,
+        2.5,
+        predictions=probabilities(first, len(request.inputs), members),
+    )
+
+
+def member(endpoint: str | None, number: int = 0, *, state: MemberState = MemberState.READY, epoch: int = 1,
+           weight: float = 1.0) -> Member:  # fmt: skip
+    """Member 10, 11, ... of trial 100, 101, ..."""
+    return Member(10 + number, 100 + number, weight, state, epoch, endpoint)
+
+
+def snapshot(*members: Member, quorum: int = 1, deadline_ms: float = 2000.0, mode: Mode = Mode.BETWEEN_GRAPH,
+             ensemble_id: int = 1) -> Snapshot:  # fmt: skip
+    """An ensemble that is ready."""
+    return Snapshot(
+        ensemble_id, "podium", 1, mode, EnsembleState.READY, quorum, deadline_ms, CLASSES, FEATURES, members
+    )
+
+
+Script = Callable[[Request], Sequence[Reply | list[bytes]]]
+
+
+class FakeWorker:
+    """A worker whose every answer the test decides: by `script` at once, or by `send` when it likes."""
+
+    def __init__(self, folder: Path, number: int = 0, script: Script | None = None, *, epoch: int = 1) -> None:
+        self.endpoint = f"ipc://{folder / f'w{number}-{epoch}'}"
+        self.number = number
+        self.epoch = epoch
+        self.requests: asyncio.Queue[tuple[bytes, Request]] = asyncio.Queue()
+        self._script = script
+        self._context = zmq.asyncio.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.bind(self.endpoint)
+        self._task = asyncio.create_task(self._serve())
+
+    def member(self, weight: float = 1.0) -> Member:
+        """This worker as a member of a snapshot."""
+        return member(self.endpoint, self.number, epoch=self.epoch, weight=weight)
+
+    async def _serve(self) -> None:
+        while True:
+            sender, *frames = await self._socket.recv_multipart()
+            request = Request.parse(frames)
+            self.requests.put_nowait((sender, request))
+            for reply in self._script(request) if self._script else ():
+                await self.send(sender, reply)
+
+    async def send(self, sender: bytes, reply: Reply | list[bytes]) -> None:
+        await self._socket.send_multipart([sender, *(reply.frames() if isinstance(reply, Reply) else reply)])
+
+    def close(self) -> None:
+        self._task.cancel()
+        self._context.destroy(linger=0)
+
+
+def answers(first: float = 0.5) -> Script:
+    """A sound worker's script."""
+    return lambda request: [ok(request, first)]
+
+
+def alters(**changes: object) -> Script:
+    """Sound but for some fields of the reply."""
+    return lambda request: [replace(ok(request), **changes)]  # type: ignore[arg-type]
+
+
+def silent(_: Request) -> list[Reply]:
+    """Never answers."""
+    return []
+
+
+async def connected(aggregator: Aggregator) -> Aggregator:
+    """The aggregator once its links are up: before that, a worker counts as one with a full queue."""
+    for link in aggregator._links.values():
+        await link._socket.poll(None, zmq.POLLOUT)
+    return aggregator

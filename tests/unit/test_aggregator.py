@@ -1,0 +1,324 @@
+"""The aggregator against workers that answer well, badly, late, twice, for another request, or never."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ensemble import combine
+from ensemble.aggregator import Aggregator, MemberStatus, Outcome, Prediction
+from ensemble.spec import Member, MemberState, Mode
+from tests.ensemble_fakes import (
+    ROWS,
+    FakeWorker,
+    Script,
+    alters,
+    answers,
+    connected,
+    member,
+    ok,
+    probabilities,
+    silent,
+    snapshot,
+)
+
+SOON_MS = 40.0  # a deadline that a test waits for
+Test = Callable[..., Coroutine[Any, Any, None]]
+
+
+def in_loop(test: Test) -> Callable[..., None]:
+    """Run a coroutine test in a loop of its own."""
+
+    @wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
+
+
+@contextlib.asynccontextmanager
+async def joined(
+    folder: Path, *scripts: Script | None, **options: Any
+) -> AsyncIterator[tuple[Aggregator, list[FakeWorker]]]:
+    """An aggregator linked with a worker a script; at the end nothing is left of any request."""
+    workers = [FakeWorker(folder, number, script) for number, script in enumerate(scripts)]
+    aggregator = Aggregator()
+    aggregator.update([snapshot(*(worker.member() for worker in workers), **options)])
+    try:
+        yield await connected(aggregator), workers
+        assert aggregator.in_flight == 0
+        assert not any(link.pending for link in aggregator._links.values())
+    finally:
+        aggregator.close()
+        for worker in workers:
+            worker.close()
+
+
+async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Prediction:
+    """Predict with the ensemble as it is now."""
+    now = aggregator.snapshot(1)
+    assert now is not None
+    return await aggregator.predict(now, ROWS, deadline_ms)
+
+
+def statuses(prediction: Prediction) -> list[MemberStatus]:
+    return [report.status for report in prediction.reports]
+
+
+@in_loop
+async def test_all_answer(tmp_path: Path) -> None:
+    async with joined(tmp_path, answers(0.2), answers(0.4), answers(0.9)) as (aggregator, _):
+        found = await ask(aggregator)
+    assert found.outcome is Outcome.OK
+    assert found.outputs is not None and found.member_outputs is not None
+    np.testing.assert_allclose(found.outputs, [[0.5, 0.5]] * 2, atol=1e-6)
+    np.testing.assert_array_equal(found.member_outputs[:, 0, 0], np.array([0.2, 0.4, 0.9], np.float32))
+    assert [(r.member_id, r.trial_id, r.epoch, r.status, r.queue_ms, r.compute_ms) for r in found.reports] == [
+        (10 + n, 100 + n, 1, MemberStatus.OK, 1.5, 2.5) for n in range(3)
+    ]
+    assert sum(found.weights) == pytest.approx(1)
+
+
+@in_loop
+async def test_the_same_replies_give_the_same_bits_however_they_arrive(tmp_path: Path) -> None:
+    said = [0.1, 0.7, 0.35]
+    async with joined(tmp_path, None, None, None) as (aggregator, workers):
+        found = []
+        for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
+            asked = asyncio.create_task(ask(aggregator))
+            waiting = [await worker.requests.get() for worker in workers]
+            for number in order:
+                sender, request = waiting[number]
+                await workers[number].send(sender, ok(request, said[number]))
+            outputs = (await asked).outputs
+            assert outputs is not None
+            found.append(outputs.tobytes())
+    assert len(set(found)) == 1
+    assert found[0] == combine.mean(np.concatenate([probabilities(s) for s in said]), [1, 1, 1]).tobytes()
+
+
+BAD: list[tuple[str, Script, MemberStatus, str]] = [
+    ("error", alters(status="error", message="boom", predictions=None), MemberStatus.ERROR, "boom"),
+    ("expired", alters(status="expired", predictions=None), MemberStatus.EXPIRED, ""),
+    ("refused", alters(status="refused", message="queue full", predictions=None), MemberStatus.REFUSED, "queue full"),
+    ("unheard of", alters(status="fine"), MemberStatus.INVALID, ""),
+    ("no predictions", alters(predictions=None), MemberStatus.INVALID, "wrong shape"),
+    ("another number of rows", alters(predictions=probabilities(0.5, rows=3)), MemberStatus.INVALID, "wrong shape"),
+    ("two members", alters(predictions=probabilities(0.5, members=2)), MemberStatus.INVALID, "wrong shape"),
+    ("more classes", alters(predictions=np.ones((1, 2, 3), np.float32)), MemberStatus.INVALID, "wrong shape"),
+    ("NaN", alters(predictions=np.full((1, 2, 2), np.nan, np.float32)), MemberStatus.INVALID, "not finite"),
+    ("infinite", alters(predictions=np.full((1, 2, 2), np.inf, np.float32)), MemberStatus.INVALID, "not finite"),
+]
+
+
+@pytest.mark.parametrize(("script", "status", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+@in_loop
+async def test_a_bad_reply_fails_its_member_alone(
+    tmp_path: Path, script: Script, status: MemberStatus, message: str
+) -> None:
+    async with joined(tmp_path, answers(0.25), script, answers(0.75)) as (aggregator, _):
+        found = await ask(aggregator)
+    assert found.outcome is Outcome.DEGRADED
+    assert statuses(found) == [MemberStatus.OK, status, MemberStatus.OK]
+    assert found.reports[1].message == message
+    assert found.weights == (0.5, 0.5)
+    assert found.outputs is not None
+    np.testing.assert_allclose(found.outputs[:, 0], 0.5, atol=1e-6)
+
+
+@in_loop
+async def test_weights_renormalize_over_those_that_answered(tmp_path: Path) -> None:
+    async with joined(tmp_path, answers(1.0), alters(status="error"), answers(0.0)) as (aggregator, workers):
+        weights = (0.5, 0.3, 0.1)
+        members = [worker.member(weight) for worker, weight in zip(workers, weights, strict=True)]
+        found = await aggregator.predict(snapshot(*members), ROWS)
+    assert found.weights == pytest.approx((5 / 6, 1 / 6))
+    assert found.outputs is not None
+    np.testing.assert_allclose(found.outputs[:, 0], 5 / 6, rtol=1e-6)
+
+
+IGNORED: list[tuple[str, Callable[[Any], Any], str]] = [
+    ("wrong request id", lambda r: replace(ok(r), request_id=r.request_id + 1), "late_or_unknown"),
+    ("stale epoch", lambda r: replace(ok(r), epoch=0), "stale_epoch"),
+    ("future epoch", lambda r: replace(ok(r), epoch=2), "stale_epoch"),
+    ("not ours", lambda _: [b"hello"], "garbled"),
+    ("nothing", lambda _: [b""], "garbled"),
+    ("a list for an id", lambda _: [b'{"request_id":[1],"epoch":1,"status":"ok","shapes":[]}'], "garbled"),
+]
+
+
+@pytest.mark.parametrize(("makes", "reason"), [i[1:] for i in IGNORED], ids=[i[0] for i in IGNORED])
+@in_loop
+async def test_what_names_no_pending_slot_is_dropped_and_counted(
+    tmp_path: Path, makes: Callable[[Any], Any], reason: str
+) -> None:
+    """And the worker is still heard: its sound reply right after it counts."""
+    async with joined(tmp_path, lambda r: [makes(r), ok(r, 0.9)]) as (aggregator, _):
+        found = await ask(aggregator)
+        assert found.outcome is Outcome.OK
+        assert found.outputs is not None and found.outputs[0, 0] == np.float32(0.9)
+        assert aggregator.dropped == {reason: 1}
+
+
+@in_loop
+async def test_a_second_answer_to_a_request_is_dropped(tmp_path: Path) -> None:
+    async with joined(tmp_path, lambda r: [ok(r, 0.9), ok(r, 0.1)], answers()) as (aggregator, _):
+        for _ in range(3):
+            found = await ask(aggregator)
+            assert found.member_outputs is not None and found.member_outputs[0, 0, 0] == np.float32(0.9)
+        assert aggregator.dropped["late_or_unknown"] >= 2  # that of the last request may be under way
+
+
+@in_loop
+async def test_a_late_answer_to_one_request_never_touches_the_next(tmp_path: Path) -> None:
+    async with joined(tmp_path, None) as (aggregator, (worker,)):
+        late = await ask(aggregator, SOON_MS)
+        assert (late.outcome, statuses(late)) == (Outcome.DEADLINE, [MemberStatus.LATE])
+        sender, first = await worker.requests.get()
+        following = asyncio.create_task(ask(aggregator))
+        _, second = await worker.requests.get()
+        assert second.request_id != first.request_id
+        await worker.send(sender, ok(first, 0.1))
+        await worker.send(sender, ok(second, 0.9))
+        found = await following
+        assert found.outputs is not None and found.outputs[0, 0] == np.float32(0.9)
+        assert aggregator.dropped == {"late_or_unknown": 1}
+
+
+@in_loop
+async def test_answers_in_another_order_find_their_requests(tmp_path: Path) -> None:
+    async with joined(tmp_path, None) as (aggregator, (worker,)):
+        asked = [asyncio.create_task(ask(aggregator)) for _ in range(5)]
+        waiting = [await worker.requests.get() for _ in asked]
+        assert len({request.request_id for _, request in waiting}) == 5
+        for index in (3, 0, 4, 2, 1):
+            sender, request = waiting[index]
+            await worker.send(sender, ok(request, index / 8))
+        found = [await task for task in asked]
+        assert [f.outputs is not None and float(f.outputs[0, 0]) for f in found] == [n / 8 for n in range(5)]
+
+
+@in_loop
+async def test_a_member_that_never_answers_costs_the_deadline_and_no_more(tmp_path: Path) -> None:
+    async with joined(tmp_path, answers(), silent) as (aggregator, (_, mute)):
+        found = await ask(aggregator, SOON_MS)
+        assert found.outcome is Outcome.DEGRADED
+        assert statuses(found) == [MemberStatus.OK, MemberStatus.LATE]
+        assert found.deadline_ms == SOON_MS
+        _, request = mute.requests.get_nowait()
+        assert 0 < request.left_ms <= SOON_MS
+
+
+@pytest.mark.parametrize(
+    ("scripts", "quorum", "outcome"),
+    [
+        ((answers(), answers(), alters(status="error")), 3, Outcome.BELOW_QUORUM),
+        ((answers(), silent, silent), 2, Outcome.BELOW_QUORUM),
+        ((alters(status="error"), alters(status="error")), 1, Outcome.BELOW_QUORUM),
+        ((alters(status="error"), silent), 1, Outcome.DEADLINE),
+        ((silent, silent), 1, Outcome.DEADLINE),
+        ((answers(), silent, silent), 1, Outcome.DEGRADED),
+    ],
+)
+@in_loop
+async def test_fewer_than_the_quorum_is_no_answer_but_the_members_states(
+    tmp_path: Path, scripts: tuple[Script, ...], quorum: int, outcome: Outcome
+) -> None:
+    async with joined(tmp_path, *scripts, quorum=quorum) as (aggregator, _):
+        found = await ask(aggregator, SOON_MS)
+    assert found.outcome is outcome
+    assert len(found.reports) == len(scripts)
+    assert (found.outputs is None) == (found.member_outputs is None) == (outcome is not Outcome.DEGRADED)
+
+
+@in_loop
+async def test_a_deadline_above_the_ensembles_own_is_cut_to_it(tmp_path: Path) -> None:
+    async with joined(tmp_path, silent, deadline_ms=SOON_MS) as (aggregator, _):
+        assert (await ask(aggregator, 60_000.0)).deadline_ms == SOON_MS
+
+
+@pytest.mark.parametrize("state", [s for s in MemberState if s is not MemberState.READY])
+@in_loop
+async def test_a_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, state: MemberState) -> None:
+    async with joined(tmp_path, answers()) as (aggregator, (worker,)):
+        away = member("ipc:///nowhere", 1, state=state)
+        aggregator.update([snapshot(worker.member(), away)])
+        found = await ask(aggregator)
+        assert statuses(found) == [MemberStatus.OK, MemberStatus.UNAVAILABLE]
+        assert (found.outcome, found.reports[1].message) == (Outcome.DEGRADED, state.value)
+
+
+@in_loop
+async def test_an_ensemble_with_no_member_ready_says_so_at_once(tmp_path: Path) -> None:
+    async with joined(tmp_path) as (aggregator, _):
+        found = await aggregator.predict(snapshot(member(None), deadline_ms=600_000.0), ROWS)
+    assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.UNAVAILABLE])
+
+
+def _gone(workers: list[FakeWorker]) -> list[Member]:
+    return [workers[0].member(), replace(workers[1].member(), state=MemberState.DEAD, endpoint=None)]
+
+
+def _restarted(workers: list[FakeWorker]) -> list[Member]:
+    return [workers[0].member(), replace(workers[1].member(), epoch=2)]
+
+
+@pytest.mark.parametrize("now", [_gone, _restarted])
+@in_loop
+async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
+    tmp_path: Path, now: Callable[[list[FakeWorker]], list[Member]]
+) -> None:
+    async with joined(tmp_path, answers(0.8), silent, deadline_ms=600_000.0) as (aggregator, workers):
+        asked = asyncio.create_task(ask(aggregator))
+        await workers[1].requests.get()
+        aggregator.update([snapshot(*now(workers))])
+        found = await asked
+        assert statuses(found) == [MemberStatus.OK, MemberStatus.DIED]
+        assert found.outcome is Outcome.DEGRADED
+
+
+@in_loop
+async def test_a_worker_that_is_not_there_counts_as_a_full_queue_at_once(tmp_path: Path) -> None:
+    aggregator = Aggregator()
+    aggregator.update([snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=600_000.0)])
+    found = await ask(aggregator)
+    aggregator.close()
+    assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.QUEUE_FULL])
+
+
+@in_loop
+async def test_one_answer_in_graph_is_that_of_all_members_and_its_combination_stays(tmp_path: Path) -> None:
+    combined = np.array([[0.3, 0.7]] * 2, np.float32)  # not the mean, so that one sees whose it is
+    script: Script = lambda r: [replace(ok(r, 0.5, members=3), combined=combined)]  # noqa: E731
+    async with joined(tmp_path, script) as (aggregator, (worker,)):
+        members = [member(worker.endpoint, n) for n in range(3)]
+        found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH, quorum=2), ROWS)
+        assert worker.requests.qsize() == 1
+    assert (found.outcome, found.answered) == (Outcome.OK, 3)
+    assert found.member_outputs is not None and found.member_outputs.shape == (3, 2, 2)
+    np.testing.assert_array_equal(found.outputs, combined)
+
+
+IN_GRAPH: list[tuple[str, dict[str, Any]]] = [
+    ("a member short", {"predictions": probabilities(0.5, members=2)}),
+    ("a combination of another shape", {"combined": np.ones((1, 2), np.float32)}),
+    ("a combination that is NaN", {"combined": np.full((2, 2), np.nan, np.float32)}),
+]
+
+
+@pytest.mark.parametrize("changes", [i[1] for i in IN_GRAPH], ids=[i[0] for i in IN_GRAPH])
+@in_loop
+async def test_in_graph_is_all_or_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
+    sound = {"predictions": probabilities(0.5, members=3), "combined": np.full((2, 2), 0.5, np.float32)}
+    async with joined(tmp_path, alters(**{**sound, **changes})) as (aggregator, (worker,)):
+        members = [member(worker.endpoint, n) for n in range(3)]
+        found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)
+    assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.INVALID] * 3)

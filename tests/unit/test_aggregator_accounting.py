@@ -1,0 +1,182 @@
+"""What the aggregator holds and counts: nothing stays behind, and outcomes sum to what was admitted."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import threading
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import zmq
+
+from ensemble import aggregator as module
+from ensemble.aggregator import Aggregator, MemberStatus, Outcome
+from ensemble.wire import Request
+from tests.ensemble_fakes import ROWS, FakeWorker, Script, alters, answers, connected, member, ok, silent, snapshot
+from tests.unit.test_aggregator import SOON_MS, ask, in_loop, joined, statuses
+
+
+@in_loop
+async def test_a_client_that_leaves_frees_everything(tmp_path: Path) -> None:
+    async with joined(tmp_path, silent, silent) as (aggregator, workers):
+        asked = [asyncio.create_task(ask(aggregator)) for _ in range(3)]
+        for worker in workers:
+            for _ in asked:
+                await worker.requests.get()
+        assert aggregator.in_flight == 3
+        assert [len(link.pending) for link in aggregator._links.values()] == [3, 3]
+        for task in asked:
+            task.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert aggregator.in_flight == 0
+        assert [len(link.pending) for link in aggregator._links.values()] == [0, 0]
+        assert aggregator.outcomes == {Outcome.CANCELLED: 3}
+
+
+@in_loop
+async def test_above_the_limit_of_requests_under_way_the_next_is_shed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
+    async with joined(tmp_path, None) as (aggregator, (worker,)):
+        asked = [asyncio.create_task(ask(aggregator)) for _ in range(2)]
+        waiting = [await worker.requests.get() for _ in asked]
+        shed = await ask(aggregator)
+        assert (shed.outcome, shed.reports, shed.outputs) == (Outcome.SHED, (), None)
+        assert worker.requests.empty()
+        for sender, request in waiting:
+            await worker.send(sender, ok(request))
+        assert [(await task).outcome for task in asked] == [Outcome.OK, Outcome.OK]
+        assert aggregator.outcomes == {Outcome.SHED: 1, Outcome.OK: 2}
+
+
+@in_loop
+async def test_outcomes_sum_to_what_was_admitted(tmp_path: Path) -> None:
+    """A crowd of requests on workers that answer, fail and keep silent by chance, some given up by their clients."""
+    random = Random(5)
+
+    def fickle(request: Request) -> list[object]:
+        return [[], [ok(request)], [ok(request), ok(request)], [[b"?"]]][random.randrange(4)]  # type: ignore[return-value]
+
+    script: Script = fickle  # type: ignore[assignment]
+    async with joined(tmp_path, script, script, alters(status="error"), quorum=1) as (aggregator, _):
+        asked = [asyncio.create_task(ask(aggregator, SOON_MS)) for _ in range(60)]
+        await asyncio.sleep(0)
+        assert aggregator.in_flight == 60
+        for task in random.sample(asked, 10):
+            task.cancel()
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        seen = Counter(f.outcome for f in found if not isinstance(f, BaseException))
+        assert aggregator.outcomes == seen + Counter({Outcome.CANCELLED: 10})
+        assert aggregator.outcomes.total() == 60
+
+
+@in_loop
+async def test_a_request_under_way_keeps_the_members_it_was_admitted_with(tmp_path: Path) -> None:
+    async with joined(tmp_path, None, None) as (aggregator, (first, second)):
+        aggregator.update([snapshot(first.member())])
+        asked = asyncio.create_task(ask(aggregator))
+        sender, request = await first.requests.get()
+        aggregator.update([snapshot(first.member(0.9), second.member(0.1))])
+        await connected(aggregator)
+        await first.send(sender, ok(request, 0.75))
+        found = await asked
+        assert statuses(found) == [MemberStatus.OK]
+        assert found.outcome is Outcome.OK
+        assert second.requests.empty()
+
+
+@in_loop
+async def test_an_ensemble_that_is_gone_is_not_known_and_its_links_are_closed(tmp_path: Path) -> None:
+    async with joined(tmp_path, answers()) as (aggregator, _):
+        aggregator.update([])
+        assert aggregator.snapshot(1) is None
+        assert aggregator._links == {}
+
+
+@in_loop
+async def test_a_worker_in_two_ensembles_has_one_link_and_answers_both(tmp_path: Path) -> None:
+    async with joined(tmp_path, answers()) as (aggregator, (worker,)):
+        both = [snapshot(worker.member(), ensemble_id=n) for n in (1, 2)]
+        aggregator.update(both)
+        assert len(aggregator._links) == 1
+        assert [(await aggregator.predict(each, ROWS)).outcome for each in both] == [Outcome.OK] * 2
+
+
+@in_loop
+async def test_a_worker_that_comes_back_with_a_new_epoch_is_linked_anew(tmp_path: Path) -> None:
+    async with joined(tmp_path, silent) as (aggregator, (old,)):
+        waiting = asyncio.create_task(ask(aggregator))
+        await old.requests.get()
+        new = FakeWorker(tmp_path, script=answers(0.9), epoch=2)
+        aggregator.update([snapshot(new.member())])
+        assert statuses(await waiting) == [MemberStatus.DIED]
+        found = await ask(await connected(aggregator))
+        assert (found.outcome, found.reports[0].epoch) == (Outcome.OK, 2)
+        assert new.requests.qsize() == 1  # the new one got no old work
+        new.close()
+
+
+@in_loop
+async def test_ids_are_never_those_of_another_life(tmp_path: Path) -> None:
+    seen = set()
+    for _ in range(3):
+        async with joined(tmp_path, answers()) as (aggregator, (worker,)):
+            for _ in range(4):
+                await ask(aggregator)
+                seen.add(worker.requests.get_nowait()[1].request_id)
+    assert len(seen) == 12
+
+
+@in_loop
+async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: Path) -> None:
+    """A worker that reads nothing: its queue fills with large requests, and the others answer all the same."""
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as stuck:
+        stuck.setsockopt(zmq.LINGER, 0)
+        stuck.setsockopt(zmq.RCVHWM, 1)
+        stuck.bind(f"ipc://{tmp_path / 'stuck'}")
+        async with joined(tmp_path, answers()) as (aggregator, (worker,)):
+            now = snapshot(worker.member(), member(f"ipc://{tmp_path / 'stuck'}", 1))
+            aggregator.update([now])
+            await connected(aggregator)
+            large = np.zeros((4096, 3), np.float32)
+            asked = [asyncio.create_task(aggregator.predict(now, large, 200.0)) for _ in range(600)]
+            found = await asyncio.gather(*asked)
+            assert {statuses(f)[1] for f in found} == {MemberStatus.LATE, MemberStatus.QUEUE_FULL}
+            assert MemberStatus.OK in {statuses(f)[0] for f in found}
+
+
+@in_loop
+async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_path: Path) -> None:
+    """ZeroMQ signals a reply once; sending may take that signal, and must hand it on to the reader."""
+    endpoint, over = f"ipc://{tmp_path / 'w'}", threading.Event()
+
+    def serve() -> None:
+        with zmq.Context() as context, context.socket(zmq.ROUTER) as socket:
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.bind(endpoint)
+            while not over.is_set():
+                if socket.poll(50):
+                    sender, *frames = socket.recv_multipart()
+                    socket.send_multipart([sender, *ok(Request.parse(frames)).frames()])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    aggregator = Aggregator()
+    aggregator.update([snapshot(member(endpoint))])
+    await connected(aggregator)
+    (link,) = aggregator._links.values()
+    for _ in range(20):
+        first = asyncio.create_task(ask(aggregator))
+        await asyncio.sleep(0)
+        # The loop stands still until the reply's signal is there, and the next request is sent before it looks.
+        select.select([int(link._socket.get(zmq.FD))], [], [], 0.02)
+        second = await ask(aggregator)
+        assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
+    over.set()
+    thread.join()
+    aggregator.close()
