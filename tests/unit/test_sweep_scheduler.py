@@ -89,6 +89,14 @@ def test_reports_are_written_and_the_trial_gets_its_answer(rig: Rig) -> None:
     assert rig.trials()[1].reports == {0: 0.1, 1: 0.1, 2: 0.1}
 
 
+def test_an_event_that_is_told_twice_is_heard_once(rig: Rig) -> None:
+    rig.submit()
+    rig.pool.report("cpu-0", 0, 0.1)
+    rig.pool.report("cpu-0", 1, 0.2)  # the slot tells both, since nobody has acknowledged the first
+    rig.settle()
+    assert rig.pool["cpu-0"].answers == [(0, False), (1, False)]
+
+
 def test_the_pruners_notes_are_kept_when_the_trial_ends_before_its_answer(rig: Rig) -> None:
     """Else a rebuilt study would not know the rung that the trial reached."""
     rig.submit(early_terminate={"type": "asha", "min_iter": 1})

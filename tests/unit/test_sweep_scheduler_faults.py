@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,9 +238,3 @@ def _happen(rig: Rig, what: str, device_id: str) -> None:
 
 def test_slots_are_waited_for(make_rig: MakeRig) -> None:
     make_rig(3).scheduler.wait_for_slots(3)
-
-
-@pytest.mark.parametrize("known", [frozenset[int](), frozenset({1})])
-def test_the_memory_recorder_hands_out_each_open_sweep_once(rig: Rig, known: frozenset[int]) -> None:
-    rig.submit()
-    assert len(rig.recorder.open_sweeps(known)) == 1 - len(known)

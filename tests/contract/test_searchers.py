@@ -1,0 +1,53 @@
+"""What any searcher does, in a thread or inline: asks, judges and tells in order, and answers through the inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sweep.messages import Asked, Inbox, Judged, Searchers, SearchFailed
+from sweep.search import Search
+from sweep.searching import SearchThreads
+from sweep.trial import AttemptKey, TrialState
+from tests.fakes import InlineSearchers
+from tests.specs import spec
+
+ANSWER_S = 20
+KEY = AttemptKey(7, 1)
+
+
+@pytest.fixture(params=[SearchThreads, InlineSearchers], ids=["thread", "inline"])
+def open_searchers(request: pytest.FixtureRequest) -> Callable[[Inbox], Searchers]:
+    """One of the two that open searchers."""
+    opened: Callable[[Inbox], Searchers] = request.param
+    return opened
+
+
+def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
+    inbox: Inbox = Inbox()
+    searched = spec(method="grid", parameters={"x": {"values": [1, 2]}}, early_terminate={"type": "median"})
+    searcher = open_searchers(inbox).open(3, Search(searched))
+    searcher.ask()
+    searcher.report(0, KEY, 5, 0.5)
+    searcher.tell(0, TrialState.FINISHED, 0.5)
+    searcher.ask()
+    searcher.ask()
+    first, judged, second, none = (inbox.get(timeout=ANSWER_S) for _ in range(4))
+    searcher.close()
+    assert isinstance(first, Asked) and isinstance(second, Asked) and isinstance(none, Asked)
+    assert first.planned is not None and second.planned is not None and none.planned is None
+    assert (first.sweep_id, first.planned.number, second.planned.number) == (3, 0, 1)
+    assert isinstance(judged, Judged)
+    assert (judged.sweep_id, judged.number, judged.key, judged.step, judged.verdict.prune) == (3, 0, KEY, 5, False)
+
+
+def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
+    inbox: Inbox = Inbox()
+    searcher = SearchThreads(inbox).open(3, Search(spec()))
+    searcher.tell(99, TrialState.FINISHED, 0.5)  # there is no such trial
+    searcher.ask()
+    failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
+    searcher.close()
+    assert isinstance(failed, SearchFailed) and failed.sweep_id == 3 and "KeyError" in failed.reason
+    assert isinstance(asked, Asked)
