@@ -81,6 +81,8 @@ class MemberServer:
         self._closing.set()
         for thread in self._threads:
             thread.join(timeout=2)
+        if not any(thread.is_alive() for thread in self._threads):
+            self._context.term()  # every socket is closed by the thread that owned it
 
     def _pair(self, *, bind: bool) -> zmq.Socket[bytes]:
         """One end of the prediction queue: ZeroMQ sockets belong to one thread each."""

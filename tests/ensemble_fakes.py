@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,8 +105,31 @@ def silent(_: Request) -> list[Reply]:
     return []
 
 
+class FakeNetwork:
+    """Says `inputs[:, 0]` of the first class, as each of `members`; fails on NaN; stands still while `gate` is shut."""
+
+    def __init__(self, members: int = 1, *, in_graph: bool = False) -> None:
+        self.batches: list[int] = []  # rows of each computation, failed ones too
+        self.gate = threading.Event()
+        self.gate.set()
+        self.entered = threading.Semaphore(0)  # released at each computation
+        self._members = members
+        self._in_graph = in_graph
+
+    def predict(self, inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        self.batches.append(len(inputs))
+        self.entered.release()
+        assert self.gate.wait(30)
+        if np.isnan(inputs).any():
+            raise ArithmeticError("poison")
+        one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)
+        return np.stack([one] * self._members), one if self._in_graph else None
+
+
 async def connected(aggregator: Aggregator) -> Aggregator:
     """The aggregator once its links are up: before that, a worker counts as one with a full queue."""
     for link in aggregator._links.values():
-        await link._socket.poll(None, zmq.POLLOUT)
+        poller = zmq.asyncio.Poller()
+        poller.register(link._socket, zmq.POLLOUT)
+        await poller.poll()
     return aggregator
