@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from api.auth import submitter, viewer
 from api.service import After, RowId, ServiceContext, body_within, context
 from api.views import BestView, Page, SweepView, TrialView, best_view
-from db import devices, sweeps, trials
+from db import devices, sweeps, trial_pages
 from sweep import bundles, datasets
 from sweep.errors import DataError, InvalidSpecError, Problem
 from sweep.part import wake
@@ -62,7 +62,7 @@ def list_sweeps(
         rows = sweeps.page(connection, after=after, limit=limit + 1, state=state)
         items = []
         for row in rows[:limit]:
-            best = trials.best(connection, row.id, row.goal, 1)
+            best = trial_pages.best(connection, row.id, row.goal, 1)
             items.append(SweepView.of(row, best[0] if best else None, None))
     return Page(items=items, next=items[-1].id if len(rows) > limit else None)
 
@@ -84,7 +84,7 @@ def list_trials(
     """Trials of a sweep by number."""
     with service.database.read() as connection:
         sweeps.get(connection, sweep_id)
-        rows = trials.page(connection, sweep_id, after=after, limit=limit + 1, state=state)
+        rows = trial_pages.page(connection, sweep_id, after=after, limit=limit + 1, state=state)
     items = [TrialView.of(row) for row in rows[:limit]]
     return Page(items=items, next=items[-1].number if len(rows) > limit else None)
 
@@ -96,7 +96,7 @@ def best_trials(
     """The best finished trials, best first; ties go to the earlier one."""
     with service.database.read() as connection:
         goal = sweeps.get(connection, sweep_id).goal
-        return [best_view(row) for row in trials.best(connection, sweep_id, goal, k)]
+        return [best_view(row) for row in trial_pages.best(connection, sweep_id, goal, k)]
 
 
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[submitter])
@@ -112,8 +112,8 @@ def cancel_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepVie
 def _show(service: ServiceContext, sweep_id: int) -> SweepView:
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        best = trials.best(connection, sweep_id, row.goal, 1)
-        share = trials.busy_share(connection, sweep_id, len(devices.all_of(connection)))
+        best = trial_pages.best(connection, sweep_id, row.goal, 1)
+        share = trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection)))
     return SweepView.of(row, best[0] if best else None, share)
 
 

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from api.auth import viewer
 from api.service import RowId, ServiceContext, context
 from api.views import AttemptView, TrialDetail
-from db import metrics, trials
+from db import metrics, trial_pages
 from sweep.errors import NotFoundError
 from sweep.layout import AttemptDirectory
 
@@ -22,17 +22,17 @@ MAX_LOG_BYTES = 1 << 20
 def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
     """One trial, with its attempts and the files it left."""
     with service.database.read() as connection:
-        row = trials.get(connection, trial_id)
-        attempts = trials.attempts_of(connection, trial_id)
-        return TrialDetail.whole(row, attempts, trials.artifacts_of(connection, trial_id))
+        row = trial_pages.get(connection, trial_id)
+        attempts = trial_pages.attempts_of(connection, trial_id)
+        return TrialDetail.whole(row, attempts, trial_pages.artifacts_of(connection, trial_id))
 
 
 @router.get("/{trial_id}/attempts", dependencies=[viewer])
 def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[AttemptView]:
     """The attempts of a trial, first to last."""
     with service.database.read() as connection:
-        trials.get(connection, trial_id)
-        return [AttemptView.of(attempt) for attempt in trials.attempts_of(connection, trial_id)]
+        trial_pages.get(connection, trial_id)
+        return [AttemptView.of(attempt) for attempt in trial_pages.attempts_of(connection, trial_id)]
 
 
 @router.get("/{trial_id}/metrics", dependencies=[viewer])
@@ -41,7 +41,7 @@ def show_metrics(
 ) -> dict[str, list[tuple[int, float]]]:
     """Each metric as [step, value] pairs, in step order."""
     with service.database.read() as connection:
-        trials.get(connection, trial_id)
+        trial_pages.get(connection, trial_id)
         return metrics.of_trial(connection, trial_id, name)
 
 
@@ -54,7 +54,7 @@ def show_log(
 ) -> PlainTextResponse:
     """The end of what an attempt printed; the current attempt by default."""
     with service.database.read() as connection:
-        row = trials.get(connection, trial_id)
+        row = trial_pages.get(connection, trial_id)
     number = row.attempt if attempt is None else attempt
     folder = service.settings.data.attempt(row.sweep_id, row.number, number)
     try:

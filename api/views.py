@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from db.devices import DeviceRow
 from db.ensembles import EnsembleRow, EvaluationRow
 from db.sweeps import SweepRow
-from db.trials import ArtifactRow, AttemptRow, TrialRow
+from db.trial_pages import ArtifactRow, AttemptRow, TrialRow
 from sweep.trial import Scalar
 
 Item = TypeVar("Item")

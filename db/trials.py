@@ -1,13 +1,12 @@
-"""The trials and their attempts: what the scheduler writes of them, and what people read."""
+"""The trials and their attempts as the scheduler writes them, and reads them back after a restart."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
 from db import events
@@ -24,7 +23,6 @@ from sweep.changes import (
     TrialDropped,
     TrialPlanned,
 )
-from sweep.errors import NotFoundError
 from sweep.trial import TRIAL_OVER, Cause, Params, TrialState
 
 _OVER = [state.value for state in TRIAL_OVER]
@@ -234,7 +232,7 @@ def last_id(connection: Connection) -> int:
 def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTrial, ...]:
     """All trials of a sweep as the scheduler needs them after a restart, in number order."""
     of_sweep = select(trials.c.id).where(trials.c.sweep_id == sweep_id).scalar_subquery()
-    params = _params(connection, trial_params.c.trial_id.in_(of_sweep))
+    params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports: dict[int, dict[int, float]] = {}
     points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
         metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == metric
@@ -267,156 +265,7 @@ def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTr
     )
 
 
-# Reading for people.
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """A trial as it is shown."""
-
-    id: int
-    sweep_id: int
-    number: int
-    state: TrialState
-    value: float | None
-    params: Params
-    sampler: str
-    attempt: int
-    device_id: str | None  # of the current attempt
-    created_at: float
-    started_at: float | None
-    ended_at: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptRow:
-    """An attempt as it is shown."""
-
-    number: int
-    device_id: str
-    node: str
-    pid: int | None
-    visible_devices: str | None
-    torch_device: str | None
-    started_at: float
-    ended_at: float | None
-    state: str | None
-    cause: str | None
-    message: str | None
-    traceback: str | None
-    exit: str | None
-    late_prune_answers: int
-    orphans_killed: int
-
-
-@dataclass(frozen=True, slots=True)
-class ArtifactRow:
-    """A file that a trial left."""
-
-    name: str
-    attempt: int
-    sha256: str
-    size_bytes: int
-
-
-def get(connection: Connection, trial_id: int) -> TrialRow:
-    """One trial. Raises `NotFoundError`."""
-    found = _select(connection, trials.c.id == trial_id)
-    if not found:
-        raise NotFoundError(f"there is no trial {trial_id}")
-    return found[0]
-
-
-def page(
-    connection: Connection,
-    sweep_id: int,
-    *,
-    after: int | None = None,
-    limit: int = 100,
-    state: TrialState | None = None,
-) -> list[TrialRow]:
-    """Trials of a sweep by number, from the one after number `after` on."""
-    where = [trials.c.sweep_id == sweep_id]
-    if after is not None:
-        where.append(trials.c.number > after)
-    if state is not None:
-        where.append(trials.c.state == state.value)
-    return _select(connection, and_(*where), limit=limit)
-
-
-def best(connection: Connection, sweep_id: int, goal: str, limit: int) -> list[TrialRow]:
-    """The best finished trials of a sweep; ties go to the earlier trial."""
-    order = trials.c.value.desc() if goal == "maximize" else trials.c.value.asc()
-    where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value)
-    return _select(connection, where, limit=limit, order=(order, trials.c.number))
-
-
-def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
-    """All attempts of a trial, first to last."""
-    columns = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
-    statement = select(*columns).where(attempts.c.trial_id == trial_id).order_by(attempts.c.number)
-    return [AttemptRow(**row._mapping) for row in connection.execute(statement)]
-
-
-def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
-    """The files that a trial left."""
-    columns = [artifacts.c[name] for name in ArtifactRow.__dataclass_fields__]
-    statement = select(*columns).where(artifacts.c.trial_id == trial_id).order_by(artifacts.c.name)
-    return [ArtifactRow(**row._mapping) for row in connection.execute(statement)]
-
-
-def busy_share(connection: Connection, sweep_id: int, devices: int) -> float | None:
-    """Of the time between a sweep's first start and last end, the share that its devices were busy."""
-    statement = (
-        select(
-            func.sum(attempts.c.ended_at - attempts.c.started_at),
-            func.min(attempts.c.started_at),
-            func.max(attempts.c.ended_at),
-        )
-        .join(trials, trials.c.id == attempts.c.trial_id)
-        .where(trials.c.sweep_id == sweep_id, attempts.c.ended_at.is_not(None))
-    )
-    busy_s, first, last = connection.execute(statement).one()
-    return None if busy_s is None or last <= first or not devices else busy_s / ((last - first) * devices)
-
-
-def _select(
-    connection: Connection,
-    where: ColumnElement[bool],
-    *,
-    limit: int | None = None,
-    order: tuple[ColumnElement[Any], ...] = (trials.c.number,),
-) -> list[TrialRow]:
-    current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
-    statement = (
-        select(trials, attempts.c.device_id)
-        .select_from(trials.outerjoin(attempts, current))
-        .where(where)
-        .order_by(*order)
-        .limit(limit)
-    )
-    rows = connection.execute(statement).all()
-    params = _params(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
-    return [
-        TrialRow(
-            id=row.id,
-            sweep_id=row.sweep_id,
-            number=row.number,
-            state=TrialState(row.state),
-            value=row.value,
-            params=params.get(row.id, {}),
-            sampler=row.sampler,
-            attempt=row.attempt,
-            device_id=row.device_id,
-            created_at=row.created_at,
-            started_at=row.started_at,
-            ended_at=row.ended_at,
-        )
-        for row in rows
-    ]
-
-
-def _params(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
+def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, Params]:
     found: dict[int, Params] = {}
     columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
     for row in connection.execute(columns.where(where)):

@@ -79,6 +79,10 @@ class UserCodeError(PodiumError):
     """The user's code cannot be started."""
 
 
+class PinningError(PodiumError):
+    """The trial process does not see exactly the device of its slot."""
+
+
 class BadReportError(PodiumError):
     """The trial reported something that is not a finite number."""
 

@@ -24,7 +24,8 @@ from optuna.distributions import (
 from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
 from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
-from sweep.spec import Parameter, SweepSpec
+from sweep.space import Parameter
+from sweep.spec import SweepSpec
 from sweep.trial import Params, Scalar, TrialState
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     JsonValue,
@@ -19,36 +17,17 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails
 
 from sweep import catalog
 from sweep.errors import InvalidSpecError, Problem
-from sweep.trial import Params, Scalar
+from sweep.space import Model, Parameter, complain, shown
+from sweep.trial import Scalar
 
 GRID_LIMIT = 10_000
-# Whole numbers up to here are exact as floats, which searching computes with.
-LARGEST = 2**53
 
 
-def _complain(message: str, *where: str) -> PydanticCustomError:
-    """An error that pydantic reports at `where`, below the field that raised it."""
-    return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
-
-
-def _unusable(value: Scalar) -> str | None:
-    """Why a number can be neither searched over nor stored, or None."""
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return f"{_shown(value)} is above 2**53, the largest whole number that searching keeps exact"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{value!r} is not a finite number"
-    return None
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Metric(_Model):
+class Metric(Model):
     """What a trial is judged by."""
 
     name: str = Field(min_length=1, max_length=120)
@@ -64,125 +43,7 @@ class Metric(_Model):
         return self.target is not None and (value == self.target or self.better(value, self.target))
 
 
-class Parameter(_Model):
-    """One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
-
-    A range is over whole numbers when both ends are; it includes both ends.
-    """
-
-    value: Scalar = None
-    values: list[Scalar] | None = Field(None, min_length=1)
-    min: int | float | None = None
-    max: int | float | None = None
-    log: bool = False
-    step: int | float | None = None
-    when: dict[str, Scalar | list[Scalar]] | None = Field(
-        None, description="active only where another parameter has this value, or one of these"
-    )
-
-    @field_validator("value", "values")
-    @classmethod
-    def _bounded(cls, given: Any) -> Any:
-        for value in given if isinstance(given, list) else [given]:
-            if (complaint := _unusable(value)) is not None:
-                raise _complain(complaint)
-        return given
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Parameter:
-        kinds: list[str] = [kind for kind in ("value", "values") if kind in self.model_fields_set]
-        if {"min", "max"} & self.model_fields_set:
-            kinds.append("min and max")
-        if len(kinds) != 1:
-            raise _complain("give exactly one of: value, values, or min with max")
-        if kinds == ["min and max"]:
-            self._check_range()
-        elif {"log", "step"} & self.model_fields_set:
-            raise _complain("log and step go with min and max only")
-        return self
-
-    def _check_range(self) -> None:
-        low, high = self.min, self.max
-        if low is None or high is None:
-            missing = "min" if low is None else "max"
-            raise _complain(f"a range needs both ends; {missing} is missing")
-        for name, end in (("min", low), ("max", high)):
-            if isinstance(end, bool):
-                raise _complain(f"{end!r} is not a finite number", name)
-            if (complaint := _unusable(end)) is not None:
-                raise _complain(complaint, name)
-        if low > high:
-            raise _complain(f"min {low:g} is above max {high:g}; swap them", "min")
-        if self.log and low <= 0:
-            raise _complain(f"a log range starts above 0, not at {low:g}; write min: 1e-6, say", "min")
-        if self.step is not None:
-            if self.log:
-                raise _complain("step and log do not go together", "step")
-            if self.step <= 0:
-                raise _complain("step must be above 0", "step")
-            if self.integer and not isinstance(self.step, int):
-                raise _complain("a range of whole numbers needs a whole step", "step")
-            if not (high - low) / self.step < LARGEST:
-                raise _complain("step is too small for this range", "step")
-
-    @property
-    def integer(self) -> bool:
-        """Whether the range is over whole numbers: both ends are."""
-        return isinstance(self.min, int) and isinstance(self.max, int)
-
-    @property
-    def is_range(self) -> bool:
-        return self.min is not None
-
-    def count(self) -> int | None:
-        """How many `choices` there are, counted without listing them; None for a continuous range."""
-        if self.values is not None:
-            return len(self.values)
-        if not self.is_range:
-            return 1
-        assert self.min is not None and self.max is not None
-        if self.integer and not self.log:
-            return len(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
-        return None if self.step is None else math.floor((self.max - self.min) / self.step + 1e-9) + 1
-
-    def choices(self) -> list[Scalar] | None:
-        """The finite list of values, or None for a continuous range."""
-        if self.values is not None:
-            return list(self.values)
-        if not self.is_range:
-            return [self.value]
-        assert self.min is not None and self.max is not None
-        if self.integer and not self.log:
-            return list(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
-        if self.step is not None:
-            return [self.min + index * self.step for index in range(self.count() or 0)]
-        return None
-
-    def active(self, params: Params) -> bool:
-        """Whether this parameter takes part, given the values chosen so far."""
-        for name, wanted in (self.when or {}).items():
-            allowed = wanted if isinstance(wanted, list) else [wanted]
-            if name not in params or params[name] not in allowed:
-                return False
-        return True
-
-    def complaint(self, value: Scalar) -> str | None:
-        """What is wrong with `value` for this parameter, or None."""
-        if self.is_range:
-            assert self.min is not None and self.max is not None
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                return f"{value!r} is not a number"
-            if not self.min <= value <= self.max:
-                return f"{value!r} is not within {self.min:g} and {self.max:g}"
-            if self.integer and not isinstance(value, int):
-                return f"{value!r} is not a whole number"
-            return None
-        choices = self.choices()
-        assert choices is not None
-        return None if value in choices else f"{value!r} is not one of {choices}"
-
-
-class Data(_Model):
+class Data(Model):
     """A built-in data set, by name; `root` is the folder of its files where it has any."""
 
     name: str
@@ -192,13 +53,13 @@ class Data(_Model):
     def _known(self) -> Data:
         if self.name not in catalog.DATASETS:
             hint = catalog.suggestion(self.name, catalog.DATASETS)
-            raise _complain(f"unknown data set {self.name!r}; {hint}", "name")
+            raise complain(f"unknown data set {self.name!r}; {hint}", "name")
         if self.name in catalog.NEEDS_ROOT and not self.root:
-            raise _complain(f"{self.name} needs the folder of its IDX files", "root")
+            raise complain(f"{self.name} needs the folder of its IDX files", "root")
         return self
 
 
-class BuiltinProgram(_Model):
+class BuiltinProgram(Model):
     """A built-in model with the built-in fit loop."""
 
     model: str
@@ -209,11 +70,11 @@ class BuiltinProgram(_Model):
     def _known(cls, model: str) -> str:
         if model not in catalog.MODELS:
             hint = catalog.suggestion(model, catalog.MODELS)
-            raise _complain(f"unknown model {model!r}; {hint}")
+            raise complain(f"unknown model {model!r}; {hint}")
         return model
 
 
-class FunctionProgram(_Model):
+class FunctionProgram(Model):
     """Your own function, `objective(trial)`: `module:function` in the folder `code`."""
 
     function: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")
@@ -232,7 +93,7 @@ Program = Annotated[
 ]
 
 
-class EarlyTerminate(_Model):
+class EarlyTerminate(Model):
     """Which running trials to prune, from their reports of the metric.
 
     `asha`: at each rung (`min_iter` x `eta`^r steps) only the best 1/`eta` go on (Li et al. 2020, Algorithm 2).
@@ -244,7 +105,7 @@ class EarlyTerminate(_Model):
     eta: int = Field(3, ge=2)
 
 
-class Validation(_Model):
+class Validation(Model):
     """How the rows are split: shares of train, validation, calibration and test, drawn by `seed`."""
 
     split: tuple[float, float, float, float] = (0.7, 0.1, 0.1, 0.1)
@@ -259,11 +120,11 @@ class Validation(_Model):
     @classmethod
     def _sums_to_one(cls, split: tuple[float, ...]) -> tuple[float, ...]:
         if any(share <= 0 for share in split) or abs(sum(split) - 1) > 1e-6:
-            raise _complain(f"four shares above 0 that sum to 1, not {sum(split):g}")
+            raise complain(f"four shares above 0 that sum to 1, not {sum(split):g}")
         return split
 
 
-class Resources(_Model):
+class Resources(Model):
     """What a trial gets: one device, and a share of the machine's threads."""
 
     device: Literal["auto", "gpu", "cpu"] = "auto"
@@ -271,7 +132,7 @@ class Resources(_Model):
     threads: int | None = Field(None, ge=1, le=1024)
 
 
-class SpecLimits(_Model):
+class SpecLimits(Model):
     """The clocks of each attempt, in seconds."""
 
     trial_s: float | None = Field(None, gt=0)
@@ -280,7 +141,7 @@ class SpecLimits(_Model):
     grace_s: float = Field(5.0, ge=0, le=300)
 
 
-class Retries(_Model):
+class Retries(Model):
     """How often a failed attempt is repeated, by cause, and when to give the sweep up."""
 
     infrastructure: int = Field(3, ge=0, le=100)
@@ -292,7 +153,7 @@ def _method_name(method: Any) -> Any:
     return "tpe" if method == "bayes" else method  # W&B's word
 
 
-class SweepSpec(_Model):
+class SweepSpec(Model):
     """A sweep: what to search, how, by which metric, with which program, and when to stop."""
 
     name: str = Field(min_length=1, max_length=120)
@@ -328,12 +189,12 @@ class SweepSpec(_Model):
                 where = ("parameters", name, "when")
                 if parent not in self.parameters:
                     hint = catalog.suggestion(parent, self.parameters)
-                    raise _complain(f"there is no parameter {parent!r}; {hint}", *where)
+                    raise complain(f"there is no parameter {parent!r}; {hint}", *where)
                 for value in wanted if isinstance(wanted, list) else [wanted]:
                     if complaint := self.parameters[parent].complaint(value):
-                        raise _complain(f"{parent}: {complaint}", *where)
+                        raise complain(f"{parent}: {complaint}", *where)
         if len(list(self.ordered())) < len(self.parameters):
-            raise _complain("the `when` conditions form a circle", "parameters")
+            raise complain("the `when` conditions form a circle", "parameters")
 
     def ordered(self) -> Iterator[tuple[str, Parameter]]:
         """The parameters in file order, each after those that its `when` names."""
@@ -350,36 +211,34 @@ class SweepSpec(_Model):
                 where = ("enqueue", str(index), name)
                 if name not in self.parameters:
                     hint = catalog.suggestion(name, self.parameters)
-                    raise _complain(f"there is no parameter {name!r}; {hint}", *where)
+                    raise complain(f"there is no parameter {name!r}; {hint}", *where)
                 if complaint := self.parameters[name].complaint(value):
-                    raise _complain(complaint, *where)
+                    raise complain(complaint, *where)
 
     def _check_grid(self) -> None:
         size = 1
         for name, parameter in self.parameters.items():
             count = parameter.count()
             if count is None:
-                raise _complain(
-                    "a grid needs a finite list here: give values, or min, max and step", "parameters", name
-                )
+                raise complain("a grid needs a finite list here: give values, or min, max and step", "parameters", name)
             size *= count
         if size > GRID_LIMIT:
-            raise _complain(f"the grid has {size:,} points, above {GRID_LIMIT:,}", "parameters")
+            raise complain(f"the grid has {size:,} points, above {GRID_LIMIT:,}", "parameters")
 
     def _check_builtin(self, model: str) -> None:
         settings = catalog.settings_of(model)
         for name, parameter in self.parameters.items():
             if name not in settings:
                 hint = catalog.suggestion(name, settings)
-                raise _complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
+                raise complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
             ends = [parameter.min, parameter.max]
             if settings[name].integer and parameter.is_range and not parameter.integer:
-                raise _complain("this is a whole number; write min and max without a point", "parameters", name)
+                raise complain("this is a whole number; write min and max without a point", "parameters", name)
             for value in ends if parameter.is_range else parameter.choices() or []:
                 if complaint := settings[name].complaint(value):
-                    raise _complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
+                    raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
         if self.metric.name not in ("val_accuracy", "val_loss"):
-            raise _complain("the built-in loop reports val_accuracy and val_loss", "metric", "name")
+            raise complain("the built-in loop reports val_accuracy and val_loss", "metric", "name")
 
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
@@ -416,12 +275,7 @@ def _problem(details: ErrorDetails) -> Problem:
     if context.get("message"):
         return Problem(tuple(location), context["message"])
     location = _without_union_branches(location)
-    return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {_shown(details['input'])}")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {shown(details['input'])}")
 
 
 def _without_union_branches(location: list[str]) -> list[str]:

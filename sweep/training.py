@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from sweep import catalog, checkpoints, datasets, models
-from sweep.attempt import Trial
+from sweep.handle import Trial
 from sweep.trial import Scalar
 
 EVALUATION_ROWS = 4096

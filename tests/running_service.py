@@ -49,7 +49,7 @@ class RunningService:
             stdout=self._log,
             stderr=self._log,
         )
-        self.client = wait_for("the service is ready", self._ready, START_S)
+        self.client: Client = wait_for("the service is ready", self._ready, START_S)
 
     def _ready(self) -> Client | None:
         assert self.process.poll() is None, Path(self._log.name).read_text()

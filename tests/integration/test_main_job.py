@@ -16,7 +16,7 @@ from sweep import datasets
 from sweep.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 
-SWEEP = {
+SWEEP: dict[str, Any] = {
     "name": "digits",
     "seed": 3,
     "metric": {"name": "val_accuracy", "goal": "maximize"},

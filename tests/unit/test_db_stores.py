@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, delete, text, update
 
-from db import devices, events, metrics, sweeps, tokens, trials
+from db import devices, events, metrics, sweeps, tokens, trial_pages
 from db.engine import Database
 from db.events import NewEvent
 from db.tables import events as events_table
@@ -63,9 +63,9 @@ def ended(
     return AttemptEnded(event, 1, trial_id - 1, then or state)
 
 
-def shown(database: Database, trial_id: int = 1) -> trials.TrialRow:
+def shown(database: Database, trial_id: int = 1) -> trial_pages.TrialRow:
     with database.read() as connection:
-        return trials.get(connection, trial_id)
+        return trial_pages.get(connection, trial_id)
 
 
 # Sweeps.
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_not_found(database: Database) -> None:
         with pytest.raises(NotFoundError, match="no sweep 7"):
             sweeps.get(connection, 7)
         with pytest.raises(NotFoundError, match="no trial 7"):
-            trials.get(connection, 7)
+            trial_pages.get(connection, 7)
 
 
 def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None:
@@ -152,7 +152,7 @@ def test_an_old_attempts_end_does_not_count(database: Database) -> None:
     record(database, ended(1, value=0.99))
     assert (shown(database).state, shown(database).value, shown(database).attempt) == (TrialState.RUNNING, None, 2)
     with database.read() as connection:
-        first, second = trials.attempts_of(connection, 1)
+        first, second = trial_pages.attempts_of(connection, 1)
     assert (first.state, first.cause, second.state) == ("failed", "infrastructure", None)
 
 
@@ -181,9 +181,9 @@ def test_the_best_are_finished_and_ties_go_to_the_earlier(database: Database, go
         record(database, planned(trial_id, trial_id - 1), placed(1, trial_id), ended(1, trial_id=trial_id, value=value))
     record(database, planned(4, 3), placed(1, 4), ended(1, FAILED, trial_id=4, value=9.0))
     with database.read() as connection:
-        assert [trial.id for trial in trials.best(connection, 1, goal, 10)] == ids
-        assert [trial.id for trial in trials.best(connection, 1, goal, 1)] == ids[:1]
-        assert [trial.id for trial in trials.page(connection, 1, after=0, limit=2)] == [2, 3]
+        assert [trial.id for trial in trial_pages.best(connection, 1, goal, 10)] == ids
+        assert [trial.id for trial in trial_pages.best(connection, 1, goal, 1)] == ids[:1]
+        assert [trial.id for trial in trial_pages.page(connection, 1, after=0, limit=2)] == [2, 3]
 
 
 def test_the_first_report_of_a_step_stays(database: Database) -> None:
@@ -202,19 +202,19 @@ def test_a_later_attempts_file_takes_the_place_of_an_earlier_ones(database: Data
     for attempt in (1, 2):
         record(database, ArtifactSaved(Saved(AttemptKey(1, attempt), "model", str(attempt) * 64, attempt)))
     with database.read() as connection:
-        (artifact,) = trials.artifacts_of(connection, 1)
+        (artifact,) = trial_pages.artifacts_of(connection, 1)
     assert (artifact.attempt, artifact.sha256) == (2, "2" * 64)
 
 
 def test_the_busy_share_is_what_the_devices_worked(database: Database) -> None:
     accept(database)
     with database.read() as connection:
-        assert trials.busy_share(connection, 1, 1) is None
+        assert trial_pages.busy_share(connection, 1, 1) is None
     record(database, planned(), placed(at=10.0), ended(at=14.0))
     record(database, planned(2, 1), placed(1, 2, at=18.0), ended(trial_id=2, at=20.0))
     with database.read() as connection:
-        assert trials.busy_share(connection, 1, 1) == pytest.approx(0.6)
-        assert trials.busy_share(connection, 1, 2) == pytest.approx(0.3)
+        assert trial_pages.busy_share(connection, 1, 1) == pytest.approx(0.6)
+        assert trial_pages.busy_share(connection, 1, 2) == pytest.approx(0.3)
 
 
 def test_a_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:

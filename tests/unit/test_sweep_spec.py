@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweep.errors import InvalidSpecError
-from sweep.spec import FunctionProgram, Parameter, SweepSpec, parse_spec, spec_from_json
+from sweep.space import Parameter
+from sweep.spec import FunctionProgram, SweepSpec, parse_spec, spec_from_json
 from tests.specs import builtin_document, document, spec
 
 # Round trip.

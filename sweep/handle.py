@@ -1,0 +1,183 @@
+"""What user code gets: the `trial`, and the channel through which it speaks to its slot; trial process."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweep.errors import BadReportError, UserCodeError
+from sweep.files import sha256_of
+from sweep.layout import AttemptDirectory
+from sweep.trial import Assignment, Params, Scalar
+
+if TYPE_CHECKING:
+    import torch
+
+PRUNE_ANSWER_S = 1.0
+
+
+class Pruned(Exception):  # noqa: N818 - it is no error, and `raise trial.Pruned` is how people know it
+    """Raised by user code to end a trial that `should_prune()`."""
+
+
+class NonFiniteError(BadReportError):
+    """The trial reported NaN or an infinity."""
+
+
+class Channel:
+    """The socket to the slot: one JSON document a line, both ways."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = b""
+
+    def send(self, **message: Any) -> None:
+        self._connection.settimeout(None)
+        self._connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self, timeout_s: float | None) -> dict[str, Any] | None:
+        """The next message, or None when none came in time or the slot is gone."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            self._connection.settimeout(left)
+            try:
+                content = self._connection.recv(65536)
+            except TimeoutError:
+                return None
+            if not content:
+                return None
+            self._buffer += content
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+
+class Trial:
+    """What user code gets: Optuna's `suggest_*`, `report` and `should_prune`, and what only Podium knows."""
+
+    Pruned = Pruned
+
+    def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
+        self._assignment = assignment
+        self._channel = channel
+        self._last_step: int | None = None
+        self.device = device
+        self.directory = AttemptDirectory(Path(assignment.directory))
+        self.late_prune_answers = 0
+
+    @property
+    def number(self) -> int:
+        """The number of this trial in its sweep, from 0."""
+        return self._assignment.number
+
+    @property
+    def params(self) -> Params:
+        """The values chosen for this trial, by parameter."""
+        return dict(self._assignment.params)
+
+    @property
+    def seed(self) -> int:
+        """The seed that Python, numpy and torch were given."""
+        return self._assignment.seed
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric that `report` reports."""
+        return self._assignment.metric
+
+    @property
+    def dir(self) -> Path:
+        """The working directory; it goes when the process ends."""
+        return self.directory.work
+
+    @property
+    def data_cache(self) -> Path:
+        """Where this machine keeps its memory-mapped data sets."""
+        return Path(self._assignment.data_cache)
+
+    def report(self, value: float, step: int) -> None:
+        """Report the sweep's metric at `step`. Raises `BadReportError` unless it is a finite number."""
+        number = finite_number(value, f"report(value={value!r})")
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
+        self._last_step = step
+        self._channel.send(kind="reported", step=step, value=number, at=time.time())
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Record other metrics at `step`; NaN and infinities are left out, since a curve cannot show them."""
+        numbers = {name: float(value) for name, value in values.items()}
+        finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
+        self._channel.send(kind="logged", step=int(step), values=finite, at=time.time())
+
+    def should_prune(self) -> bool:
+        """Whether to give up, judged by the last report; an answer later than 1 s counts as no."""
+        if not self._assignment.prunable or self._last_step is None:
+            return False
+        end = time.monotonic() + PRUNE_ANSWER_S
+        while (left := end - time.monotonic()) > 0:
+            message = self._channel.receive(left)
+            if message is None:
+                break
+            if message["kind"] == "answer" and message["step"] == self._last_step:
+                return bool(message["prune"])
+        self.late_prune_answers += 1
+        return False
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """The planned value of `name`, checked against these bounds."""
+        return float(self._within(name, low, high))
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
+        """The planned value of `name`, checked against these bounds."""
+        return int(self._within(name, low, high))
+
+    def suggest_categorical(self, name: str, choices: list[Scalar]) -> Scalar:
+        """The planned value of `name`, checked against these choices."""
+        value = self._planned(name)
+        if value not in choices:
+            raise UserCodeError(f"{name} is {value!r} in this sweep, not one of {choices!r}")
+        return value
+
+    def save_model(self, model: torch.nn.Module, metadata: Mapping[str, str] | None = None) -> None:
+        """Keep the weights of `model` as safetensors, whole or not at all: now it can stand on the podium."""
+        from sweep import checkpoints  # torch: only in this process
+
+        checkpoints.save_weights(model, self.directory.model, dict(metadata or {}))
+        self.keep(self.directory.model)
+
+    def keep(self, path: Path) -> None:
+        """Say that a file in the attempt's folder is complete and to be kept."""
+        name = str(path.relative_to(self.directory.root))
+        self._channel.send(kind="saved", name=name, sha256=sha256_of(path), size_bytes=path.stat().st_size)
+
+    def _planned(self, name: str) -> Scalar:
+        if name not in self._assignment.params:
+            known = ", ".join(sorted(self._assignment.params))
+            raise UserCodeError(f"the sweep file has no parameter {name!r} (it has: {known}); add it there")
+        return self._assignment.params[name]
+
+    def _within(self, name: str, low: float, high: float) -> float:
+        value = self._planned(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise UserCodeError(f"{name} is {value!r} in this sweep, not within {low!r} and {high!r}")
+        return value
+
+
+def finite_number(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise BadReportError(f"{what}: not a number; return or report one float") from None
+    if not math.isfinite(number):
+        raise NonFiniteError(f"{what}: not finite")
+    return number

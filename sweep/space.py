@@ -1,0 +1,155 @@
+"""The search space: what one parameter may be; a part of the sweep file; cli, api and scheduler."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from sweep.trial import Params, Scalar
+
+# Whole numbers up to here are exact as floats, which searching computes with.
+LARGEST = 2**53
+
+
+def complain(message: str, *where: str) -> PydanticCustomError:
+    """An error that pydantic reports at `where`, below the field that raised it."""
+    return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
+
+
+def unusable(value: Scalar) -> str | None:
+    """Why a number can be neither searched over nor stored, or None."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return f"{shown(value)} is above 2**53, the largest whole number that searching keeps exact"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value!r} is not a finite number"
+    return None
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Parameter(Model):
+    """One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
+
+    A range is over whole numbers when both ends are; it includes both ends.
+    """
+
+    value: Scalar = None
+    values: list[Scalar] | None = Field(None, min_length=1)
+    min: int | float | None = None
+    max: int | float | None = None
+    log: bool = False
+    step: int | float | None = None
+    when: dict[str, Scalar | list[Scalar]] | None = Field(
+        None, description="active only where another parameter has this value, or one of these"
+    )
+
+    @field_validator("value", "values")
+    @classmethod
+    def _bounded(cls, given: Any) -> Any:
+        for value in given if isinstance(given, list) else [given]:
+            if (complaint := unusable(value)) is not None:
+                raise complain(complaint)
+        return given
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Parameter:
+        kinds: list[str] = [kind for kind in ("value", "values") if kind in self.model_fields_set]
+        if {"min", "max"} & self.model_fields_set:
+            kinds.append("min and max")
+        if len(kinds) != 1:
+            raise complain("give exactly one of: value, values, or min with max")
+        if kinds == ["min and max"]:
+            self._check_range()
+        elif {"log", "step"} & self.model_fields_set:
+            raise complain("log and step go with min and max only")
+        return self
+
+    def _check_range(self) -> None:
+        low, high = self.min, self.max
+        if low is None or high is None:
+            missing = "min" if low is None else "max"
+            raise complain(f"a range needs both ends; {missing} is missing")
+        for name, end in (("min", low), ("max", high)):
+            if isinstance(end, bool):
+                raise complain(f"{end!r} is not a finite number", name)
+            if (complaint := unusable(end)) is not None:
+                raise complain(complaint, name)
+        if low > high:
+            raise complain(f"min {low:g} is above max {high:g}; swap them", "min")
+        if self.log and low <= 0:
+            raise complain(f"a log range starts above 0, not at {low:g}; write min: 1e-6, say", "min")
+        if self.step is not None:
+            if self.log:
+                raise complain("step and log do not go together", "step")
+            if self.step <= 0:
+                raise complain("step must be above 0", "step")
+            if self.integer and not isinstance(self.step, int):
+                raise complain("a range of whole numbers needs a whole step", "step")
+            if not (high - low) / self.step < LARGEST:
+                raise complain("step is too small for this range", "step")
+
+    @property
+    def integer(self) -> bool:
+        """Whether the range is over whole numbers: both ends are."""
+        return isinstance(self.min, int) and isinstance(self.max, int)
+
+    @property
+    def is_range(self) -> bool:
+        return self.min is not None
+
+    def count(self) -> int | None:
+        """How many `choices` there are, counted without listing them; None for a continuous range."""
+        if self.values is not None:
+            return len(self.values)
+        if not self.is_range:
+            return 1
+        assert self.min is not None and self.max is not None
+        if self.integer and not self.log:
+            return len(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
+        return None if self.step is None else math.floor((self.max - self.min) / self.step + 1e-9) + 1
+
+    def choices(self) -> list[Scalar] | None:
+        """The finite list of values, or None for a continuous range."""
+        if self.values is not None:
+            return list(self.values)
+        if not self.is_range:
+            return [self.value]
+        assert self.min is not None and self.max is not None
+        if self.integer and not self.log:
+            return list(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
+        if self.step is not None:
+            return [self.min + index * self.step for index in range(self.count() or 0)]
+        return None
+
+    def active(self, params: Params) -> bool:
+        """Whether this parameter takes part, given the values chosen so far."""
+        for name, wanted in (self.when or {}).items():
+            allowed = wanted if isinstance(wanted, list) else [wanted]
+            if name not in params or params[name] not in allowed:
+                return False
+        return True
+
+    def complaint(self, value: Scalar) -> str | None:
+        """What is wrong with `value` for this parameter, or None."""
+        if self.is_range:
+            assert self.min is not None and self.max is not None
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return f"{value!r} is not a number"
+            if not self.min <= value <= self.max:
+                return f"{value!r} is not within {self.min:g} and {self.max:g}"
+            if self.integer and not isinstance(value, int):
+                return f"{value!r} is not a whole number"
+            return None
+        choices = self.choices()
+        assert choices is not None
+        return None if value in choices else f"{value!r} is not one of {choices}"
+
+
+def shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
