@@ -197,10 +197,11 @@ def test_a_request_for_another_epoch_is_refused(client: Client, network: FakeNet
 
 
 def test_above_the_queues_length_requests_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "QUEUE_REQUESTS", 2)
     network = FakeNetwork()
     network.gate.clear()
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "QUEUE_REQUESTS", 2)  # of the input queue alone: the socket's must hold all answers
+        server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
     client.send()
