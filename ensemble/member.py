@@ -69,7 +69,7 @@ class MemberServer:
         """Bind and serve. Raises `zmq.ZMQError` when the endpoint cannot be bound."""
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, QUEUE_REQUESTS)
+        self._socket.setsockopt(zmq.SNDHWM, 4 * QUEUE_REQUESTS)  # above it a ROUTER drops: room for refusals too
         self._socket.setsockopt(zmq.RCVHWM, QUEUE_REQUESTS)
         self._socket.bind(self._endpoint)
         self._predictions = self._pair(bind=True)

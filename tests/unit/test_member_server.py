@@ -60,6 +60,11 @@ class Client:
         self._context.destroy(linger=0)
 
 
+@pytest.fixture(autouse=True)
+def _closes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_POLL_MS", 5)  # how often a worker looks whether it is to close
+
+
 @pytest.fixture
 def network() -> FakeNetwork:
     return FakeNetwork()
