@@ -89,9 +89,10 @@ def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     seen: set[str] = set()
     for member in members:
         _check_member(member)
-        if member.filename.casefold() in seen:
+        name = str(PurePosixPath(member.filename)).casefold()
+        if name in seen:
             raise BundleError(f"{member.filename!r} is in the bundle twice")
-        seen.add(member.filename.casefold())
+        seen.add(name)
     files = [member for member in members if not member.is_dir()]
     names = {PurePosixPath(member.filename) for member in files}
     for name in names:

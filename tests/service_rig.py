@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from httpx2 import Response
 from starlette.testclient import TestClient
 
+from api import gateway
 from api.app import create_app
 from db import ensembles, sweeps, tokens
 from db.engine import Database
@@ -58,6 +60,10 @@ class ServiceRig:
     def app(self) -> FastAPI:
         """The REST API on this database."""
         return create_app(self.settings, self.database)
+
+    def gateway(self) -> FastAPI:
+        """The gateway on this database; it follows it while a `with` block around its client lasts."""
+        return gateway.create_app(self.settings, self.database)
 
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
         """A client of that role; what the server did not expect is a 500, as for any client."""
@@ -122,3 +128,15 @@ class ServiceRig:
 
     def commit(self, *changes: Change) -> None:
         self._recorder.commit(changes)
+
+
+def assert_problem(response: Response, status: int, *words: str) -> dict[str, Any]:
+    """The answer is problem+json with this status, and its detail says these words; returns it."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert (body["type"], body["status"]) == ("about:blank", status)
+    assert body["title"]
+    for word in words:
+        assert word in body["detail"]
+    return body

@@ -119,7 +119,7 @@ def _other_shape(path: Path) -> None:
     checkpoints.save_weights(network(0), path, {"architecture": wide})
 
 
-HASH_TELLS = {"missing": Path.unlink, "a folder": _folder, "a flipped byte": _flip}
+HASH_TELLS: dict[str, Callable[[Path], Any]] = {"missing": Path.unlink, "a folder": _folder, "a flipped byte": _flip}
 WRONG: dict[str, Callable[[Path], Any]] = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-8]),
     "empty": lambda path: path.write_bytes(b""),

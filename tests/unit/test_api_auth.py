@@ -1,0 +1,130 @@
+"""Every route against every kind of token: what is not in the table here is a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+from starlette.routing import BaseRoute, Route
+from starlette.testclient import TestClient
+
+from db import tokens
+from db.tables import tokens as token_table
+from db.tokens import Role
+from tests.service_rig import AT, ServiceRig, assert_problem
+
+# The document that describes the routes tells no secret either.
+PUBLIC = {"GET /healthz", "GET /readyz", "GET /openapi.json"}
+V1 = "/api/v1"
+ROUTES = {
+    f"POST {V1}/bundles": Role.SUBMITTER,
+    f"GET {V1}/sweeps": Role.VIEWER,
+    f"POST {V1}/sweeps": Role.SUBMITTER,
+    f"GET {V1}/sweeps/{{sweep_id}}": Role.VIEWER,
+    f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
+    f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
+    f"POST {V1}/sweeps/{{sweep_id}}/cancel": Role.SUBMITTER,
+    f"GET {V1}/trials/{{trial_id}}": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/attempts": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/metrics": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/log": Role.VIEWER,
+    f"GET {V1}/devices": Role.VIEWER,
+    f"GET {V1}/ensembles": Role.VIEWER,
+    f"POST {V1}/ensembles": Role.SUBMITTER,
+    f"GET {V1}/ensembles/{{ensemble_id}}": Role.VIEWER,
+    f"POST {V1}/ensembles/{{ensemble_id}}/stop": Role.SUBMITTER,
+    f"POST {V1}/ensembles/{{ensemble_id}}/evaluate": Role.SUBMITTER,
+    f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}": Role.VIEWER,
+    f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}/probabilities": Role.VIEWER,
+    f"POST {V1}/ensembles/{{ensemble_id}}/predict": Role.VIEWER,
+}
+GATEWAY_PUBLIC = {"GET /healthz"}
+GATEWAY = {f"POST {V1}/ensembles/{{ensemble_id}}/predict": Role.VIEWER}
+
+
+def walk(routes: Iterable[BaseRoute]) -> Iterator[str]:
+    """`METHOD path` of every route, those of included routers too."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is not None:
+            yield from walk(included.routes)
+        else:
+            assert isinstance(route, Route), f"{route}: only plain HTTP routes are expected"
+            yield from (f"{method} {route.path}" for method in (route.methods or set()) - {"HEAD"})
+
+
+def request(client: TestClient, route: str, token: str | None) -> int:
+    method, path = route.split()
+    for name in ("sweep_id", "trial_id", "ensemble_id", "evaluation_id"):
+        path = path.replace(f"{{{name}}}", "1")
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return client.request(method, path, headers=headers).status_code
+
+
+def test_the_table_is_all_routes(service: ServiceRig) -> None:
+    assert set(walk(service.app().routes)) == PUBLIC | set(ROUTES)
+    assert set(walk(service.gateway().routes)) == GATEWAY_PUBLIC | set(GATEWAY)
+
+
+@pytest.mark.parametrize("route", sorted(PUBLIC))
+def test_a_public_route_asks_for_nothing(service: ServiceRig, route: str) -> None:
+    client = service.client(None)
+    for token in (None, "garbage"):
+        assert request(client, route, token) not in (401, 403)
+
+
+@pytest.mark.parametrize(("route", "needed"), sorted(ROUTES.items()))
+def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: str, needed: Role) -> None:
+    client = service.client(None)
+    assert request(client, route, None) == 401
+    assert request(client, route, "garbage") == 401
+    for role in Role:
+        status = request(client, route, f"token-of-{role.value}")
+        assert (status == 403) == (not role.covers(needed)), (role, status)
+        assert status not in (401, 405, 500)
+
+
+def test_the_gateway_asks_too(service: ServiceRig) -> None:
+    with service.client(None, service.gateway()) as client:
+        for route in GATEWAY:
+            assert [request(client, route, token) for token in (None, "garbage")] == [401, 401]
+            assert [request(client, route, f"token-of-{role.value}") for role in Role] == [404, 404, 404]
+        assert request(client, "GET /healthz", None) == 200
+
+
+def test_viewer_below_submitter_below_admin() -> None:
+    assert [[one.covers(other) for other in Role] for one in Role] == [
+        [True, False, False],
+        [True, True, False],
+        [True, True, True],
+    ]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Basic dXNlcjpwYXNz", "token-of-admin", "Bearer  x y z", "Bearer " + "x" * 4000],
+    ids=lambda text: text[:20],
+)
+def test_a_header_that_is_no_known_token_is_401_and_says_what_to_send(service: ServiceRig, header: str) -> None:
+    answer = service.client(None).get(f"{V1}/devices", headers={"Authorization": header})
+    assert_problem(answer, 401)
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_too_low_a_role_is_403_and_names_both(service: ServiceRig) -> None:
+    assert_problem(service.client(Role.VIEWER).post(f"{V1}/sweeps/1/cancel"), 403, "submitter", "viewer")
+
+
+@pytest.mark.parametrize("column", ["expires_at", "revoked_at"])
+def test_a_token_that_is_over_is_401(service: ServiceRig, column: str) -> None:
+    with service.database.write() as connection:
+        connection.execute(token_table.update().values({column: AT}))
+    assert_problem(service.client().get(f"{V1}/devices"), 401, "unknown, expired or revoked")
+
+
+def test_the_database_holds_no_token(service: ServiceRig) -> None:
+    assert b"token-of-admin" not in service.data.database.read_bytes()
+    with service.database.read() as connection:
+        digests = set(connection.execute(token_table.select()).mappings().all()[0].values())
+    assert tokens.digest("token-of-viewer") in digests
+    assert "token-of-viewer" not in digests

@@ -1,0 +1,154 @@
+"""POST /sweeps with every kind of wrong body: 4xx with what is wrong and where, never 5xx, and nothing stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from api.service import MAX_JSON_BYTES
+from db import sweeps
+from tests.service_rig import ServiceRig, assert_problem
+from tests.specs import builtin_document as document
+
+URL = "/api/v1/sweeps"
+JSON = {"Content-Type": "application/json"}
+LR = {"min": 1e-4, "max": 0.1, "log": True}
+HUGE = 10**400
+
+
+def lr(**changes: Any) -> dict[str, Any]:
+    """The document with another learning rate."""
+    return document(parameters={"lr": changes})
+
+
+def data(**changes: Any) -> dict[str, Any]:
+    return document(program={"model": "mlp", "data": changes})
+
+
+# name, document, the key that is wrong, words of the message
+WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+    ("an unknown key", document(methd="tpe"), "methd", "did you mean 'method'?"),
+    ("an unknown key below", document(metric={"name": "val_loss", "gaol": "minimize"}), "metric.gaol", "'goal'"),
+    ("a wrong type", document(run_cap="many"), "run_cap", "integer"),
+    ("a number as text", lr(min="0.1", max=1.0), "parameters.lr.min", "number"),
+    ("min above max", lr(min=2.0, max=1.0), "parameters.lr.min", "swap them"),
+    ("log from 0", lr(min=0.0, max=1.0, log=True), "parameters.lr.min", "above 0"),
+    ("half a range", lr(min=0.0), "parameters.lr", "max is missing"),
+    ("a range and values", lr(min=0.0, max=1.0, values=[1]), "parameters.lr", "exactly one of"),
+    ("no metric", document(metric=None), "metric", "is missing"),
+    ("no parameters", document(parameters={}), "parameters", "at least 1"),
+    ("an unknown model", document(program={"model": "mpl", "data": {"name": "digits"}}), "program.model", "'mlp'"),
+    ("an unknown data set", data(name="digit"), "program.data.name", "did you mean 'digits'?"),
+    ("no folder of data", data(name="mnist"), "program.data.root", "folder"),
+    ("a folder that is not there", data(name="mnist", root="/nowhere"), "program.data.root", "/nowhere"),
+    ("a folder with NUL", data(name="mnist", root="/x\0y"), "program.data.root", "no folder"),
+    ("a folder too long", data(name="mnist", root="/" + "y" * 5000), "program.data.root", "cannot read"),
+    ("a setting that is none", document(parameters={"lrr": LR}), "parameters.lrr", "did you mean 'lr'?"),
+    ("a learning rate below 0", lr(values=[-1.0]), "parameters.lr", "below"),
+    ("half a hidden unit", document(parameters={"hidden": {"min": 1.0, "max": 9.0}}), "parameters.hidden", "whole"),
+    ("NaN", lr(values=[0.1, float("nan")]), "parameters.lr.values", "not a finite number"),
+    ("an infinite end", lr(min=0.1, max=float("inf")), "parameters.lr.max", "not a finite number"),
+    ("a huge end", lr(min=1, max=HUGE), "parameters.lr.max", "2**53"),
+    ("a huge value", lr(value=HUGE), "parameters.lr.value", "2**53"),
+    ("a seed too large", document(seed=2**63), "seed", "less than"),
+    ("a step too small", document(parameters={"lr": {"min": 0.0, "max": 1.0, "step": 5e-324}}), "parameters.lr.step",
+     "too small"),
+    ("a grid too large", document(method="grid", parameters={"hidden": {"min": 1, "max": 65536}}), "parameters",
+     "65,536 points"),
+    ("units beyond all memory", document(parameters={"hidden": {"min": 1, "max": 2**53}}), "parameters.hidden",
+     "above"),
+    ("code that was not uploaded", document(program={"function": "train:objective"}, metric={"name": "x",
+     "goal": "minimize"}), "program.bundle", "not uploaded"),
+    ("a bundle that is not here", document(program={"function": "train:objective", "bundle": "ab" * 32},
+     metric={"name": "x", "goal": "minimize"}), "program.bundle", "upload it first"),
+    ("half a character", document(name="\ud800"), "name", "valid string"),
+    ("half a character as a setting", document(parameters={"\ud800": LR}), "parameters.?", "no setting"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "key", "words"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
+def test_a_wrong_sweep_is_422_with_its_key_and_what_to_write(
+    client: TestClient, service: ServiceRig, wrong: dict[str, Any], key: str, words: str
+) -> None:
+    body = assert_problem(client.post(URL, content=json.dumps(wrong), headers=JSON), 422)
+    assert body["title"] == "The sweep file is not valid"
+    assert key in {".".join(error["location"]) for error in body["errors"]}
+    assert any(words in error["message"] for error in body["errors"])
+    with service.database.read() as connection:
+        assert sweeps.page(connection) == []
+
+
+def test_every_problem_is_named_at_once(client: TestClient) -> None:
+    answer = client.post(URL, json=document(methd="x", run_cap="many", seed=-1))
+    assert len(assert_problem(answer, 422)["errors"]) == 3
+
+
+RAW: list[tuple[str, bytes, int]] = [
+    ("nothing", b"", 422),
+    ("not JSON", b"name: small", 422),
+    ("cut", b'{"name": "sm', 422),
+    ("not UTF-8", b'{"name": "\xff\xfe"}', 400),
+    ("a list", b"[]", 422),
+    ("null", b"null", 422),
+    ("a number", b"1", 422),
+    ("deep lists", b"[" * 100_000, 400),
+    ("deep objects", b'{"a":' * 100_000 + b"1" + b"}" * 100_000, 400),
+    ("a number of 5,000 digits", b'{"seed": ' + b"9" * 5000 + b"}", 400),
+    ("1 MB and a byte", b'{"name": "' + b"x" * MAX_JSON_BYTES + b'"}', 413),
+    ("4 MB of spaces", b" " * (4 << 20), 413),
+]
+
+
+@pytest.mark.parametrize(("content", "status"), [r[1:] for r in RAW], ids=[r[0] for r in RAW])
+def test_a_body_that_is_no_document_is_refused(client: TestClient, content: bytes, status: int) -> None:
+    assert_problem(client.post(URL, content=content, headers=JSON), status)
+
+
+def test_a_body_too_large_is_refused_while_it_comes(client: TestClient) -> None:
+    sent = 0
+
+    def pieces() -> Any:
+        nonlocal sent
+        for _ in range(100):
+            sent += 1
+            yield b" " * (1 << 18)
+
+    assert_problem(client.post(URL, content=pieces(), headers=JSON), 413, "1,048,576 bytes")
+
+
+def test_a_body_of_another_type_is_refused(client: TestClient) -> None:
+    answer = client.post(URL, content=json.dumps(document()), headers={"Content-Type": "text/plain"})
+    assert_problem(answer, 422)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.just(HUGE)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = ["name", "method", "seed", "metric", "parameters", "enqueue", "early_terminate", "run_cap", "program"]
+paths = st.sampled_from(
+    [(key,) for key in [*KEYS, "validation", "resources", "limits", "retries", "other"]]
+    + [("parameters", "lr"), ("program", "data"), ("program", "model"), ("metric", "name"), ("metric", "goal")]
+    + [("parameters", "lr", key) for key in ("min", "max", "log", "step", "values", "value", "when")]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(paths, values)
+def test_whatever_stands_where_the_answer_is_never_5xx(client: TestClient, path: tuple[str, ...], value: Any) -> None:
+    body: Any = json.loads(json.dumps(document()))
+    node = body
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    answer = client.post(URL, content=json.dumps(body), headers=JSON)
+    assert answer.status_code in (201, 400, 422), answer.text
+    if answer.status_code == 201:
+        assert client.get(answer.headers["location"]).status_code == 200

@@ -1,0 +1,163 @@
+"""Code bundles: what is no sound zip of plain files is 422, and nothing of it is written."""
+
+from __future__ import annotations
+
+import io
+import random
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from sweep import bundles
+from tests.service_rig import ServiceRig, assert_problem
+
+URL = "/api/v1/bundles"
+
+
+def packed(*files: tuple[str, str], mode: int = stat.S_IFREG | 0o644) -> bytes:
+    """A zip of these files, in this order, whatever their names."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files:
+            info = zipfile.ZipInfo("x")
+            info.filename = name
+            info.external_attr = mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, text)
+    return content.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _twice_is_what_is_tried(recwarn: pytest.WarningsRecorder) -> None:
+    """`zipfile` warns when a name is written twice."""
+
+
+def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: ServiceRig) -> None:
+    content = packed(("train.py", "x = 1\n"), ("lib/deep/er.py", "y = 2\n"))
+    answer = client.post(URL, content=content)
+    assert (answer.status_code, answer.json()) == (201, {"sha256": bundles.digest(content)})
+    folder = service.data.bundle(bundles.digest(content))
+    assert {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()} == {
+        "train.py": "x = 1\n",
+        "lib/deep/er.py": "y = 2\n",
+    }
+
+
+def test_the_same_content_twice_is_one_bundle(client: TestClient, service: ServiceRig) -> None:
+    content = packed(("train.py", ""))
+    first, second = (client.post(URL, content=content) for _ in range(2))
+    assert first.json() == second.json()
+    assert second.status_code == 201
+    assert len(list(service.data.bundles.iterdir())) == 1
+
+
+def test_a_packed_folder_is_accepted_and_its_hash_is_of_names_and_contents(
+    client: TestClient, service: ServiceRig, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / "pkg").mkdir(parents=True)
+        (folder / "pkg" / "a.py").write_text("a")
+        (folder / ".git").mkdir()
+        (folder / ".git" / "secret").write_text(name)
+    one, two = (bundles.pack(tmp_path / name) for name in ("one", "two"))
+    assert one == two
+    assert client.post(URL, content=one).status_code == 201
+    unpacked = service.data.bundle(bundles.digest(one))
+    assert [p.name for p in unpacked.rglob("*") if p.is_file()] == ["a.py"]
+
+
+def _encrypted() -> bytes:
+    content = bytearray(packed(("a.py", "x")))
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(signature) + offset] |= 1
+    return bytes(content)
+
+
+def _unknown_method() -> bytes:
+    content = bytearray(packed(("a.py", "x")))
+    content[content.index(b"PK\1\2") + 10] = 99
+    content[8] = 99
+    return bytes(content)
+
+
+def _lies_about_its_size() -> bytes:
+    content = bytearray(packed(("a.py", "x" * 1000)))
+    start = content.index(b"PK\1\2") + 24
+    content[start : start + 4] = (10).to_bytes(4, "little")
+    return bytes(content)
+
+
+WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a way out": (lambda: packed(("../evil.py", "")), "points out"),
+    "a way out in the middle": (lambda: packed(("a/../../evil.py", "")), "points out"),
+    "an absolute path": (lambda: packed(("/tmp/evil.py", "")), "points out"),
+    "another system's path": (lambda: packed(("..\\evil.py", "")), "points out"),
+    "a link": (lambda: packed(("link", "/etc/passwd"), mode=stat.S_IFLNK | 0o777), "is a link"),
+    "a device": (lambda: packed(("dev", ""), mode=stat.S_IFCHR | 0o666), "special file"),
+    "a pipe": (lambda: packed(("pipe", ""), mode=stat.S_IFIFO | 0o666), "special file"),
+    "a name twice": (lambda: packed(("a.py", "1"), ("a.py", "2")), "twice"),
+    "a name twice but for case": (lambda: packed(("a.py", "1"), ("A.PY", "2")), "twice"),
+    "a name twice but for dots": (lambda: packed(("a.py", "1"), ("./a.py", "2")), "twice"),
+    "a file that is a folder": (lambda: packed(("a", "1"), ("a/b", "2")), "is a file of the bundle"),
+    "a name of dots": (lambda: packed((".", "1")), "empty or too long"),
+    "a name too long": (lambda: packed(("a" * 300, "1")), "empty or too long"),
+    "a name too long in bytes": (lambda: packed(("ä" * 200, "1")), "empty or too long"),
+    "a path too long": (lambda: packed(("a/" * 2000 + "b", "1")), "empty or too long"),
+    "our name": (lambda: packed(("sweep/__init__.py", "")), "Podium's own"),
+    "our name, hidden": (lambda: packed(("./ensemble.py", "")), "Podium's own"),
+    "too many files": (lambda: packed(*((f"f{n}", "") for n in range(bundles.MAX_FILES + 1))), "above 10,000"),
+    "a size that is a lie": (_lies_about_its_size, ""),
+    "a password": (_encrypted, "not a sound zip"),
+    "an unknown method": (_unknown_method, "not a sound zip"),
+    "no zip": (lambda: b"hello", "not a sound zip"),
+    "nothing": (lambda: b"", "not a sound zip"),
+    "half a zip": (lambda: packed(("a.py", "x" * 1000))[:-30], "not a sound zip"),
+}
+
+
+@pytest.mark.parametrize(("make", "words"), WRONG.values(), ids=WRONG)
+def test_an_unsound_bundle_is_422_and_nothing_is_written(
+    client: TestClient, service: ServiceRig, make: Callable[[], bytes], words: str
+) -> None:
+    before = sorted(service.data.root.parent.rglob("*.py"))
+    assert_problem(client.post(URL, content=make()), 422, words)
+    assert list(service.data.bundles.iterdir()) == []
+    assert sorted(service.data.root.parent.rglob("*.py")) == before
+
+
+def test_a_bomb_is_422_and_not_unpacked(
+    client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "MAX_UNPACKED_BYTES", 1 << 20)
+    content = packed(*((f"zeros{n}", "\0" * (1 << 18)) for n in range(5)))
+    assert len(content) < 1 << 13
+    assert_problem(client.post(URL, content=content), 422, "unpacks to more than 1 MB")
+    assert list(service.data.bundles.iterdir()) == []
+
+
+def test_a_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundles, "MAX_BYTES", 1000)
+    assert_problem(client.post(URL, content=b"x" * 1001), 413, "1,000 bytes")
+
+
+def test_a_bundle_may_be_larger_than_a_json_body(client: TestClient) -> None:
+    noise = random.Random(0).randbytes(2 << 20).hex()  # a hex digit is half a byte, compressed
+    assert client.post(URL, content=packed(("noise", noise))).status_code == 201
+
+
+def test_a_bundle_with_changed_bytes_is_a_bundle_or_422(client: TestClient, service: ServiceRig) -> None:
+    sound = packed(("train.py", "x = 1\n" * 50), ("lib/a.py", "y"))
+    chance = random.Random(1)
+    for _ in range(500):
+        content = bytearray(sound)
+        for _ in range(chance.randint(1, 3)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        answer = client.post(URL, content=bytes(content))
+        assert answer.status_code in (201, 422), answer.text
+        assert service.data.bundle(bundles.digest(bytes(content))).exists() == (answer.status_code == 201)
+    assert not list(service.data.bundles.glob(".*"))
