@@ -1,0 +1,1 @@
+"""Podium beside its peers, on the same work and one machine: `python -m benchmarks`, or `make bench`."""

@@ -1,0 +1,70 @@
+"""`python -m benchmarks`: every comparison in turn, then `results.json` and the table `results.md`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import dispatch, efficiency, results, search_and_storage, start
+from benchmarks.machine import describe
+from benchmarks.plan import Plan
+from benchmarks.results import Row
+
+Benchmark = Callable[[Plan, frozenset[int]], list[Row]]
+BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
+    (frozenset({1, 2}), dispatch.run),
+    (frozenset({3}), search_and_storage.run),
+    (frozenset({4}), efficiency.run),
+    (frozenset({11}), start.run),
+)
+NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, show, keep. Rows that were not measured now stay in the files as they are."""
+    options = _parser().parse_args(arguments)
+    plan = Plan(options.quick, 1 if options.quick else options.repetitions)
+    folder: Path | None = options.output or (None if plan.quick else results.FOLDER)
+    rows = []
+    for numbers, benchmark in BENCHMARKS:
+        wanted = numbers & options.only
+        if not wanted:
+            continue
+        about = describe()
+        print(f"Row {', '.join(map(str, sorted(wanted)))}: {json.dumps(about)}", file=sys.stderr, flush=True)
+        began = time.monotonic()
+        measured = [row.to_dict(about) for row in benchmark(plan, wanted)]
+        print(f"  took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        rows += measured
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            results.save(folder, measured)
+    print(results.table(rows), end="")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", type=_numbers, default=NUMBERS, help="rows, such as 1,2; all by default")
+    parser.add_argument("--quick", action="store_true", help="small work: it only shows that the benchmarks run")
+    parser.add_argument("--repetitions", type=int, default=5, help="of each comparison; some take fewer")
+    parser.add_argument("--output", type=Path, help="folder for the results; with --quick none by default")
+    return parser
+
+
+def _numbers(text: str) -> frozenset[int]:
+    try:
+        numbers = frozenset(int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write row numbers, such as 1,2") from None
+    if unknown := numbers - NUMBERS:
+        known = ", ".join(map(str, sorted(NUMBERS)))
+        raise argparse.ArgumentTypeError(f"there is no row {min(unknown)} here; there are {known}")
+    return numbers
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""A trial that takes `seconds`, and no more of the processor than it must."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+
+def objective(trial: Any) -> float:
+    time.sleep(trial.params["seconds"])
+    return float(trial.params["x"])

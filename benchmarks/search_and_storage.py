@@ -1,0 +1,152 @@
+"""Row 3: what choosing, judging and writing down one trial costs, without running it, against Optuna on SQLite.
+
+Measured: 200 trials of three float parameters, each asked, reported at five steps and told, one after the other, in
+one process; median of several fresh databases, Podium and Optuna in turn. Podium: `Search` and `DatabaseRecorder`
+with the changes of the scheduler in its batches: planned one ahead; started with the first report, then each report
+by itself, as when a pruner waits for each; ended together with the placement of the next. Optuna: its RDB storage
+with SQLite as `create_study(storage="sqlite:///...")` opens it, `ask` with the distributions, `report`, `tell`.
+
+Podium's transactions of planned, placed and ended trials wait for the disk, as Optuna's do (SQLite's default there is
+a rollback journal and `synchronous=FULL`); those of reports alone do not. Podium writes more: attempts, devices and
+the event stream. It keeps the study in memory, which is what makes it faster: the database is written, not read.
+`should_prune` is called by Podium on each report, and left out of Optuna's side. Where the two may run in parallel
+(Podium searches in a thread) nothing does here. Not measured: several processes on one study, large studies.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import optuna
+
+from benchmarks.plan import Plan
+from benchmarks.results import Figure, Row, ratio, times_less
+from db import sweeps
+from db.engine import Database
+from db.migrate import migrate
+from sweep.changes import AttemptEnded, AttemptPlaced, AttemptStarted, Change, MetricPoint, TrialPlanned
+from sweep.recorder import DatabaseRecorder
+from sweep.search import Planned, Search
+from sweep.spec import SweepSpec, parse_spec
+from sweep.trial import AttemptKey, Ended, Started, TrialState
+
+TRIALS = 200
+REPORTS = 5
+AIM = 5.0
+METHODS = ("tpe", "random")
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 3."""
+    trials = 10 if plan.quick else TRIALS
+    podium: dict[str, list[float]] = {method: [] for method in METHODS}
+    peer: dict[str, list[float]] = {method: [] for method in METHODS}
+    for seed in range(plan.repetitions):
+        for method in METHODS:
+            with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+                podium[method].append(podium_ms(Path(folder), method, trials, seed))
+                peer[method].append(optuna_ms(Path(folder), method, trials, seed))
+            plan.say(f"{method}: Podium {podium[method][-1]:.2f} ms a trial, Optuna {peer[method][-1]:.2f}")
+    ours = [Figure(f"{method}, a trial", "ms", tuple(podium[method])) for method in METHODS]
+    theirs = [Figure(f"{method}, a trial", "ms", tuple(peer[method])) for method in METHODS]
+    pairs = list(zip(ours, theirs, strict=True))
+    return [
+        Row(
+            3, f"search and storage only: {trials} trials, {REPORTS} reports each, on SQLite", ours, plan.repetitions,
+            targets=[times_less(one, other, AIM) for one, other in pairs],
+            peer_name="Optuna, RDB storage", peer=theirs,
+            ratios={one.name: ratio(one, other) for one, other in pairs},
+        )
+    ]  # fmt: skip
+
+
+def podium_ms(folder: Path, method: str, trials: int, seed: int) -> float:
+    """Milliseconds a trial."""
+    path = folder / "podium.sqlite3"
+    migrate(path)
+    database = Database(path)
+    spec = _spec(method, trials, seed)
+    with database.write() as connection:
+        sweep_id, _ = sweeps.accept(connection, spec, time.time())
+    recorder, search = DatabaseRecorder(database), Search(spec)
+    began = time.perf_counter()
+    drive(search, recorder, sweep_id, trials)
+    took_s = time.perf_counter() - began
+    database.close()
+    return 1e3 * took_s / trials
+
+
+def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int) -> None:
+    """All trials one after the other, in the batches of `sweep.scheduler`."""
+
+    def plan_next() -> Planned:
+        planned = search.ask()
+        assert planned is not None
+        number = planned.number
+        recorder.commit(
+            [TrialPlanned(number + 1, sweep_id, number, planned.params, planned.sampler, {}, time.time())]
+        )  # fmt: skip
+        return planned
+
+    def placed(planned: Planned) -> AttemptPlaced:
+        key = AttemptKey(planned.number + 1, 1)
+        return AttemptPlaced(key, sweep_id, planned.number, "cpu-0", "node", time.time())
+
+    current = plan_next()
+    recorder.commit([placed(current)])
+    for number in range(trials):
+        following = plan_next() if number + 1 < trials else None
+        key, value = AttemptKey(number + 1, 1), _value(current)
+        changes: list[Change] = [AttemptStarted(Started(key, 4321, time.time(), "", "cpu"))]
+        for step in range(REPORTS):
+            changes.append(MetricPoint(key, "score", step, value / (step + 1), time.time()))
+            recorder.commit(changes)
+            search.report(number, step, value / (step + 1))
+            changes = []
+        search.tell(number, TrialState.FINISHED, value)
+        now = time.time()
+        ended = Ended(key, TrialState.FINISHED, now, now, value=value, exit="0", pid=4321)
+        changes = [AttemptEnded(ended, sweep_id, number, TrialState.FINISHED)]
+        if following is not None:
+            changes.append(placed(following))
+            current = following
+        recorder.commit(changes)
+
+
+def _value(planned: Planned) -> float:
+    return sum(float(value or 0.0) ** 2 for value in planned.params.values())
+
+
+def _spec(method: str, trials: int, seed: int) -> SweepSpec:
+    return parse_spec(
+        {
+            "name": "search-and-storage",
+            "method": method,
+            "seed": seed,
+            "metric": {"name": "score", "goal": "minimize"},
+            "parameters": {name: {"min": -1.0, "max": 1.0} for name in "xyz"},
+            "run_cap": trials,
+            "program": {"function": "trivial:objective"},
+        }
+    )
+
+
+def optuna_ms(folder: Path, method: str, trials: int, seed: int) -> float:
+    """Milliseconds a trial."""
+    sampler: optuna.samplers.BaseSampler = (
+        optuna.samplers.TPESampler(seed=seed) if method == "tpe" else optuna.samplers.RandomSampler(seed=seed)
+    )
+    study = optuna.create_study(storage=f"sqlite:///{folder / 'optuna.sqlite3'}", sampler=sampler)
+    space: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in "xyz"
+    }
+    began = time.perf_counter()
+    for _ in range(trials):
+        trial = study.ask(space)
+        value = sum(number**2 for number in trial.params.values())
+        for step in range(REPORTS):
+            trial.report(value / (step + 1), step)
+        study.tell(trial, value)
+    return 1e3 * (time.perf_counter() - began) / trials

@@ -1,0 +1,282 @@
+"""Slots and a search on a simulated clock, for the real scheduler to work with: nothing runs, time is jumped.
+
+The scheduler's own steps are real, and so is the time they take: it is added to the simulated clock, in which the
+scheduler is one thread and the search another. What Ray, the network and the trial processes add is not here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import queue
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from db import sweeps
+from db.engine import Database
+from db.migrate import migrate
+from sweep.layout import DataDirectory
+from sweep.messages import Asked, Device, Inbox, Judged, Message, SlotNews, SlotOpened, Wake
+from sweep.recorder import DatabaseRecorder
+from sweep.scheduler import TICK_S, Scheduler
+from sweep.search import Search
+from sweep.slot import FLUSH_S
+from sweep.spec import parse_spec
+from sweep.trial import AttemptKey, Ended, Event, Started, TrialState
+
+
+class SimulatedClock:
+    """See `sweep.clock.Clock`."""
+
+    def __init__(self) -> None:
+        self.now_s = 1e9
+
+    def monotonic_s(self) -> float:
+        return self.now_s
+
+    def wall_s(self) -> float:
+        return self.now_s
+
+
+class Agenda:
+    """What will happen, by time."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+
+    def add(self, at_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._entries, (at_s, next(self._order), action))
+
+    def next_s(self) -> float:
+        """When the next thing happens; infinity when nothing will."""
+        return self._entries[0][0] if self._entries else float("inf")
+
+    def do_until(self, now_s: float) -> None:
+        while self._entries and self._entries[0][0] <= now_s:
+            heapq.heappop(self._entries)[2]()
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What `sweep.slot` remembers of its events; `waiting`: a call of the scheduler waits here for the next ones."""
+
+    device: Device
+    waiting: bool = False
+    sequence: int = 0
+    events: list[tuple[int, Event]] = field(default_factory=list)
+
+
+class SimulatedSlots:
+    """See `sweep.messages.SlotPool`. What the scheduler sends takes effect when its step is over."""
+
+    def __init__(self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float) -> None:
+        self._inbox = inbox
+        self._clock = clock
+        self._agenda = agenda
+        self._trial_s = trial_s
+        self._slots = {f"cpu-{n}": _Slot(Device(f"cpu-{n}", "cpu", n, "node", "", None, 100 + n)) for n in range(count)}
+        self._sent: list[tuple[_Slot, int, list[dict[str, Any]]]] = []
+        self.durations_s: list[float] = []  # of the trials, in the order in which they started
+        self.ended = 0
+
+    def opened(self) -> list[SlotOpened]:
+        return [SlotOpened(slot.device) for slot in self._slots.values()]
+
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+        self._sent.append((self._slots[device_id], acknowledged, list(commands)))
+
+    def take_effect(self) -> None:
+        """The step is over: slots hear what it sent."""
+        for slot, acknowledged, commands in self._sent:
+            slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
+            slot.waiting = True
+            for command in commands:
+                assert command["kind"] == "run", command
+                self._run(slot, command["assignment"])
+            self._answer(slot)
+        self._sent.clear()
+
+    def _run(self, slot: _Slot, assignment: dict[str, Any]) -> None:
+        key = AttemptKey(assignment["trial_id"], assignment["attempt"])
+        duration_s = self._trial_s * random.Random(key.trial_id).uniform(0.9, 1.1)
+        self.durations_s.append(duration_s)
+        start_s = self._clock.now_s
+        started = Started(key, 4321, start_s, "", "cpu")
+        value = float(assignment["params"]["x"])
+        ended = Ended(
+            key, TrialState.FINISHED, start_s, start_s + duration_s, value=value, message="", exit="0", pid=4321
+        )  # fmt: skip
+        self._agenda.add(start_s + FLUSH_S, lambda: self._tell(slot, started))
+        self._agenda.add(start_s + duration_s, lambda: self._tell(slot, ended))
+
+    def _tell(self, slot: _Slot, event: Event) -> None:
+        self.ended += isinstance(event, Ended)
+        slot.sequence += 1
+        slot.events.append((slot.sequence, event))
+        self._answer(slot)
+
+    def _answer(self, slot: _Slot) -> None:
+        if slot.waiting and slot.events:
+            slot.waiting = False
+            self._inbox.put(SlotNews(slot.device.device_id, tuple(slot.events)))
+
+
+class SimulatedSearch:
+    """See `sweep.messages.Searcher`: really asks, at once, and answers when a thread beside the loop would have."""
+
+    def __init__(self, sweep_id: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
+        self._sweep_id = sweep_id
+        self._search = search
+        self._inbox = inbox
+        self._clock = clock
+        self._agenda = agenda
+        self._answers: list[tuple[float, Message | None]] = []
+        self._free_s = 0.0
+        self.spent_s = 0.0
+        self.spent_cpu_s = 0.0
+
+    def ask(self) -> None:
+        took_s, planned = self._timed(self._search.ask)
+        self._answers.append((took_s, Asked(self._sweep_id, planned, took_s)))
+
+    def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
+        took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
+        self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict)))
+
+    def tell(self, number: int, state: TrialState, value: float | None) -> None:
+        took_s, _ = self._timed(lambda: self._search.tell(number, state, value))
+        self._answers.append((took_s, None))
+
+    def close(self) -> None:
+        pass
+
+    def take_effect(self) -> None:
+        """The step is over: the search thread begins, or goes on."""
+        for took_s, message in self._answers:
+            self._free_s = max(self._free_s, self._clock.now_s) + took_s
+            if message is not None:
+                self._agenda.add(self._free_s, lambda message=message: self._inbox.put(message))  # type: ignore[misc]
+        self._answers.clear()
+
+    def _timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
+        began, began_cpu = time.perf_counter(), time.process_time()
+        result = work()
+        took_s = time.perf_counter() - began
+        self.spent_s += took_s
+        self.spent_cpu_s += time.process_time() - began_cpu
+        return took_s, result
+
+
+class _Searchers:
+    """See `sweep.messages.Searchers`; for one sweep."""
+
+    def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
+        self._ports = (inbox, clock, agenda)
+        self.opened: SimulatedSearch | None = None
+
+    def open(self, sweep_id: int, search: Search) -> SimulatedSearch:
+        self.opened = SimulatedSearch(sweep_id, search, *self._ports)
+        return self.opened
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulated sweep took."""
+
+    efficiency: float  # of the least time that these trials need on so many slots, the share of the time taken
+    step_ms: float  # of the scheduler, a trial, disk included
+    cpu_ms: float  # of the scheduler, a trial
+    search_ms: float  # of the search beside it, a trial
+    steps: int
+
+
+def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str = "random") -> Outcome:
+    """Run a sweep of `trials` trials of about `trial_s` seconds to its end. Raises `RuntimeError` if it gets stuck."""
+    path = folder / "podium.sqlite3"
+    migrate(path)
+    database = Database(path)
+    clock, agenda, inbox = SimulatedClock(), Agenda(), Inbox()
+    pool = SimulatedSlots(slots, inbox, clock, agenda, trial_s)
+    searchers = _Searchers(inbox, clock, agenda)
+    scheduler = Scheduler(
+        inbox=inbox,
+        pool=pool,
+        searchers=searchers,
+        recorder=DatabaseRecorder(database),
+        clock=clock,
+        data=DataDirectory(folder),
+    )
+    scheduler.adopt(pool.opened())
+    pool.take_effect()
+    with database.write() as connection:
+        sweeps.accept(connection, _spec(trials, method), clock.wall_s())
+    inbox.put(Wake())
+    began_s, spent_s, cpu_s, steps = clock.now_s, 0.0, 0.0, 0
+    while pool.ended < trials or not inbox.empty():
+        agenda.do_until(clock.now_s)
+        messages = _waiting(inbox)
+        if not messages and clock.now_s < agenda.next_s() < clock.now_s + TICK_S:
+            clock.now_s = agenda.next_s()
+            continue
+        if not messages:
+            if agenda.next_s() == float("inf"):
+                raise RuntimeError(f"nothing happens any more after {pool.ended} of {trials} trials")
+            clock.now_s += TICK_S
+        search_s, search_cpu_s = _spent(searchers.opened)
+        step_began, cpu_began = time.perf_counter(), time.process_time()
+        scheduler.step(messages)
+        took_s, took_cpu_s = time.perf_counter() - step_began, time.process_time() - cpu_began
+        search_now_s, search_cpu_now_s = _spent(searchers.opened)
+        took_s -= search_now_s - search_s
+        clock.now_s += took_s
+        spent_s, cpu_s, steps = spent_s + took_s, cpu_s + took_cpu_s - (search_cpu_now_s - search_cpu_s), steps + 1
+        pool.take_effect()
+        if searchers.opened is not None:
+            searchers.opened.take_effect()
+    database.close()
+    return Outcome(
+        efficiency=least_s(pool.durations_s, slots) / (clock.now_s - began_s),
+        step_ms=1e3 * spent_s / trials,
+        cpu_ms=1e3 * cpu_s / trials,
+        search_ms=1e3 * _spent(searchers.opened)[0] / trials,
+        steps=steps,
+    )
+
+
+def least_s(durations_s: Sequence[float], slots: int) -> float:
+    """How long these trials take, in this order, when each slot that comes free has its next trial at once."""
+    free = [0.0] * slots
+    for duration_s in durations_s:
+        heapq.heapreplace(free, free[0] + duration_s)
+    return max(free)
+
+
+def _spent(search: SimulatedSearch | None) -> tuple[float, float]:
+    return (0.0, 0.0) if search is None else (search.spent_s, search.spent_cpu_s)
+
+
+def _waiting(inbox: Inbox) -> list[Message]:
+    messages: list[Message] = []
+    while True:
+        try:
+            messages.append(inbox.get_nowait())
+        except queue.Empty:
+            return messages
+
+
+def _spec(trials: int, method: str) -> Any:
+    return parse_spec(
+        {
+            "name": "simulated",
+            "method": method,
+            "metric": {"name": "score", "goal": "minimize"},
+            "parameters": {name: {"min": -1.0, "max": 1.0} for name in "xyz"},
+            "run_cap": trials,
+            "program": {"function": "sleeping:objective"},
+        }
+    )

@@ -1,0 +1,220 @@
+"""Row 11: how long things take to come up: the help, the service, a killed part, and all of it with many trials.
+
+Measured, from the start of a process to the answer: `podium --help` (median of ten); `podium serve` on an empty data
+directory until `/readyz` says 200 (from exec); then with 10,000 finished trials, five reports each, in a sweep that
+still runs on two CPU slots, so that the scheduler has to build its search anew and find its slots again: kill -9 of
+the api and of the scheduler, each until `/readyz` says 200 with another process in its place; and a whole stop (SIGTERM
+to exit) and start. `/readyz` is asked every 10 ms. Files are in the page cache after the first time.
+
+Not measured: a cold disk, a machine that boots, GPUs, the time until the first trial starts.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from api.client import Client
+from api.supervisor import free_port
+from benchmarks.plan import Plan
+from benchmarks.results import Figure, Row, at_most
+from benchmarks.service import document
+from db.engine import Database
+from sweep.changes import AttemptEnded, AttemptPlaced, AttemptStarted, Change, MetricPoint, TrialPlanned
+from sweep.layout import DataDirectory
+from sweep.recorder import DatabaseRecorder
+from sweep.trial import AttemptKey, Ended, Params, Started, TrialState
+
+TRIALS = 10_000
+REPORTS = 5
+HELPS = 10
+POLL_S = 0.01
+PATIENCE_S = 120.0
+PARTS = ("api", "scheduler")
+
+
+@dataclass(slots=True)
+class Service:
+    """`podium serve`, started here on a data directory and port."""
+
+    data_dir: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> float:
+        """Seconds from exec to ready."""
+        began = time.perf_counter()
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-P", "-m", "api.cli", "serve", "--data-dir", str(self.data_dir),
+                "--devices", "cpu:2", "--port", str(self.port), "--gateway-port", "0",
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            env={**os.environ, "PODIUM_PARENT": str(os.getpid())},
+        )  # fmt: skip
+        self._until(lambda parts: True)
+        return time.perf_counter() - began
+
+    def stop(self) -> float:
+        """Seconds from SIGTERM to exit."""
+        assert self.process is not None
+        began = time.perf_counter()
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
+        return time.perf_counter() - began
+
+    def kill(self, name: str) -> float:
+        """Seconds from the kill -9 of a part to ready again, with another process in its place."""
+        pid = self.pids()[name]
+        began = time.perf_counter()
+        os.kill(pid, signal.SIGKILL)
+        self._until(lambda parts: parts[name] != pid)
+        return time.perf_counter() - began
+
+    def pids(self) -> dict[str, int]:
+        return self._until(lambda parts: True)
+
+    def _until(self, condition: Any) -> dict[str, int]:
+        """The parts and their process ids, as soon as all are ready and `condition` holds."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            parts = self._ready()
+            if parts is not None and condition(parts):
+                return parts
+            if self.process is not None and self.process.poll() is not None:
+                raise RuntimeError(f"the service ended with status {self.process.returncode}")
+            time.sleep(POLL_S)
+        raise RuntimeError(f"the service is not ready after {PATIENCE_S:g} s; its logs are in {self.data_dir / 'logs'}")
+
+    def _ready(self) -> dict[str, int] | None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        with suppress(OSError, http.client.HTTPException, ValueError):
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            body = json.loads(answer.read())
+            if answer.status == 200:
+                return {part["name"]: part["pid"] for part in body["parts"]}
+        connection.close()
+        return None
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 11."""
+    trials, repetitions = (100, 1) if plan.quick else (TRIALS, min(3, plan.repetitions))
+    helps = Figure("podium --help", "ms", tuple(1e3 * help_s() for _ in range(2 if plan.quick else HELPS)))
+    plan.say(str(helps))
+    rounds = [one_round(trials, plan) for _ in range(repetitions)]
+    first, whole, stop = (
+        Figure(name, "s", tuple(float(found[key]) for found in rounds))
+        for name, key in (
+            ("serve to ready, empty", "first"),
+            (f"stop and start, {trials:,} trials", "whole"),
+            ("of it the stop", "stop"),
+        )
+    )
+    parts = [Figure(f"{name} killed, {trials:,} trials", "s", tuple(found[name] for found in rounds)) for name in PARTS]
+    return [
+        Row(
+            11, f"start: help, service, a killed part, all with {trials:,} trials in the database",
+            [helps, first, *parts, whole, stop], repetitions,
+            targets=[
+                at_most(helps, 200), at_most(first, 10), *(at_most(part, 5) for part in parts), at_most(whole, 12),
+            ],
+            notes=(f"podium --help: {len(helps.samples)} times",),
+        )
+    ]  # fmt: skip
+
+
+def help_s() -> float:
+    """Seconds that `podium --help` takes, through the installed script."""
+    script = shutil.which("podium", path=str(Path(sys.executable).parent)) or "podium"
+    began = time.perf_counter()
+    subprocess.run([script, "--help"], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - began
+
+
+def one_round(trials: int, plan: Plan) -> dict[str, float]:
+    """All that is measured of a service, on a data directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+        service = Service(Path(folder) / "data", free_port())
+        try:
+            found = {"first": service.start()}
+            sweep_id = _submit_endless(service.data_dir, 2 * trials)
+            service.stop()
+            fill(service.data_dir, sweep_id, trials)
+            service.start()
+            _wait_for_running(service.data_dir, sweep_id)
+            for name in PARTS:
+                found[name] = service.kill(name)
+            found["stop"] = service.stop()
+            found["whole"] = found["stop"] + service.start()
+        finally:
+            if service.process is not None and service.process.poll() is None:
+                service.stop()
+    plan.say(", ".join(f"{name} {took_s:.2f} s" for name, took_s in found.items()))
+    return found
+
+
+def _submit_endless(data_dir: Path, run_cap: int) -> int:
+    """A sweep whose trials hold their slots for as long as anybody looks."""
+    parameters = {"seconds": {"value": 3600.0}, **{name: {"min": -1.0, "max": 1.0} for name in "xyz"}}
+    with Client.of(data_dir) as client:
+        sweep_id: int = client.submit(document("sleeping:objective", parameters, run_cap))["id"]
+    _wait_for_running(data_dir, sweep_id)
+    return sweep_id
+
+
+def _wait_for_running(data_dir: Path, sweep_id: int) -> None:
+    end = time.monotonic() + PATIENCE_S
+    with Client.of(data_dir) as client:
+        while client.sweep(sweep_id)["counts"].get("running", 0) < 2:
+            if time.monotonic() > end:
+                raise RuntimeError("the trials of the endless sweep do not start")
+            time.sleep(0.1)
+
+
+def fill(data_dir: Path, sweep_id: int, trials: int) -> None:
+    """Give a sweep finished trials, through the recorder, as if a scheduler had run them."""
+    database = Database(DataDirectory(data_dir).database)
+    recorder = DatabaseRecorder(database)
+    last = recorder.last_trial_id()
+    (stored,) = recorder.open_sweeps(frozenset())
+    first_number = max((trial.number for trial in stored.trials), default=-1) + 1
+    batch = 500
+    for begin in range(0, trials, batch):
+        offsets = range(begin, min(begin + batch, trials))
+        changes: list[Change] = []
+        for kind in range(5):
+            for offset in offsets:
+                changes += _changes(kind, last + 1 + offset, sweep_id, first_number + offset)
+        recorder.commit(changes)
+    database.close()
+
+
+def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Change]:
+    """One kind of change of one trial: grouped by kind, thousands of rows go in together."""
+    key, at = AttemptKey(trial_id, 1), time.time()
+    x, y, z = (((number + 1) * step % 1.0) * 2 - 1 for step in (0.6180339887, 0.7548776662, 0.5698402910))
+    value = x * x + y * y + z * z
+    if kind == 0:
+        params: Params = {"seconds": 3600.0, "x": x, "y": y, "z": z}
+        return [TrialPlanned(trial_id, sweep_id, number, params, "tpe", {}, at)]
+    if kind == 1:
+        return [AttemptPlaced(key, sweep_id, number, "cpu-0", "node", at)]
+    if kind == 2:
+        return [AttemptStarted(Started(key, 4321, at, "", "cpu"))]
+    if kind == 3:
+        return [MetricPoint(key, "score", step, value / (step + 1), at) for step in range(REPORTS)]
+    ended = Ended(key, TrialState.FINISHED, at - 1, at, value=value, exit="0", pid=4321)
+    return [AttemptEnded(ended, sweep_id, number, TrialState.FINISHED)]
