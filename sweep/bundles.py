@@ -94,10 +94,10 @@ def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
             raise BundleError(f"{member.filename!r} is in the bundle twice")
         seen.add(name)
     files = [member for member in members if not member.is_dir()]
-    names = {PurePosixPath(member.filename) for member in files}
-    for name in names:
-        if not names.isdisjoint(name.parents):
-            raise BundleError(f"{str(name)!r}: a part of this path is a file of the bundle, too")
+    paths = {PurePosixPath(member.filename) for member in files}
+    for path in paths:
+        if not paths.isdisjoint(path.parents):
+            raise BundleError(f"{str(path)!r}: a part of this path is a file of the bundle, too")
     return files
 
 

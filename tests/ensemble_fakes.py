@@ -106,10 +106,14 @@ def silent(_: Request) -> list[Reply]:
 
 
 class FakeNetwork:
-    """Says `inputs[:, 0]` of the first class, as each of `members`; fails on NaN; stands still while `gate` is shut."""
+    """Says `inputs[:, 0]` of the first class, as each of `members`; stands still while `gate` is shut.
+
+    Fails on NaN, and on everything once `fails` is set.
+    """
 
     def __init__(self, members: int = 1, *, in_graph: bool = False) -> None:
         self.batches: list[int] = []  # rows of each computation, failed ones too
+        self.fails = False
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Semaphore(0)  # released at each computation
@@ -120,7 +124,7 @@ class FakeNetwork:
         self.batches.append(len(inputs))
         self.entered.release()
         assert self.gate.wait(30)
-        if np.isnan(inputs).any():
+        if self.fails or np.isnan(inputs).any():
             raise ArithmeticError("poison")
         one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)
         return np.stack([one] * self._members), one if self._in_graph else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from db import ensembles, sweeps, tokens
 from db.engine import Database
 from db.migrate import migrate
 from db.tokens import Role
-from ensemble.spec import EnsembleRequest
+from ensemble.spec import EnsembleRequest, EnsembleState, MemberState
 from sweep.changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -38,6 +40,14 @@ AT = 1_700_000_000.0
 MODEL = "model.safetensors"
 
 
+@functools.cache
+def _migrated() -> bytes:
+    """An empty database of today's schema: migrated once a test run, copied for each test."""
+    with tempfile.TemporaryDirectory() as folder:
+        migrate(Path(folder) / "empty.sqlite3")
+        return (Path(folder) / "empty.sqlite3").read_bytes()
+
+
 class ServiceRig:
     """One data directory with a token for each role; closes what it opened."""
 
@@ -47,7 +57,7 @@ class ServiceRig:
         runtime = RuntimeDirectory(folder / "run")
         runtime.prepare()
         self.settings = ServiceSettings(str(self.data.root), str(runtime.root))
-        migrate(self.data.database)
+        self.data.database.write_bytes(_migrated())
         self.database = Database(self.data.database)
         self._recorder = DatabaseRecorder(self.database)
         with self.database.write() as connection:
@@ -120,6 +130,22 @@ class ServiceRig:
         request = EnsembleRequest(sweep_id=sweep_id, k=len(trial_ids), **options)
         with self.database.write() as connection:
             return ensembles.create(connection, request, trial_ids, AT)
+
+    def ready(self, ensemble_id: int, endpoints: list[str], features: int) -> None:
+        """What the host writes when all members are up: each at an endpoint, in epoch 1."""
+        with self.database.write() as connection:
+            ensembles.describe(connection, ensemble_id, ["cat", "dog"], features)
+            members = ensembles.get(connection, ensemble_id).members
+            for member, endpoint in zip(members, endpoints, strict=True):
+                ensembles.change_member(
+                    connection, member.id, MemberState.READY, device_id="cpu-0", epoch=1, endpoint=endpoint
+                )
+            ensembles.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+
+    def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
+        """What the host writes when it has measured, or could not."""
+        with self.database.write() as connection:
+            ensembles.finish_evaluation(connection, evaluation_id, result, reason, AT)
 
     def evaluation(self, ensemble_id: int) -> int:
         """An evaluation that nobody has taken up."""

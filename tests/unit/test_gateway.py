@@ -1,0 +1,261 @@
+"""Predictions at the gateway: what an answer says, which status it has, and what is no prediction at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from starlette.testclient import TestClient
+
+from ensemble import aggregator, member
+from ensemble.member import MemberServer
+from tests.ensemble_fakes import FakeNetwork, connected
+from tests.service_rig import ServiceRig, assert_problem
+
+FEATURES = 3
+URL = "/api/v1/ensembles/1/predict"
+NPY = {"Content-Type": "application/x-npy"}
+
+
+@pytest.fixture
+def networks(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeNetwork]]:
+    """The networks of ensemble 1: three members, two of them a quorum, each served in a thread of this process."""
+    monkeypatch.setattr(member, "_POLL_MS", 5)  # how often a worker looks whether it is to close
+    sweep_id = service.sweep()
+    trials = [service.trial(sweep_id, number, 0.5) for number in range(3)]
+    ensemble_id = service.ensemble(sweep_id, trials, deadline_ms=20_000)
+    made = [FakeNetwork() for _ in trials]
+    endpoints = [f"ipc://{service.settings.runtime.member_socket(number, 1)}" for number in range(3)]
+    servers = [MemberServer(endpoint, 1, network) for endpoint, network in zip(endpoints, made, strict=True)]
+    for server in servers:
+        server.start()
+    service.ready(ensemble_id, endpoints, FEATURES)
+    yield made
+    for network, server in zip(made, servers, strict=True):
+        network.gate.set()
+        server.close()
+
+
+@pytest.fixture
+def gateway(service: ServiceRig, networks: list[FakeNetwork]) -> Iterator[TestClient]:
+    """A client of the gateway, its links to the members up."""
+    app = service.gateway()
+    with service.client(app=app) as client:
+        assert client.portal is not None
+        client.portal.call(connected, app.state.aggregator)
+        yield client
+
+
+def npy(array: NDArray[Any], **options: Any) -> bytes:
+    content = io.BytesIO()
+    np.save(content, array, **options)
+    return content.getvalue()
+
+
+def test_an_answer_says_all_that_is_known(gateway: TestClient) -> None:
+    answer = gateway.post(URL, json={"inputs": [[0.25, 0, 0], [1, 0, 0]], "deadline_ms": 10_000})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body["outputs"] == [[0.25, 0.75], [1.0, 0.0]]
+    assert body["labels"] == ["dog", "cat"]
+    assert (body["ensemble"], body["version"], body["mode"]) == ("small-1", 1, "between_graph")
+    assert (body["outcome"], body["degraded"]) == ("ok", False)
+    assert (body["requested"], body["answered"], body["quorum"], body["deadline_ms"]) == (3, 3, 2, 10_000)
+    assert body["weights"] == pytest.approx([1 / 3] * 3)
+    assert [m["status"] for m in body["members"]] == ["ok"] * 3
+    assert set(body["members"][0]) == {
+        "member_id", "trial_id", "epoch", "status", "queue_ms", "compute_ms", "message",
+    }  # fmt: skip
+    assert body["entropy"] == pytest.approx([0.562335, 0], abs=1e-5)
+    assert body["mutual_information"] == pytest.approx([0, 0], abs=1e-5)
+    assert "member_outputs" not in body
+
+
+@pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8", "u1", "<i8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_in_numpys_format_are_rows(gateway: TestClient, kind: str, order: Any) -> None:
+    rows = np.array([[1, 2, 3], [0, 5, 6]], kind, order=order)
+    answer = gateway.post(URL, content=npy(rows), headers=NPY)
+    assert answer.status_code == 200
+    assert answer.json()["outputs"] == [[1, 0], [0, 1]]
+
+
+def test_the_whole_answer_has_every_members_outputs(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    body = gateway.post(f"{URL}?whole=true", json={"inputs": [[0.5, 0, 0]]}).json()
+    assert body["member_outputs"] == [[[0.5, 0.5]]] * 3
+    assert body["quorum"] == 3
+    assert [network.batches for network in networks] == [[1], [1], [1]]
+
+
+def test_a_member_that_fails_degrades_the_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    networks[1].fails = True
+    body = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]}).json()
+    assert (body["outcome"], body["degraded"], body["answered"]) == ("degraded", True, 2)
+    assert [m["status"] for m in body["members"]] == ["ok", "error", "ok"]
+    assert body["weights"] == [0.5, 0.5]
+
+
+def test_below_the_quorum_is_503_with_every_members_state(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    networks[0].fails = networks[1].fails = True
+    answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
+    body = assert_problem(answer, 503, "1 of 3 members answered, the quorum is 2")
+    assert [m["status"] for m in body["members"]] == ["error", "error", "ok"]
+    assert "outputs" not in body
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_all_or_nothing_for_the_whole_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    networks[2].fails = True
+    assert_problem(gateway.post(f"{URL}?whole=true", json={"inputs": [[0.5, 0, 0]]}), 503, "2 of 3", "quorum is 3")
+
+
+def test_nobody_in_time_is_504(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    for network in networks:
+        network.gate.clear()
+    body = assert_problem(gateway.post(URL, json={"inputs": [[0.5, 0, 0]], "deadline_ms": 30}), 504, "0 of 3")
+    assert (body["outcome"], {m["status"] for m in body["members"]}) == ("deadline", {"late"})
+    assert assert_problem(gateway.post(f"{URL}?deadline_ms=31", json={"inputs": [[0.5, 0, 0]]}), 504)[
+        "deadline_ms"
+    ] == 31  # fmt: skip
+
+
+def test_too_many_under_way_is_429(gateway: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregator, "MAX_IN_FLIGHT", 0)
+    answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
+    assert_problem(answer, 429)
+    assert answer.headers["retry-after"] == "1"
+
+
+JSON_BODIES: list[tuple[str, bytes | str, int]] = [
+    ("not JSON", "hello", 400),
+    ("nothing", "", 400),
+    ("a list", "[[1,2,3]]", 400),
+    ("a word", '"inputs"', 400),
+    ("null", "null", 400),
+    ("no inputs", '{"input": [[1,2,3]]}', 400),
+    ("NaN", '{"inputs": [[NaN,2,3]]}', 400),
+    ("infinity", '{"inputs": [[Infinity,2,3]]}', 400),
+    ("deep", "[" * 100_000, 400),
+    ("deep inputs", '{"inputs": ' + "[" * 200 + "]" * 200 + "}", 422),
+    ("not UTF-8", b'{"inputs": "\xff"}', 400),
+    ("half a character", '{"inputs": "\\ud800"}', 400),
+    ("a row, no rows", '{"inputs": [1,2,3]}', 422),
+    ("no rows", '{"inputs": []}', 422),
+    ("empty rows", '{"inputs": [[]]}', 422),
+    ("too narrow", '{"inputs": [[1,2]]}', 422),
+    ("too wide", '{"inputs": [[1,2,3,4]]}', 422),
+    ("too deep", '{"inputs": [[[1,2,3]]]}', 422),
+    ("ragged", '{"inputs": [[1,2,3],[1,2]]}', 422),
+    ("half ragged", '{"inputs": [[1,2,3],4]}', 422),
+    ("words", '{"inputs": [["1","2","3"]]}', 422),
+    ("a hole", '{"inputs": [[1,null,3]]}', 422),
+    ("truth", '{"inputs": [[true,false,true]]}', 422),
+    ("an object", '{"inputs": {"0": [1,2,3]}}', 422),
+    ("too large for float32", '{"inputs": [[1e39,2,3]]}', 422),
+    ("too large for any float", '{"inputs": [[' + "9" * 400 + ",2,3]]}", 400),
+    ("a deadline of 0", '{"inputs": [[1,2,3]], "deadline_ms": 0}', 422),
+    ("a deadline in words", '{"inputs": [[1,2,3]], "deadline_ms": "soon"}', 422),
+    ("a deadline next year", '{"inputs": [[1,2,3]], "deadline_ms": 1e10}', 422),
+]
+
+
+@pytest.mark.parametrize(("content", "status"), [b[1:] for b in JSON_BODIES], ids=[b[0] for b in JSON_BODIES])
+def test_what_is_no_row_of_numbers_is_refused(
+    gateway: TestClient, networks: list[FakeNetwork], content: bytes | str, status: int
+) -> None:
+    assert_problem(gateway.post(URL, content=content, headers={"Content-Type": "application/json"}), status)
+    assert networks[0].batches == []
+
+
+@pytest.mark.parametrize("value", ["0", "nan", "inf", "-1", "600001", "soon"])
+def test_a_deadline_that_cannot_be_is_422(gateway: TestClient, value: str) -> None:
+    assert_problem(gateway.post(f"{URL}?deadline_ms={value}", json={"inputs": [[1, 2, 3]]}), 422, "deadline_ms")
+
+
+class Evil:
+    """Says when it is unpickled."""
+
+    woken = False
+
+    def __reduce__(self) -> Any:
+        return (setattr, (Evil, "woken", True))
+
+
+def claims(text: str, data: bytes = b"") -> bytes:
+    """An array in numpy's format with this header."""
+    header = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+ROW = np.zeros((1, FEATURES), np.float32)
+NPY_BODIES: dict[str, tuple[bytes, int]] = {
+    "a pickled object": (npy(np.array([[Evil()] * FEATURES], dtype=object), allow_pickle=True), 400),
+    "a pickle": (pickle.dumps(Evil()), 400),
+    "a zip": (b"PK\3\4 and more", 400),
+    "JSON": (b'{"inputs": [[1,2,3]]}', 400),
+    "nothing": (b"", 400),
+    "cut in the header": (npy(ROW)[:40], 400),
+    "cut in the data": (npy(ROW)[:-1], 400),
+    "more than it says": (npy(ROW) + b"\0", 400),
+    "more rows than there are": (
+        claims("{'descr': '<f4', 'fortran_order': False, 'shape': (10000000000000, 3), }"),
+        400,
+    ),
+    "fewer than no rows": (claims("{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -3), }", b"\0" * 12), 400),
+    "code for a header": (claims("__import__('os').abort()"), 400),
+    "a header without end": (claims("{'descr': '''"), 400),
+    "brackets without end": (claims("(" * 110), 400),
+    "an unknown version": (b"\x93NUMPY\x09\x00" + npy(ROW)[8:], 400),
+    "words": (npy(np.array([["a", "b", "c"]])), 422),
+    "times": (npy(np.zeros((1, FEATURES), "M8[s]")), 422),
+    "complex numbers": (npy(np.zeros((1, FEATURES), np.complex64)), 422),
+    "fields": (npy(np.zeros((1, FEATURES), [("x", "<f4")])), 422),
+    "NaN": (npy(np.full((1, FEATURES), np.nan)), 422),
+    "too large for float32": (npy(np.full((1, FEATURES), 1e300)), 422),
+    "another width": (npy(np.zeros((1, 7))), 422),
+    "no rows": (npy(np.zeros((0, FEATURES))), 422),
+    "a number": (npy(np.array(1.0)), 422),
+}
+
+
+@pytest.mark.parametrize(("content", "status"), NPY_BODIES.values(), ids=NPY_BODIES)
+def test_what_is_no_array_of_rows_is_refused(
+    gateway: TestClient, networks: list[FakeNetwork], content: bytes, status: int
+) -> None:
+    assert_problem(gateway.post(URL, content=content, headers=NPY), status)
+    assert networks[0].batches == []
+    assert not Evil.woken
+
+
+def test_an_array_with_changed_bytes_is_never_5xx(gateway: TestClient) -> None:
+    chance = random.Random(2)
+    sound = npy(np.ones((2, FEATURES), np.float32))
+    for _ in range(300):
+        content = bytearray(sound)
+        for _ in range(chance.randint(1, 4)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        answer = gateway.post(URL, content=bytes(content), headers=NPY)
+        assert answer.status_code in (200, 400, 422), answer.text
+
+
+def test_largest_finite_values_are_rows(gateway: TestClient) -> None:
+    top = float(np.finfo(np.float32).max)
+    assert gateway.post(URL, content=json.dumps({"inputs": [[1.0, top, top]]})).status_code == 200
+
+
+def test_an_ensemble_that_is_not_there_is_404(gateway: TestClient) -> None:
+    assert_problem(gateway.post("/api/v1/ensembles/7/predict", json={"inputs": [[1, 2, 3]]}), 404, "no ensemble 7")
+    assert_problem(gateway.post(f"/api/v1/ensembles/{2**63}/predict", json={}), 422)
+
+
+def test_an_ensemble_that_was_stopped_is_404_and_says_so(service: ServiceRig, networks: list[FakeNetwork]) -> None:
+    service.client().post("/api/v1/ensembles/1/stop")
+    with service.client(app=service.gateway()) as client:
+        assert_problem(client.post(URL, json={"inputs": [[1, 2, 3]]}), 404, "ensemble 1 is stopped")
