@@ -60,11 +60,13 @@ class Host:
         self._evaluator = evaluator
         self._live: dict[int, _Live] = {}
         self._news = threading.Event()
+        self._asked = threading.Event()  # for evaluations
         self._stopping = False
 
     def wake(self) -> None:
         """Look at the database now."""
         self._news.set()
+        self._asked.set()
 
     def stop(self) -> None:
         """End the loop; the workers live on, for the next host."""
@@ -256,7 +258,8 @@ class Host:
                 self._evaluate_queued()
             except PodiumError as error:
                 log.error("%s; trying again", error)
-            time.sleep(0.05)
+            self._asked.wait(TICK_S)
+            self._asked.clear()
 
     def _evaluate_queued(self) -> None:
         with self._database.read() as connection:
