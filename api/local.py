@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from api.client import Client
-from sweep.errors import ServiceError
+from sweep.errors import DataDirectoryError, ServiceError
 
 START_S = 60.0
 STOP_S = 15.0
+BAD_DATA_DIRECTORY = 3  # what `serve` exits with when database or data directory cannot be used
 
 
 @contextlib.contextmanager
@@ -52,13 +53,17 @@ def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
 
 
 def _wait(process: subprocess.Popen[str], data_dir: Path) -> Client:
-    """The client as soon as every part is ready. Raises `ServiceError` with what the service said instead."""
+    """The client as soon as every part is ready.
+
+    Raises `ServiceError`, or `DataDirectoryError` when that is why, with what the service said instead.
+    """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
         if process.poll() is not None:
             assert process.stdout is not None
             said = process.stdout.read().strip().splitlines()
-            raise ServiceError(said[-1] if said else f"the service ended with status {process.returncode}")
+            error = DataDirectoryError if process.returncode == BAD_DATA_DIRECTORY else ServiceError
+            raise error(said[-1] if said else f"the service ended with status {process.returncode}")
         with contextlib.suppress(ServiceError, json.JSONDecodeError):
             client = Client.of(data_dir)
             if client.ready()["ready"]:
@@ -76,3 +81,5 @@ def _stop(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,153 @@
+"""The Python client: the API's nouns, the server's words as errors, and code uploaded on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from api import client as module
+from api.client import Client
+from sweep.errors import InvalidSpecError, NotFoundError, PodiumError, ServiceError
+from tests.service_rig import ServiceRig
+from tests.specs import builtin_document, document
+
+
+@pytest.fixture
+def podium(service: ServiceRig) -> Client:
+    """A client of the API in this process."""
+    made = Client("http://testserver", "token-of-admin")
+    made._http.close()
+    made._http = service.client()
+    return made
+
+
+def answering(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
+    """A client whose server is a function."""
+    made = Client("http://testserver", "token")
+    made._http.close()
+    made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(handler))
+    return made
+
+
+def test_a_sweep_from_submission_to_its_end(podium: Client, service: ServiceRig) -> None:
+    sweep = podium.submit(builtin_document(), idempotency_key="k")
+    assert podium.submit(builtin_document(), idempotency_key="k") == sweep
+    trial_id = service.trial(sweep["id"], 0, 0.5, log="hello\n")
+    service.points(trial_id, "val_accuracy", 0.25, 0.5)
+    service.end_sweep(sweep["id"])
+    assert podium.wait(sweep["id"])["state"] == "finished"
+    assert [found["id"] for found in podium.sweeps()] == [sweep["id"]]
+    assert podium.best(sweep["id"], 5)[0]["trial_id"] == trial_id
+    assert podium.trial(trial_id)["value"] == 0.5
+    assert podium.metrics(trial_id) == {"val_accuracy": [[0, 0.25], [1, 0.5]]}
+    assert podium.log(trial_id) == "hello\n"
+    ensemble = podium.build_ensemble(sweep["id"], k=1)
+    assert podium.ensemble(ensemble["id"])["name"] == "small-1"
+    assert podium.stop_ensemble(ensemble["id"])["state"] == "stopped"
+
+
+def test_every_page_is_read(podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep_id = service.sweep()
+    for number in range(5):
+        service.trial(sweep_id, number, 0.5)
+    pages = podium._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=2)
+    assert [trial["number"] for trial in pages] == list(range(5))
+    assert [trial["number"] for trial in podium.trials(sweep_id)] == list(range(5))
+
+
+def test_code_is_uploaded_before_its_sweep(podium: Client, service: ServiceRig, tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text("def objective(trial): ...\n")
+    program = {"function": "train:objective", "code": str(code)}
+    sweep = podium.submit(document(program=program))
+    bundle = sweep["spec"]["program"]["bundle"]
+    assert (service.data.bundle(bundle) / "train.py").exists()
+    assert "code" not in sweep["spec"]["program"]
+    assert podium.submit(document(program={"function": "train:objective", "bundle": bundle}))["id"] == 2
+
+
+def test_a_wrong_sweep_has_its_keys(podium: Client) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        podium.submit(builtin_document(methd="tpe"))
+    assert [problem.location for problem in caught.value.problems] == [("methd",)]
+
+
+def test_what_is_not_there_is_not_found(podium: Client) -> None:
+    with pytest.raises(NotFoundError, match="there is no sweep 9"):
+        podium.sweep(9)
+
+
+def test_a_conflict_is_the_servers_words(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    service.end_sweep(sweep_id)
+    with pytest.raises(PodiumError, match="cannot become cancelled"):
+        podium.cancel_sweep(sweep_id)
+
+
+def test_waiting_ends_when_the_time_is_over(
+    podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "POLL_S", 0)
+    with pytest.raises(ServiceError, match="still queued after 0 s"):
+        podium.wait(service.sweep(), timeout_s=0)
+
+
+@pytest.mark.parametrize("state", ["failed", "stopped"])
+def test_waiting_for_an_ensemble_ends_when_it_fails(state: str) -> None:
+    podium = answering(lambda _: httpx2.Response(200, json={"id": 1, "state": state, "reason": "no such file"}))
+    with pytest.raises(ServiceError, match=f"ensemble 1 is {state}: no such file"):
+        podium.wait_ensemble(1)
+
+
+def _unreachable(_: httpx2.Request) -> httpx2.Response:
+    raise httpx2.ConnectError("connection refused")
+
+
+ANSWERS: list[tuple[str, Callable[[httpx2.Request], httpx2.Response], type[PodiumError], str]] = [
+    ("unreachable", _unreachable, ServiceError, "does not answer"),
+    ("no JSON", lambda _: httpx2.Response(502, text="<html>"), ServiceError, "status 502"),
+    ("no detail", lambda _: httpx2.Response(503, json={"title": "Busy"}), PodiumError, "Busy"),
+    ("nothing", lambda _: httpx2.Response(500, json={}), PodiumError, "status 500"),
+]
+
+
+@pytest.mark.parametrize(("handler", "error", "words"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
+def test_whatever_goes_wrong_is_an_error_of_ours(
+    handler: Callable[[httpx2.Request], httpx2.Response], error: type[PodiumError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        answering(handler).devices()
+
+
+def test_a_prediction_carries_its_rows_and_deadline() -> None:
+    seen: list[Any] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append((request.url.path, dict(request.url.params), json.loads(request.content)))
+        return httpx2.Response(200, json={"outputs": [[1.0]]})
+
+    answering(handler).predict(3, [[1.0, 2.0]], 50, whole=True)
+    assert seen == [
+        ("/api/v1/ensembles/3/predict", {"whole": "true"}, {"inputs": [[1.0, 2.0]], "deadline_ms": 50})
+    ]  # fmt: skip
+
+
+def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match="podium serve"):
+        Client.of(tmp_path)
+    (tmp_path / "admin.token").write_text("secret\n")
+    (tmp_path / "service.json").write_text("half a fi")
+    with pytest.raises(ServiceError, match="no service runs"):
+        Client.of(tmp_path)
+    (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
+    with Client.of(tmp_path) as found:
+        assert found.url == "http://127.0.0.1:1"
+        assert found._http.headers["authorization"] == "Bearer secret"
+        with pytest.raises(ServiceError, match="does not answer"):
+            found.ready()

@@ -1,0 +1,317 @@
+"""The command line: exit codes, messages with file and line, JSON that parses, and help that loads nothing heavy."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api import cli, local
+from api.client import Client
+from sweep.trial import SweepState
+from tests.service_rig import ServiceRig
+from tests.specs import builtin_document
+
+Podium = Callable[..., tuple[int, str, str]]
+GOOD = """\
+name: small
+method: random
+metric: {name: val_accuracy, goal: maximize}
+parameters:
+  lr: {min: 1e-4, max: 0.1, log: true}
+run_cap: 2
+program:
+  model: mlp
+  data: {name: digits}
+"""
+COMMANDS = [
+    ("status",), ("devices",), ("sweep", "list"), ("sweep", "show", "1"), ("sweep", "cancel", "1"),
+    ("trial", "list", "1"), ("trial", "show", "1"), ("trial", "logs", "1"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def podium(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Podium:
+    """Runs `podium ARGUMENTS...`: its exit code, standard output and standard error."""
+    monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["podium", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        said = capsys.readouterr()
+        return int(caught.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """A sweep file that is valid."""
+    file = tmp_path / "sweep.yaml"
+    file.write_text(GOOD)
+    return file
+
+
+class FollowedClient(Client):
+    """A client of the API in this process; `follow` is called before a sweep is looked at."""
+
+    def __init__(self, service: ServiceRig, follow: Callable[[int], None] = lambda _: None) -> None:
+        super().__init__("http://testserver", "token")
+        self._http.close()
+        self._http = service.client()
+        self._follow = follow
+
+    def sweep(self, sweep_id: int) -> dict[str, Any]:
+        self._follow(sweep_id)
+        return super().sweep(sweep_id)
+
+
+@pytest.fixture
+def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
+    """A service that every command finds, with a sweep of one finished and one running trial."""
+    service.device()
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, 0.875, params={"lr": 0.01}, log="epoch 1\n")
+    service.trial(sweep_id, 1, None)
+    service.data.service_file.write_text('{"parts": [{"name":"api","state":"ready","pid":7,"restarts":0}]}')
+    monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service))
+    return service
+
+
+def test_a_valid_file_is_said_to_be(podium: Podium, good: Path) -> None:
+    assert podium("sweep", "validate", good) == (0, f"{good}: valid (1 parameters, method random)\n", "")
+
+
+BAD_FILES: dict[str, tuple[str, str]] = {
+    "an unknown key": (GOOD + "run_kap: 3\n", "sweep.yaml:10: run_kap: unknown key 'run_kap'; did you mean 'run_cap'?"),
+    "min above max": (GOOD.replace("1e-4", "7.0"), "sweep.yaml:5: parameters.lr.min: min 7 is above max 0.1"),
+    "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is missing"),
+    "not YAML": (GOOD + "x: [1\n", "sweep.yaml:"),
+    "a list": ("[1]", "sweep.yaml: (the whole document): a sweep file is a mapping"),
+    "not text": ("\udcff", "not UTF-8 text (byte 0)"),
+}
+
+
+@pytest.mark.parametrize("command", ["validate", "submit", "run"])
+@pytest.mark.parametrize(("content", "words"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_2_with_its_line_and_nothing_is_started(
+    podium: Podium, tmp_path: Path, content: str, words: str, command: str
+) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    where = () if command == "validate" else ("--data-dir", tmp_path / "data")
+    code, out, err = podium("sweep", command, file, *where)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
+
+
+def test_a_file_that_is_not_there_is_2(podium: Podium, tmp_path: Path) -> None:
+    code, _, err = podium("sweep", "run", tmp_path / "no.yaml", "--data-dir", tmp_path / "data")
+    assert (code, "no.yaml" in err) == (2, True)
+    assert not (tmp_path / "data").exists()
+
+
+def test_what_only_the_server_finds_wrong_has_its_line_too(podium: Podium, good: Path, served: ServiceRig) -> None:
+    good.write_text(GOOD.replace("{name: digits}", "{name: mnist, root: /nowhere}"))
+    code, _, err = podium("sweep", "submit", good)
+    assert (code, err) == (2, f"{good}:9: program.data.root: there is no folder /nowhere\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_without_a_service_a_command_is_4_and_says_how_to_start_one(
+    podium: Podium, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    code, out, err = podium(*command, "--data-dir", tmp_path / "data")
+    assert (code, out) == (4, "")
+    assert err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve`\n"
+
+
+def test_submitting_without_a_service_is_4(podium: Podium, good: Path, tmp_path: Path) -> None:
+    assert podium("sweep", "submit", good, "--data-dir", tmp_path / "data")[0] == 4
+
+
+@pytest.mark.parametrize("command", [("serve",), ("demo",), ("sweep", "run")], ids=" ".join)
+def test_a_data_directory_that_cannot_be_is_3(
+    podium: Podium, good: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_text("")
+    file = (good,) if command == ("sweep", "run") else ()
+    code, _, err = podium(*command, *file, "--data-dir", tmp_path / "file" / "data", "--devices", "cpu:1")
+    assert code == 3, err
+    assert str(tmp_path / "file" / "data") in err
+    assert "choose another with --data-dir" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("nothing",), 2, "No such command"),
+        (("sweep", "show", "one"), 2, "integer"),
+        (("sweep", "validate"), 2, "Missing argument"),
+        (("serve", "--port", "70000"), 2, "65535"),
+        (("serve", "--host", "0.0.0.0"), 4, "loopback only"),
+        (("serve", "--devices", "tpu"), 4, "write auto, gpu, cpu, cpu:N or pretend-gpu:N"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_meant_is_said(podium: Podium, arguments: tuple[str, ...], code: int, words: str) -> None:
+    found, _, err = podium(*arguments)
+    assert found == code
+    assert words in err
+
+
+@pytest.mark.parametrize("command", [("sweep", "show", "9"), ("trial", "show", "9"), ("trial", "list", "9")])
+def test_what_is_not_there_is_1(podium: Podium, served: ServiceRig, command: tuple[str, ...]) -> None:
+    code, out, err = podium(*command)
+    assert (code, out) == (1, "")
+    assert err.startswith("there is no ")
+
+
+JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
+    ("status",): lambda found: found["ready"] is True and found["parts"][0]["pid"] == 7,
+    ("devices",): lambda found: [device["id"] for device in found] == ["cpu-0"],
+    ("sweep", "list"): lambda found: [sweep["name"] for sweep in found] == ["small"],
+    ("sweep", "show", "1"): lambda found: found["top"][0]["value"] == 0.875,
+    ("trial", "list", "1"): lambda found: [trial["number"] for trial in found] == [0, 1],
+    ("trial", "show", "1"): lambda found: found["attempts"][0]["device"] == "cpu-0",
+}
+
+
+@pytest.mark.parametrize(("command", "holds"), JSON_COMMANDS.items(), ids=[" ".join(c) for c in JSON_COMMANDS])
+def test_json_is_one_document_on_standard_output(
+    podium: Podium, served: ServiceRig, command: tuple[str, ...], holds: Callable[[Any], object]
+) -> None:
+    code, out, err = podium(*command, "--json")
+    assert (code, err) == (0, "")
+    assert holds(json.loads(out))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("status",), ["ready", "api", "7"]),
+        (("devices",), ["cpu-0", "busy"]),
+        (("sweep", "list"), ["small", "queued", "0.875"]),
+        (("sweep", "show", "1"), ["sweep 1 'small': queued", "1 finished, 1 running", "best val_accuracy 0.875"]),
+        (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
+        (("trial", "show", "1"), ["trial 0 of sweep 1: finished, value 0.875", "cpu-0"]),
+        (("trial", "logs", "1"), ["epoch 1\n"]),
+        (("sweep", "cancel", "1"), ["sweep 1 is cancelled"]),
+    ],
+    ids=str,
+)
+def test_people_read_what_they_need(
+    podium: Podium, served: ServiceRig, command: tuple[str, ...], words: list[str]
+) -> None:
+    code, out, err = podium(*command)
+    assert (code, err) == (0, "")
+    for word in words:
+        assert word in out
+
+
+def test_a_service_that_is_not_ready_is_1(podium: Podium, served: ServiceRig) -> None:
+    served.data.service_file.write_text('{"parts": [{"name":"api","state":"starting","pid":7,"restarts":2}]}')
+    code, out, _ = podium("status")
+    assert (code, "not ready" in out) == (1, True)
+
+
+def test_submitting_returns_at_once(podium: Podium, good: Path, served: ServiceRig) -> None:
+    code, out, _ = podium("sweep", "submit", good, "--json")
+    assert (code, json.loads(out)["state"]) == (0, "queued")
+    assert "sweep 3 'small' is queued" in podium("sweep", "submit", good)[1]
+
+
+# `podium sweep run`, on a service that ends the sweep as told.
+
+
+@pytest.fixture
+def run_on(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[int], None]], None]:
+    def use(follow: Callable[[int], None]) -> None:
+        @contextlib.contextmanager
+        def opened(*_: object) -> Iterator[Client]:
+            with FollowedClient(service, follow) as client:
+                yield client
+
+        monkeypatch.setattr(local, "service", opened)
+
+    return use
+
+
+@pytest.mark.parametrize(("state", "code"), [(SweepState.FINISHED, 0), (SweepState.FAILED, 1)])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_ends_with_its_sweep(
+    podium: Podium, service: ServiceRig, good: Path, run_on: Any, state: SweepState, code: int, as_json: bool
+) -> None:
+    def end(sweep_id: int) -> None:
+        service.trial(sweep_id, 0, 0.75)
+        service.end_sweep(sweep_id, state)
+
+    run_on(end)
+    found, out, err = podium("sweep", "run", good, *(["--json"] if as_json else []))
+    assert (found, err) == (code, "")
+    if as_json:
+        assert (json.loads(out)["state"], json.loads(out)["top"][0]["value"]) == (state.value, 0.75)
+    else:
+        assert f"{state.value}: over (1 finished)" in out
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_cancels_the_run_and_is_130(
+    podium: Podium, service: ServiceRig, good: Path, run_on: Any, as_json: bool
+) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    run_on(interrupt)
+    assert podium("sweep", "run", good, *(["--json"] if as_json else []))[0] == 130
+    assert service.client().get("/api/v1/sweeps/1").json()["state"] == "cancelled"
+
+
+def test_the_code_of_a_sweep_is_beside_its_file(
+    podium: Podium, tmp_path: Path, served: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "project" / "code"
+    code.mkdir(parents=True)
+    (code / "train.py").write_text("")
+    program = {"function": "train:objective", "code": "code"}
+    file = tmp_path / "project" / "sweep.json"
+    file.write_text(json.dumps(builtin_document(program=program)))
+    monkeypatch.chdir("/")
+    status, out, err = podium("sweep", "submit", file, "--json")
+    assert status == 0, err
+    assert (served.data.bundle(json.loads(out)["spec"]["program"]["bundle"]) / "train.py").exists()
+
+
+# Help.
+
+HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "rich", "ruamel")
+FIRST_HELP = (*HEAVY, "pydantic")  # typer itself checks the arguments of commands with it
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [(("--help",), FIRST_HELP), (("sweep", "--help"), HEAVY), (("sweep", "run", "--help"), HEAVY), (("no",), HEAVY)],
+)
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...], heavy: tuple[str, ...]) -> None:
+    script = (
+        "import sys\nfrom api.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print('loaded', [name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
+    code, out, _ = podium("--help")
+    assert code == 0
+    for word in ("demo", "serve", "status", "devices", "sweep", "trial", "130 interrupted"):
+        assert word in out
