@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ async def upload_bundle(request: Request, service: ServiceContext = context) -> 
     sha256 = bundles.digest(content)
     folder = service.settings.data.bundle(sha256)
     if not folder.exists():
-        bundles.unpack(content, folder)
+        await asyncio.to_thread(bundles.unpack, content, folder)
     return {"sha256": sha256}
 
 

@@ -119,7 +119,6 @@ class _Link:
         self._socket = context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, _SEND_QUEUE)
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is queued for a worker that is not there
         self._socket.connect(endpoint)
         self._reader = asyncio.create_task(self._read())
 

@@ -47,7 +47,7 @@ def run(connection: socket.socket) -> int:
     try:
         _enter_namespace(assignment)
         device = _check_device(message["device"])
-        _seed(assignment)
+        _seed(assignment, device)
         program = _load_program(assignment)
         trial = Trial(assignment, channel, device)
         channel.send(
@@ -154,11 +154,13 @@ def _check_device(expected: Mapping[str, Any]) -> torch.device:
     return torch.device("cuda", 0)
 
 
-def _seed(assignment: Assignment) -> None:
+def _seed(assignment: Assignment, device: torch.device) -> None:
     import torch  # already in the template
 
     random.seed(assignment.seed)
-    torch.manual_seed(assignment.seed)
+    torch.default_generator.manual_seed(assignment.seed)  # torch.manual_seed visits every backend: 0.6 ms
+    if device.type == "cuda":
+        torch.cuda.manual_seed(assignment.seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(assignment.seed % 2**32)
 

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sweep import attempt
+from sweep import attempt, huge_pages
 from sweep.processes import (
     become_subreaper,
     die_with_parent,
@@ -145,6 +145,7 @@ def warm_up() -> None:
     if threads > 1:
         raise RuntimeError(f"the fork server's template has {threads} threads; a fork would lose them")
     gc.collect()
+    huge_pages.collapse()
     gc.freeze()  # children share these pages; a collection there must not touch, and so copy, them
 
 

@@ -286,12 +286,12 @@ async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
 
 
 @in_loop
-async def test_a_worker_that_is_not_there_counts_as_a_full_queue_at_once(tmp_path: Path) -> None:
+async def test_a_worker_that_is_not_there_is_late_until_the_host_says_that_it_is_dead(tmp_path: Path) -> None:
     aggregator = Aggregator()
-    aggregator.update([snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=600_000.0)])
+    aggregator.update([snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=30.0)])
     found = await ask(aggregator)
     aggregator.close()
-    assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.QUEUE_FULL])
+    assert (found.outcome, statuses(found)) == (Outcome.DEADLINE, [MemberStatus.LATE])
 
 
 @in_loop
