@@ -38,6 +38,16 @@ def service(data_dir: Path, devices: str = "auto", *, own: bool = False) -> Iter
         _stop(process)
 
 
+@contextlib.contextmanager
+def cancelled_on_interrupt(client: Client, sweep_id: int) -> Iterator[None]:
+    """Ctrl-C in the block ends the sweep too: nobody waits for it any more."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        client.cancel_sweep(sweep_id)
+        raise
+
+
 def _start(data_dir: Path, devices: str) -> subprocess.Popen[str]:
     """`podium serve` on free ports. It dies with this process, and Ctrl-C reaches it through us alone."""
     command = [sys.executable, "-P", "-m", "api.cli", "serve", "--data-dir", str(data_dir), "--devices", devices]

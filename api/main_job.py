@@ -93,7 +93,8 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
     show.console.print(
         f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
     )
-    sweep = show.follow(client, sweep["id"])
+    with local.cancelled_on_interrupt(client, sweep["id"]):
+        sweep = show.follow(client, sweep["id"])
     if sweep["state"] != "finished":
         raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep['reason']}")
     show.console.print(f"{show.counts(sweep)}; {show.best(sweep)}")

@@ -25,15 +25,12 @@ def run(
     document = _read(file)
     with local.service(data_dir.absolute(), devices) as client:
         sweep = _submit(client, file, document)
-        try:
+        with local.cancelled_on_interrupt(client, sweep["id"]):
             if as_json:
                 sweep = client.wait(sweep["id"])
             else:
                 show.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
                 sweep = show.follow(client, sweep["id"])
-        except KeyboardInterrupt:
-            client.cancel_sweep(sweep["id"])
-            raise
         best = client.best(sweep["id"], 5)
     if as_json:
         show.print_json({**sweep, "top": best})
