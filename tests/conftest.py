@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from db.engine import Database
 from db.migrate import migrate
 from tests.rig import Rig
 
-settings.register_profile("podium", deadline=None, database=None)
+# Everywhere new examples each time; in CI always the same ones, so that a run says something about the change alone.
+settings.register_profile("podium", deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
 
 

@@ -92,7 +92,7 @@ def test_what_counts_is_over_and_what_is_retried_is_a_cause() -> None:
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
 _EVENTS = st.one_of(
-    st.builds(Started),
+    st.builds(Started, at=_FINITE),
     st.builds(Reported, value=_FINITE, at=_FINITE),
     st.builds(Logged, values=st.dictionaries(st.text(), _FINITE), at=_FINITE),
     st.builds(Saved),
