@@ -255,7 +255,10 @@ class Supervisor:
             "pid": os.getpid(),
             "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *parts],
         }
-        write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
+        try:
+            write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
+        except OSError as error:  # a full disk is no reason to end: what is up goes on, and reads are answered
+            self._say(f"cannot write {settings.data.service_file}: {error.strerror}")
 
 
 def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
