@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: wait so long for the slow one, no longer
+DEFAULT_K = 3
 
 
 class Mode(StrEnum):
@@ -16,6 +18,59 @@ class Mode(StrEnum):
 
     IN_GRAPH = "in_graph"
     BETWEEN_GRAPH = "between_graph"
+
+
+class Task(StrEnum):
+    """What the networks answer with: probabilities of classes, or values."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+
+
+class Select(StrEnum):
+    """How members are chosen from finished trials."""
+
+    TOP_K = "top_k"
+    GREEDY = "greedy"
+    DIVERSE = "diverse"
+    EXPLICIT = "explicit"  # the request names the trials
+
+
+class Rule(StrEnum):
+    """How the members' predictions become one."""
+
+    MEAN = "mean"
+    LOGIT_MEAN = "logit_mean"
+    WEIGHTED = "weighted"
+    MEDIAN = "median"
+    TRIMMED_MEAN = "trimmed_mean"
+    HARD_VOTE = "hard_vote"
+    STACKING = "stacking"
+
+
+REGRESSION_RULES = frozenset({Rule.MEAN, Rule.WEIGHTED, Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING})
+
+
+class Placement(StrEnum):
+    """Whether a member's device goes on running trials."""
+
+    SHARED = "shared"
+    DEDICATED = "dedicated"
+
+
+class Precision(StrEnum):
+    """In what the networks compute; predictions are combined in float32 always."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
+class Split(StrEnum):
+    """The rows that no network was trained on, by what they are for."""
+
+    VALIDATION = "validation"  # members are selected on these
+    CALIBRATION = "calibration"  # weights, temperature and stacking are fitted on these
+    TEST = "test"  # what is reported comes from these
 
 
 class EnsembleState(StrEnum):
@@ -26,37 +81,97 @@ class EnsembleState(StrEnum):
     READY = "ready"
     DEGRADED = "degraded"
     BELOW_QUORUM = "below_quorum"
-    STOPPED = "stopped"
-    FAILED = "failed"
+    STOPPED = "stopped"  # on request; it can be started again
+    FAILED = "failed"  # it cannot run; starting it again would not help
+    RETIRED = "retired"  # for good
 
 
 SERVING = frozenset({EnsembleState.READY, EnsembleState.DEGRADED})
-WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.FAILED}
+WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.FAILED, EnsembleState.RETIRED}
 
 
 class MemberState(StrEnum):
-    """Where a member is in its life."""
+    """Where a member's process is in its life; the gateway tells `suspect`, `open` and `half_open` apart."""
 
     STARTING = "starting"
+    WARMING = "warming"
     READY = "ready"
-    DEAD = "dead"  # its process is gone; the host starts another
+    SUSPECT = "suspect"  # it failed or was late just now
+    OPEN = "open"  # its breaker is open: it is not asked
+    HALF_OPEN = "half_open"  # a probe is under way
+    RESTARTING = "restarting"  # its process is gone; the host starts another
     FAILED = "failed"  # it cannot be loaded; starting another would not help
     STOPPED = "stopped"
 
 
-class EnsembleRequest(BaseModel):
-    """Build an ensemble of the best `k` finished trials of a sweep."""
+TrialIds = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(min_length=1, max_length=1000)]
+
+
+class VersionRequest(BaseModel):
+    """Which networks, and how they are run and combined: one version of an ensemble."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    sweep_id: int = Field(ge=1, lt=2**63)
-    name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
-    k: int = Field(3, ge=1, le=1000)
-    select: Literal["top_k"] = "top_k"
-    combine: Literal["mean"] = "mean"
+    sweep_id: int | None = Field(None, ge=1, lt=2**63, description="choose among the finished trials of this sweep")
+    trial_ids: TrialIds | None = Field(None, description="or these trials, of one sweep or several")
+    k: int = Field(DEFAULT_K, ge=1, le=1000, description="how many members; greedy may take fewer")
+    select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
+    bags: int = Field(0, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
+    combine: Rule = Rule.MEAN
+    weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = Field(
+        None, description="of the trials in `trial_ids`; default with `weighted`: fitted"
+    )
+    calibrate: bool = Field(False, description="apply a temperature, fitted on the calibration split, after combining")
+    fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
+    force: bool = Field(False, description="allow `fit_on` to be the split that members were selected on")
     mode: Mode = Mode.BETWEEN_GRAPH
     deadline_ms: float = Field(DEFAULT_DEADLINE_MS, ge=1, le=600_000, description="an answer leaves by then")
     quorum: int | None = Field(None, ge=1, description="fewer answers than this are an error; default: the majority")
+    replicas: int = Field(1, ge=1, le=64, description="processes of each member, on devices of their own if there are")
+    placement: Placement = Placement.SHARED
+    precision: Precision = Precision.FLOAT32
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_trials_are_explicit(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("trial_ids") is not None:
+            values = {"select": Select.EXPLICIT, "k": len(values["trial_ids"] or [0]), **values}
+        return values
+
+    @model_validator(mode="after")
+    def _consistent(self) -> VersionRequest:
+        if (self.sweep_id is None) == (self.trial_ids is None):
+            raise ValueError("give sweep_id or trial_ids, one of the two")
+        if (self.select is Select.EXPLICIT) != (self.trial_ids is not None):
+            raise ValueError("select: with trial_ids it is explicit, with sweep_id top_k, greedy or diverse")
+        if self.trial_ids is not None and len(set(self.trial_ids)) != len(self.trial_ids):
+            raise ValueError("trial_ids: every trial once; a weight counts it more")
+        if self.trial_ids is not None and self.k != len(self.trial_ids):
+            raise ValueError("k: leave it out where trial_ids says which trials")
+        self._check_weights()
+        if self.fit_on is Split.TEST:
+            raise ValueError("fit_on: the test split is for the report alone; use calibration")
+        if self.fit_on is Split.VALIDATION and not self.force:
+            raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
+        if self.quorum is not None and self.quorum > self.k:
+            raise ValueError(f"quorum: {self.quorum} of {self.k} members can never answer")
+        return self
+
+    def _check_weights(self) -> None:
+        if self.weights is None:
+            return
+        if self.trial_ids is None or len(self.weights) != len(self.trial_ids):
+            raise ValueError("weights: one for each of trial_ids")
+        if self.combine in (Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING):
+            raise ValueError(f"weights: {self.combine.value} has none")
+        if not sum(self.weights) > 0:
+            raise ValueError("weights: at least one must be above 0")
+
+
+class EnsembleRequest(VersionRequest):
+    """Build an ensemble: its name, and its first version."""
+
+    name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
 
 
 def majority(members: int) -> int:
@@ -65,28 +180,95 @@ def majority(members: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A member as a prediction sees it."""
+class Stacking:
+    """A linear model over the members' log-probabilities (classification) or values (regression).
 
-    member_id: int
-    trial_id: int
-    weight: float
+    `coefficients` is (members * inputs, outputs), member by member; `intercept` is (outputs,).
+    """
+
+    coefficients: tuple[tuple[float, ...], ...]
+    intercept: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """How one version combines: the rule and what was fitted for it; `weights` in member order, summing to 1."""
+
+    task: Task
+    rule: Rule
+    weights: tuple[float, ...]
+    temperature: float = 1.0  # probabilities to the power 1/temperature, after combining
+    noise_variance: tuple[float, ...] = ()  # regression: of the residuals on the fitting split, per output
+    stacking: Stacking | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Combination:
+        values = json.loads(text)
+        stacking = values.pop("stacking")
+        if stacking is not None:
+            stacking = Stacking(
+                tuple(tuple(row) for row in stacking["coefficients"]), tuple(stacking["intercept"])
+            )  # fmt: skip
+        return cls(
+            task=Task(values["task"]),
+            rule=Rule(values["rule"]),
+            weights=tuple(values["weights"]),
+            temperature=values["temperature"],
+            noise_variance=tuple(values["noise_variance"]),
+            stacking=stacking,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A process that runs a member, as a prediction sees it; in-graph, the members of one process share it."""
+
+    replica_id: int
     state: MemberState
     epoch: int
     endpoint: str | None
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A member as a prediction sees it."""
+
+    member_id: int
+    trial_id: int
+    replicas: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """An ensemble as it is at one moment: read once, when a request is admitted."""
+    """A version of an ensemble as it is at one moment: read once, when a request is admitted."""
 
     ensemble_id: int
     name: str
     version: int
     mode: Mode
-    state: EnsembleState
     quorum: int
     deadline_ms: float
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # regression: the names of the outputs
     features: int
+    combination: Combination
     members: tuple[Member, ...]
+
+    @property
+    def outputs(self) -> int:
+        """Columns of a prediction."""
+        return len(self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Which version of an ensemble answers: the active one, and a share that goes to the canary."""
+
+    ensemble_id: int
+    name: str
+    state: EnsembleState
+    active: Snapshot
+    canary: Snapshot | None = None
+    canary_share: float = 0.0

@@ -7,7 +7,8 @@ reply carries the predictions of each member that the worker runs, in member ord
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,9 @@ class Reply:
     queue_ms: float = 0.0
     compute_ms: float = 0.0
     message: str = ""
-    predictions: NDArray[np.float32] | None = None  # (members, rows, classes)
-    combined: NDArray[np.float32] | None = None  # (rows, classes), in-graph only
+    failed: Mapping[str, str] = field(default_factory=dict)  # position among the worker's members -> why; NaN there
+    predictions: NDArray[np.float32] | None = None  # (members, rows, outputs)
+    combined: NDArray[np.float32] | None = None  # (rows, outputs), in-graph only, of those that did not fail
 
     def frames(self) -> list[bytes | memoryview]:
         arrays = [array for array in (self.predictions, self.combined) if array is not None]
@@ -87,7 +89,7 @@ class Reply:
         except (KeyError, TypeError) as error:
             raise WireError(f"bad reply: {error}") from error
         number = (int, float)
-        _check_types(reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str)
+        _check_types(reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str, failed=dict)
         return reply
 
 
