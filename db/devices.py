@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from db import events
 from db.events import NewEvent
-from db.tables import attempts, devices, ensemble_members, trials
+from db.tables import attempts, devices, replicas, trials
 from sweep.changes import DeviceChanged
 from sweep.trial import TrialState
 
@@ -67,9 +67,9 @@ def all_of(connection: Connection) -> list[DeviceRow]:
         .subquery()
     )
     members: dict[str, list[int]] = {}
-    placed = select(ensemble_members.c.device_id, ensemble_members.c.id).where(ensemble_members.c.endpoint.is_not(None))
-    for row in connection.execute(placed.order_by(ensemble_members.c.id)):
-        members.setdefault(row.device_id, []).append(row.id)
+    placed = select(replicas.c.device_id, replicas.c.member_id).where(replicas.c.endpoint.is_not(None))
+    for row in connection.execute(placed.order_by(replicas.c.member_id)):
+        members.setdefault(row.device_id, []).append(row.member_id)
     statement = (
         select(devices, running.c.trial_id)
         .outerjoin(running, running.c.device_id == devices.c.id)

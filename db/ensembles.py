@@ -1,22 +1,68 @@
-"""The ensembles, their members and evaluations: built by the api, kept by the host, read by the gateway."""
+"""The ensembles, their versions and members: built by the api, kept by the host, read by the gateway."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
-from db import events, sweeps
+from db import events
 from db.events import NewEvent
-from db.tables import artifacts, ensemble_members, ensembles, evaluations, trials
-from ensemble.spec import WANTED, EnsembleRequest, EnsembleState, Member, MemberState, Mode, Snapshot, majority
-from sweep.errors import ConflictError, EnsembleError, NotFoundError
-from sweep.trial import TrialState
+from db.replicas import ReplicaRow, of_members
+from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
+from ensemble.spec import (
+    WANTED,
+    Combination,
+    EnsembleState,
+    Member,
+    MemberState,
+    Mode,
+    Placement,
+    Precision,
+    Replica,
+    Snapshot,
+    Traffic,
+)
+from sweep.errors import ConflictError, NotFoundError
+from sweep.trial import SweepState, TrialState
 
 MODEL = "model.safetensors"
+PREDICTIONS = "predictions.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """A trial that may become a member, with what it left; `model_sha256` is None where it saved no model."""
+
+    trial_id: int
+    number: int
+    sweep_id: int
+    state: TrialState
+    value: float | None
+    goal: str
+    model_attempt: int | None
+    model_sha256: str | None
+    predictions_attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What `ensemble.building` decided: who is in, how it is combined, and how it runs."""
+
+    trial_ids: tuple[int, ...]
+    mode: Mode
+    quorum: int
+    deadline_ms: float
+    replicas: int
+    placement: Placement
+    precision: Precision
+    combination: Combination
+    selection: dict[str, Any]
+    classes: tuple[str, ...]
+    features: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,162 +77,217 @@ class MemberRow:
     model_attempt: int
     model_sha256: str
     weight: float
-    state: MemberState
-    reason: str
-    device_id: str | None
-    node: str | None
-    pid: int | None
-    epoch: int
-    endpoint: str | None
+    replicas: tuple[ReplicaRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version as it is stored."""
+
+    number: int
+    mode: Mode
+    quorum: int
+    deadline_ms: float
+    placement: Placement
+    precision: Precision
+    combination: Combination
+    selection: dict[str, Any]
+    classes: tuple[str, ...]
+    features: int
+    plan: dict[str, Any]
+    created_at: float
+    members: tuple[MemberRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EnsembleRow:
-    """An ensemble as it is stored."""
+    """An ensemble as it is stored, with its versions by number."""
 
     id: int
     name: str
     sweep_id: int | None
     state: EnsembleState
     reason: str
-    mode: Mode
-    combine: str
-    quorum: int
-    deadline_ms: float
     version: int
-    classes: tuple[str, ...]
-    features: int | None
+    target: int | None
+    canary: int | None
+    canary_share: float
     created_at: float
-    members: tuple[MemberRow, ...]
+    versions: dict[int, VersionRow]
+
+    @property
+    def active(self) -> VersionRow:
+        """The version that answers."""
+        return self.versions[self.version]
+
+    @property
+    def kept(self) -> list[VersionRow]:
+        """The versions whose members are to run: the active one, its successor, the canary."""
+        numbers = dict.fromkeys(n for n in (self.version, self.target, self.canary) if n is not None)
+        return [self.versions[number] for number in numbers]
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationRow:
-    """An evaluation: queued, running, finished or failed."""
-
-    id: int
-    ensemble_id: int
-    split: str
-    state: str
-    reason: str
-    result: dict[str, Any] | None
+# What may become a member.
 
 
-def candidates(connection: Connection, sweep_id: int) -> list[tuple[int, int, float]]:
-    """(trial id, number, value) of each finished trial of a sweep that saved a model."""
+def candidates(connection: Connection, sweep_id: int) -> list[CandidateRow]:
+    """The finished trials of a sweep, by number."""
+    finished = trials.c.state == TrialState.FINISHED.value
+    return _candidates(connection, (trials.c.sweep_id == sweep_id) & finished)
+
+
+def candidates_named(connection: Connection, trial_ids: Sequence[int]) -> list[CandidateRow]:
+    """These trials, in the order given, whatever their state. Raises `NotFoundError` naming one that is not there."""
+    found = {row.trial_id: row for row in _candidates(connection, trials.c.id.in_(trial_ids))}
+    for trial_id in trial_ids:
+        if trial_id not in found:
+            raise NotFoundError(f"trial_ids: there is no trial {trial_id}")
+    return [found[trial_id] for trial_id in trial_ids]
+
+
+def _candidates(connection: Connection, condition: Any) -> list[CandidateRow]:
+    model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
     statement = (
-        select(trials.c.id, trials.c.number, trials.c.value)
-        .join(artifacts, artifacts.c.trial_id == trials.c.id)
-        .where(
-            trials.c.sweep_id == sweep_id,
-            trials.c.state == TrialState.FINISHED.value,
-            artifacts.c.name == MODEL,
+        select(
+            trials.c.id, trials.c.number, trials.c.sweep_id, trials.c.state, trials.c.value, sweeps.c.goal,
+            model.c.attempt.label("model_attempt"), model.c.sha256, predictions.c.attempt.label("predictions_attempt"),
         )
-        .order_by(trials.c.number)
-    )
-    return [(row.id, row.number, row.value) for row in connection.execute(statement)]
+        .join(sweeps, sweeps.c.id == trials.c.sweep_id)
+        .outerjoin(model, (model.c.trial_id == trials.c.id) & (model.c.name == MODEL))
+        .outerjoin(predictions, (predictions.c.trial_id == trials.c.id) & (predictions.c.name == PREDICTIONS))
+        .where(condition)
+        .order_by(trials.c.sweep_id, trials.c.number)
+    )  # fmt: skip
+    return [
+        CandidateRow(
+            row.id, row.number, row.sweep_id, TrialState(row.state), row.value, row.goal,
+            row.model_attempt, row.sha256, row.predictions_attempt,
+        )
+        for row in connection.execute(statement)
+    ]  # fmt: skip
 
 
-def create(connection: Connection, request: EnsembleRequest, trial_ids: Sequence[int], at: float) -> int:
-    """Store a new ensemble, `building`.
+# Writing.
 
-    Raises `EnsembleError` for a quorum above k, `ConflictError` for a name that is taken.
+
+def create(connection: Connection, name: str | None, sweep_id: int | None, version: NewVersion, at: float) -> int:
+    """Store a new ensemble with its first version, `building`; returns its id.
+
+    Without a name it gets the sweep's with a number. Raises `ConflictError` for a name that is taken.
     """
-    quorum = majority(len(trial_ids)) if request.quorum is None else request.quorum
-    if quorum > len(trial_ids):
-        raise EnsembleError(f"quorum is {quorum}, but there are only {len(trial_ids)} members")
-    name = request.name or _free_name(connection, sweeps.get(connection, request.sweep_id).name)
+    name = name or _free_name(connection, sweep_id)
     if connection.execute(select(ensembles.c.id).where(ensembles.c.name == name)).one_or_none():
         raise ConflictError(f"there is an ensemble {name!r} already; choose another name")
     values = {
         "name": name,
-        "sweep_id": request.sweep_id,
+        "sweep_id": sweep_id,
         "state": EnsembleState.BUILDING.value,
-        "mode": request.mode.value,
-        "combine": request.combine,
-        "quorum": quorum,
-        "deadline_ms": request.deadline_ms,
         "created_at": at,
         "changed_at": at,
     }
     (ensemble_id,) = connection.execute(insert(ensembles).values(values).returning(ensembles.c.id)).one()
-    connection.execute(
-        insert(ensemble_members),
-        [
-            {
-                "ensemble_id": ensemble_id,
-                "position": position,
-                "trial_id": trial_id,
-                "weight": 1.0 / len(trial_ids),
-                "state": MemberState.STARTING.value,
-            }
-            for position, trial_id in enumerate(trial_ids)
-        ],
-    )
+    _add_version(connection, ensemble_id, 1, version, at)
     events.add(connection, [NewEvent(at, "ensemble.building", ensemble_id=ensemble_id, payload={"name": name})])
     return int(ensemble_id)
 
 
-def _free_name(connection: Connection, sweep_name: str) -> str:
-    taken = set(connection.execute(select(ensembles.c.name)).scalars())
-    number = 1
-    while f"{sweep_name}-{number}" in taken:
-        number += 1
-    return f"{sweep_name}-{number}"
+def add_version(
+    connection: Connection, ensemble_id: int, version: NewVersion, canary_share: float | None, at: float
+) -> int:
+    """Store another version: it takes over when it is ready, or as a canary answers a share; returns its number.
+
+    Raises `ConflictError` when the ensemble is over, or another version is still on its way.
+    """
+    row = _wanted(connection, ensemble_id)
+    if row.target is not None or row.canary is not None:
+        on_its_way = row.target if row.target is not None else row.canary
+        raise ConflictError(f"version {on_its_way} is on its way; promote it or roll it back first")
+    number = max(row.versions) + 1
+    _add_version(connection, ensemble_id, number, version, at)
+    if canary_share is None:
+        _set(connection, ensemble_id, at, target=number)
+    else:
+        _set(connection, ensemble_id, at, canary=number, canary_share=canary_share)
+    _tell_version(connection, ensemble_id, "added", number, at)
+    return number
 
 
-def get(connection: Connection, ensemble_id: int) -> EnsembleRow:
-    """One ensemble. Raises `NotFoundError`."""
-    row = connection.execute(select(ensembles).where(ensembles.c.id == ensemble_id)).one_or_none()
-    if row is None:
-        raise NotFoundError(f"there is no ensemble {ensemble_id}")
-    return _ensemble(connection, row)
+def promote(connection: Connection, ensemble_id: int, at: float) -> None:
+    """The canary is to answer everything. Raises `ConflictError` when there is none."""
+    row = _wanted(connection, ensemble_id)
+    if row.canary is None:
+        raise ConflictError(f"ensemble {ensemble_id} has no canary to promote")
+    _set(connection, ensemble_id, at, target=row.canary, canary=None, canary_share=0.0)
+    _tell_version(connection, ensemble_id, "promoted", row.canary, at)
 
 
-def page(connection: Connection, *, after: int | None = None, limit: int = 50) -> list[EnsembleRow]:
-    """Ensembles, newest first."""
-    statement = select(ensembles).order_by(ensembles.c.id.desc()).limit(limit)
-    if after is not None:
-        statement = statement.where(ensembles.c.id < after)
-    return [_ensemble(connection, row) for row in connection.execute(statement).all()]
+def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
+    """Drop the version on its way, or go back to the one before the active one, as soon as that is ready.
+
+    Raises `ConflictError` when there is nothing to go back to.
+    """
+    row = _wanted(connection, ensemble_id)
+    if row.canary is not None or row.target is not None:
+        _set(connection, ensemble_id, at, target=None, canary=None, canary_share=0.0)
+        _tell_version(connection, ensemble_id, "rolled_back", row.version, at)
+        return
+    earlier = [number for number in row.versions if number < row.version]
+    if not earlier:
+        raise ConflictError(f"ensemble {ensemble_id} has no version before {row.version}")
+    _set(connection, ensemble_id, at, target=max(earlier))
+    _tell_version(connection, ensemble_id, "rolled_back", max(earlier), at)
 
 
-def wanted(connection: Connection) -> list[EnsembleRow]:
-    """Every ensemble that is to be up, oldest first."""
-    statement = select(ensembles).where(ensembles.c.state.in_([s.value for s in WANTED])).order_by(ensembles.c.id)
-    return [_ensemble(connection, row) for row in connection.execute(statement).all()]
-
-
-def snapshots(connection: Connection) -> list[Snapshot]:
-    """Every ensemble that is to be up, as a prediction sees it."""
-    return [
-        Snapshot(
-            ensemble_id=row.id,
-            name=row.name,
-            version=row.version,
-            mode=row.mode,
-            state=row.state,
-            quorum=row.quorum,
-            deadline_ms=row.deadline_ms,
-            classes=row.classes,
-            features=row.features or 0,
-            members=tuple(Member(m.id, m.trial_id, m.weight, m.state, m.epoch, m.endpoint) for m in row.members),
-        )
-        for row in wanted(connection)
-    ]
-
-
-def describe(connection: Connection, ensemble_id: int, classes: Sequence[str], features: int) -> None:
-    """What the members agree on, learned from their model files."""
-    values = {"classes": json.dumps(list(classes)), "features": features}
-    connection.execute(update(ensembles).where(ensembles.c.id == ensemble_id).values(values))
+def activate(connection: Connection, ensemble_id: int, number: int, at: float) -> None:
+    """The target is ready: from now on it answers."""
+    result = connection.execute(
+        update(ensembles)
+        .where(ensembles.c.id == ensemble_id, ensembles.c.target == number)
+        .values(version=number, target=None, changed_at=at)
+    )
+    if result.rowcount:
+        _tell_version(connection, ensemble_id, "active", number, at)
 
 
 def change(connection: Connection, ensemble_id: int, state: EnsembleState, reason: str, at: float) -> None:
-    """Set a new state; one that was stopped meanwhile stays so."""
+    """Set a new state; one that was stopped or retired meanwhile stays so."""
+    _change_from(connection, ensemble_id, WANTED, state, reason, at)
+
+
+def stop(connection: Connection, ensemble_id: int, at: float) -> None:
+    """End its members; it can be started again. Raises `ConflictError` when it is retired."""
+    _not_retired(connection, ensemble_id)
+    wanted = WANTED | {EnsembleState.FAILED}
+    _change_from(connection, ensemble_id, wanted, EnsembleState.STOPPED, "stopped on request", at)
+
+
+def start(connection: Connection, ensemble_id: int, at: float) -> None:
+    """Have its members again; one that runs goes on. Raises `ConflictError` when it is retired."""
+    _not_retired(connection, ensemble_id)
+    over = {EnsembleState.STOPPED, EnsembleState.FAILED}
+    _change_from(connection, ensemble_id, over, EnsembleState.BUILDING, "", at)
+
+
+def retire(connection: Connection, ensemble_id: int, at: float) -> None:
+    """End it for good; its name stays taken, its evaluations stay readable."""
+    get(connection, ensemble_id)
+    alive = frozenset(EnsembleState) - {EnsembleState.RETIRED}
+    _change_from(connection, ensemble_id, alive, EnsembleState.RETIRED, "retired on request", at)
+
+
+def set_plan(connection: Connection, ensemble_id: int, number: int, plan: dict[str, Any]) -> None:
+    """How in-graph runs its groups, as measured at warm-up."""
+    mine = (ensemble_versions.c.ensemble_id == ensemble_id) & (ensemble_versions.c.number == number)
+    connection.execute(update(ensemble_versions).where(mine).values(plan=json.dumps(plan)))
+
+
+def _change_from(
+    connection: Connection, ensemble_id: int, states: Iterable[EnsembleState], state: EnsembleState, reason: str,
+    at: float,
+) -> None:  # fmt: skip
     result = connection.execute(
         update(ensembles)
-        .where(ensembles.c.id == ensemble_id, ensembles.c.state.in_([s.value for s in WANTED]))
+        .where(ensembles.c.id == ensemble_id, ensembles.c.state.in_([s.value for s in states]))
         .values(state=state.value, reason=reason, changed_at=at)
     )
     if result.rowcount:
@@ -194,78 +295,192 @@ def change(connection: Connection, ensemble_id: int, state: EnsembleState, reaso
         events.add(connection, [NewEvent(at, f"ensemble.{state}", ensemble_id=ensemble_id, payload=payload)])
 
 
-def change_member(connection: Connection, member_id: int, state: MemberState, reason: str = "", **values: Any) -> None:
-    """Set a member's state, and what else is known of it: device_id, node, pid, epoch, endpoint."""
-    connection.execute(
-        update(ensemble_members)
-        .where(ensemble_members.c.id == member_id)
-        .values(state=state.value, reason=reason, **values)
-    )
+def _not_retired(connection: Connection, ensemble_id: int) -> EnsembleRow:
+    row = get(connection, ensemble_id)
+    if row.state is EnsembleState.RETIRED:
+        raise ConflictError(f"ensemble {ensemble_id} is retired; build a new one")
+    return row
 
 
-def queue_evaluation(connection: Connection, ensemble_id: int, split: str, at: float) -> int:
-    """Ask the host for an evaluation; returns its id."""
-    values = {"ensemble_id": ensemble_id, "split": split, "state": "queued", "created_at": at}
-    (evaluation_id,) = connection.execute(insert(evaluations).values(values).returning(evaluations.c.id)).one()
-    return int(evaluation_id)
+def _wanted(connection: Connection, ensemble_id: int) -> EnsembleRow:
+    row = _not_retired(connection, ensemble_id)
+    if row.state not in WANTED:
+        raise ConflictError(f"ensemble {ensemble_id} is {row.state.value}; start it first")
+    return row
 
 
-def queued_evaluations(connection: Connection) -> list[EvaluationRow]:
-    """Evaluations that nobody has finished, oldest first; one that a dead host was on is among them."""
-    statement = select(evaluations).where(evaluations.c.state.in_(["queued", "running"])).order_by(evaluations.c.id)
-    return [_evaluation(row) for row in connection.execute(statement)]
+def _set(connection: Connection, ensemble_id: int, at: float, **values: Any) -> None:
+    connection.execute(update(ensembles).where(ensembles.c.id == ensemble_id).values(changed_at=at, **values))
 
 
-def finish_evaluation(
-    connection: Connection, evaluation_id: int, result: dict[str, Any] | None, reason: str, at: float
-) -> None:
-    """Store the result, or why there is none."""
+def _tell_version(connection: Connection, ensemble_id: int, what: str, number: int, at: float) -> None:
+    event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload={"version": number})
+    events.add(connection, [event])
+
+
+def _add_version(connection: Connection, ensemble_id: int, number: int, version: NewVersion, at: float) -> None:
     values = {
-        "state": "failed" if result is None else "finished",
-        "reason": reason,
-        "result": None if result is None else json.dumps(result),
-        "ended_at": at,
+        "ensemble_id": ensemble_id,
+        "number": number,
+        "mode": version.mode.value,
+        "quorum": version.quorum,
+        "deadline_ms": version.deadline_ms,
+        "placement": version.placement.value,
+        "precision": version.precision.value,
+        "combination": version.combination.to_json(),
+        "selection": json.dumps(version.selection),
+        "classes": json.dumps(version.classes),
+        "features": version.features,
+        "created_at": at,
     }
-    connection.execute(update(evaluations).where(evaluations.c.id == evaluation_id).values(values))
+    connection.execute(insert(ensemble_versions).values(values))
+    for position, trial_id in enumerate(version.trial_ids):
+        member = {"ensemble_id": ensemble_id, "version": number, "position": position, "trial_id": trial_id}
+        statement = insert(ensemble_members).values(member).returning(ensemble_members.c.id)
+        (member_id,) = connection.execute(statement).one()
+        starting = {"member_id": member_id, "state": MemberState.STARTING.value}
+        connection.execute(insert(replicas), [{**starting, "number": n} for n in range(version.replicas)])
 
 
-def get_evaluation(connection: Connection, evaluation_id: int) -> EvaluationRow:
-    """One evaluation. Raises `NotFoundError`."""
-    row = connection.execute(select(evaluations).where(evaluations.c.id == evaluation_id)).one_or_none()
-    if row is None:
-        raise NotFoundError(f"there is no evaluation {evaluation_id}")
-    return _evaluation(row)
+def _free_name(connection: Connection, sweep_id: int | None) -> str:
+    stem = connection.execute(select(sweeps.c.name).where(sweeps.c.id == sweep_id)).scalar() or "ensemble"
+    taken = set(connection.execute(select(ensembles.c.name).where(ensembles.c.name.startswith(stem))).scalars())
+    number = 1
+    while f"{stem}-{number}" in taken:
+        number += 1
+    return f"{stem}-{number}"
 
 
-def _evaluation(row: Row[Any]) -> EvaluationRow:
-    values = row._mapping
-    result = None if values["result"] is None else json.loads(values["result"])
-    return EvaluationRow(
-        values["id"], values["ensemble_id"], values["split"], values["state"], values["reason"], result
+# Reading.
+
+
+def get(connection: Connection, ensemble_id: int) -> EnsembleRow:
+    """One ensemble. Raises `NotFoundError`."""
+    rows = _rows(connection, select(ensembles).where(ensembles.c.id == ensemble_id))
+    if not rows:
+        raise NotFoundError(f"there is no ensemble {ensemble_id}")
+    return rows[0]
+
+
+def page(connection: Connection, *, after: int | None = None, limit: int = 50) -> list[EnsembleRow]:
+    """Ensembles, newest first."""
+    statement = select(ensembles).order_by(ensembles.c.id.desc()).limit(limit)
+    if after is not None:
+        statement = statement.where(ensembles.c.id < after)
+    return _rows(connection, statement)
+
+
+def wanted(connection: Connection) -> list[EnsembleRow]:
+    """Every ensemble that is to be up, oldest first."""
+    states = [state.value for state in WANTED]
+    return _rows(connection, select(ensembles).where(ensembles.c.state.in_(states)).order_by(ensembles.c.id))
+
+
+def traffic(connection: Connection) -> list[Traffic]:
+    """Every ensemble that is to be up, as predictions see it."""
+    return [
+        Traffic(
+            ensemble_id=row.id,
+            name=row.name,
+            state=row.state,
+            active=_snapshot(row, row.active),
+            canary=None if row.canary is None else _snapshot(row, row.versions[row.canary]),
+            canary_share=row.canary_share,
+        )
+        for row in wanted(connection)
+    ]
+
+
+def without_ensemble(connection: Connection) -> list[tuple[int, str]]:
+    """(id, spec) of each finished sweep whose file has an `ensemble:` block that nobody has taken up."""
+    statement = (
+        select(sweeps.c.id, sweeps.c.spec)
+        .outerjoin(ensembles, ensembles.c.sweep_id == sweeps.c.id)
+        .where(
+            sweeps.c.state == SweepState.FINISHED.value,
+            ensembles.c.id.is_(None),
+            func.json_type(sweeps.c.spec, "$.ensemble") == "object",
+        )
+        .order_by(sweeps.c.id)
+    )
+    return [(row.id, row.spec) for row in connection.execute(statement)]
+
+
+def _snapshot(row: EnsembleRow, version: VersionRow) -> Snapshot:
+    return Snapshot(
+        ensemble_id=row.id,
+        name=row.name,
+        version=version.number,
+        mode=version.mode,
+        quorum=version.quorum,
+        deadline_ms=version.deadline_ms,
+        classes=version.classes,
+        features=version.features,
+        combination=version.combination,
+        members=tuple(
+            Member(m.id, m.trial_id, tuple(Replica(r.id, r.state, r.epoch, r.endpoint) for r in m.replicas))
+            for m in version.members
+        ),
     )
 
 
-def _ensemble(connection: Connection, row: Row[Any]) -> EnsembleRow:
-    values = row._mapping
-    return EnsembleRow(
-        id=values["id"],
-        name=values["name"],
-        sweep_id=values["sweep_id"],
-        state=EnsembleState(values["state"]),
-        reason=values["reason"],
-        mode=Mode(values["mode"]),
-        combine=values["combine"],
-        quorum=values["quorum"],
-        deadline_ms=values["deadline_ms"],
-        version=values["version"],
-        classes=tuple(json.loads(values["classes"])),
-        features=values["features"],
-        created_at=values["created_at"],
-        members=_members(connection, values["id"]),
+def _rows(connection: Connection, statement: Any) -> list[EnsembleRow]:
+    found = connection.execute(statement).all()
+    versions = _versions(connection, [row.id for row in found])
+    return [
+        EnsembleRow(
+            id=row.id,
+            name=row.name,
+            sweep_id=row.sweep_id,
+            state=EnsembleState(row.state),
+            reason=row.reason,
+            version=row.version,
+            target=row.target,
+            canary=row.canary,
+            canary_share=row.canary_share,
+            created_at=row.created_at,
+            versions=versions[row.id],
+        )
+        for row in found
+    ]
+
+
+def _versions(connection: Connection, ensemble_ids: Sequence[int]) -> dict[int, dict[int, VersionRow]]:
+    members = _members(connection, ensemble_ids)
+    found: dict[int, dict[int, VersionRow]] = {}
+    statement = select(ensemble_versions).where(ensemble_versions.c.ensemble_id.in_(ensemble_ids))
+    for row in connection.execute(statement.order_by(ensemble_versions.c.ensemble_id, ensemble_versions.c.number)):
+        mine = members.get((row.ensemble_id, row.number), [])
+        found.setdefault(row.ensemble_id, {})[row.number] = _version(row, mine)
+    return found
+
+
+def _version(row: Row[Any], found: list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]) -> VersionRow:
+    combination = Combination.from_json(row.combination)
+    return VersionRow(
+        number=row.number,
+        mode=Mode(row.mode),
+        quorum=row.quorum,
+        deadline_ms=row.deadline_ms,
+        placement=Placement(row.placement),
+        precision=Precision(row.precision),
+        combination=combination,
+        selection=json.loads(row.selection),
+        classes=tuple(json.loads(row.classes)),
+        features=row.features,
+        plan=json.loads(row.plan),
+        created_at=row.created_at,
+        members=tuple(
+            MemberRow(**values, weight=weight, replicas=mine)
+            for (values, mine), weight in zip(found, combination.weights, strict=True)
+        ),
     )
 
 
-def _members(connection: Connection, ensemble_id: int) -> tuple[MemberRow, ...]:
+def _members(
+    connection: Connection, ensemble_ids: Sequence[int]
+) -> dict[tuple[int, int], list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]]:
+    """By (ensemble, version): each member's columns, and its replicas."""
     model = (artifacts.c.trial_id == trials.c.id) & (artifacts.c.name == MODEL)
     statement = (
         select(
@@ -277,11 +492,13 @@ def _members(connection: Connection, ensemble_id: int) -> tuple[MemberRow, ...]:
         )
         .join(trials, trials.c.id == ensemble_members.c.trial_id)
         .join(artifacts, model)
-        .where(ensemble_members.c.ensemble_id == ensemble_id)
+        .where(ensemble_members.c.ensemble_id.in_(ensemble_ids))
         .order_by(ensemble_members.c.position)
     )
-    names = MemberRow.__dataclass_fields__
-    return tuple(
-        MemberRow(**{**{n: row._mapping[n] for n in names}, "state": MemberState(row._mapping["state"])})
-        for row in connection.execute(statement)
-    )
+    rows = connection.execute(statement).all()
+    running = of_members(connection, [row.id for row in rows])
+    found: dict[tuple[int, int], list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]] = {}
+    for row in rows:
+        values = {name: row._mapping[name] for name in MemberRow.__dataclass_fields__ if name in row._mapping}
+        found.setdefault((row.ensemble_id, row.version), []).append((values, running[row.id]))
+    return found

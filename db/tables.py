@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -155,36 +156,63 @@ ensembles = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False, unique=True),
-    Column("sweep_id", ForeignKey("sweeps.id")),
+    Column("sweep_id", ForeignKey("sweeps.id")),  # whose `ensemble:` block asked for it, or whose trials it has
     Column("state", String, nullable=False, index=True),
     Column("reason", String, nullable=False, server_default=""),
-    Column("mode", String, nullable=False),
-    Column("combine", String, nullable=False),
-    Column("quorum", Integer, nullable=False),
-    Column("deadline_ms", Float, nullable=False),
-    Column("version", Integer, nullable=False, server_default="1"),
-    Column("classes", Text, nullable=False, server_default="[]"),
-    Column("features", Integer),
+    Column("version", Integer, nullable=False, server_default="1"),  # that answers
+    Column("target", Integer),  # that will answer as soon as it is ready
+    Column("canary", Integer),  # that answers a share of the requests
+    Column("canary_share", Float, nullable=False, server_default="0"),
     Column("created_at", Float, nullable=False),
     Column("changed_at", Float, nullable=False),
+)
+
+ensemble_versions = Table(
+    "ensemble_versions",
+    metadata,
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("mode", String, nullable=False),
+    Column("quorum", Integer, nullable=False),
+    Column("deadline_ms", Float, nullable=False),
+    Column("placement", String, nullable=False),
+    Column("precision", String, nullable=False),
+    Column("combination", Text, nullable=False),  # JSON: the rule and what was fitted for it
+    Column("selection", Text, nullable=False),  # JSON: how the members were found
+    Column("classes", Text, nullable=False),  # JSON: names of the outputs
+    Column("features", Integer, nullable=False),
+    Column("plan", Text, nullable=False, server_default="{}"),  # JSON: how in-graph runs its groups
+    Column("created_at", Float, nullable=False),
+    PrimaryKeyConstraint("ensemble_id", "number"),
+    sqlite_with_rowid=False,
 )
 
 ensemble_members = Table(
     "ensemble_members",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False, index=True),
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False),
+    Column("version", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("trial_id", ForeignKey("trials.id"), nullable=False),
-    Column("weight", Float, nullable=False),
+    UniqueConstraint("ensemble_id", "version", "position"),
+)
+
+replicas = Table(
+    "replicas",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("member_id", ForeignKey("ensemble_members.id"), nullable=False),
+    Column("number", Integer, nullable=False),
     Column("state", String, nullable=False),
     Column("reason", String, nullable=False, server_default=""),
-    Column("device_id", String),
+    Column("device_id", String, index=True),
     Column("node", String),
     Column("pid", Integer),
     Column("epoch", Integer, nullable=False, server_default="0"),
     Column("endpoint", String),
-    UniqueConstraint("ensemble_id", "position"),
+    Column("restarts", Integer, nullable=False, server_default="0"),
+    UniqueConstraint("member_id", "number"),
 )
 
 evaluations = Table(
@@ -192,7 +220,9 @@ evaluations = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False, index=True),
+    Column("version", Integer, nullable=False),
     Column("split", String, nullable=False),
+    Column("forced", Boolean, nullable=False, server_default="0"),
     Column("state", String, nullable=False, index=True),
     Column("reason", String, nullable=False, server_default=""),
     Column("result", Text),

@@ -107,20 +107,16 @@ class MemberState(StrEnum):
 TrialIds = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(min_length=1, max_length=1000)]
 
 
-class VersionRequest(BaseModel):
-    """Which networks, and how they are run and combined: one version of an ensemble."""
+class EnsembleOptions(BaseModel):
+    """How networks are chosen, combined and run: what the `ensemble:` block of a sweep file may say."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    sweep_id: int | None = Field(None, ge=1, lt=2**63, description="choose among the finished trials of this sweep")
-    trial_ids: TrialIds | None = Field(None, description="or these trials, of one sweep or several")
+    name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
     k: int = Field(DEFAULT_K, ge=1, le=1000, description="how many members; greedy may take fewer")
     select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
     bags: int = Field(0, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
     combine: Rule = Rule.MEAN
-    weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = Field(
-        None, description="of the trials in `trial_ids`; default with `weighted`: fitted"
-    )
     calibrate: bool = Field(False, description="apply a temperature, fitted on the calibration split, after combining")
     fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
     force: bool = Field(False, description="allow `fit_on` to be the split that members were selected on")
@@ -131,15 +127,35 @@ class VersionRequest(BaseModel):
     placement: Placement = Placement.SHARED
     precision: Precision = Precision.FLOAT32
 
+    @model_validator(mode="after")
+    def _sound(self) -> EnsembleOptions:
+        if self.fit_on is Split.TEST:
+            raise ValueError("fit_on: the test split is for the report alone; use calibration")
+        if self.fit_on is Split.VALIDATION and not self.force:
+            raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
+        if self.quorum is not None and self.quorum > self.k:
+            raise ValueError(f"quorum: {self.quorum} of {self.k} members can never answer")
+        return self
+
+
+class EnsembleRequest(EnsembleOptions):
+    """Build an ensemble, or another version of one: from a sweep's best trials, or from trials named one by one."""
+
+    sweep_id: int | None = Field(None, ge=1, lt=2**63, description="choose among the finished trials of this sweep")
+    trial_ids: TrialIds | None = Field(None, description="or these trials, of one sweep or several")
+    weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = Field(
+        None, description="of the trials in `trial_ids`; default with `weighted`: fitted"
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _named_trials_are_explicit(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("trial_ids") is not None:
+        if isinstance(values, dict) and isinstance(values.get("trial_ids"), list):
             values = {"select": Select.EXPLICIT, "k": len(values["trial_ids"] or [0]), **values}
         return values
 
     @model_validator(mode="after")
-    def _consistent(self) -> VersionRequest:
+    def _consistent(self) -> EnsembleRequest:
         if (self.sweep_id is None) == (self.trial_ids is None):
             raise ValueError("give sweep_id or trial_ids, one of the two")
         if (self.select is Select.EXPLICIT) != (self.trial_ids is not None):
@@ -149,12 +165,6 @@ class VersionRequest(BaseModel):
         if self.trial_ids is not None and self.k != len(self.trial_ids):
             raise ValueError("k: leave it out where trial_ids says which trials")
         self._check_weights()
-        if self.fit_on is Split.TEST:
-            raise ValueError("fit_on: the test split is for the report alone; use calibration")
-        if self.fit_on is Split.VALIDATION and not self.force:
-            raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
-        if self.quorum is not None and self.quorum > self.k:
-            raise ValueError(f"quorum: {self.quorum} of {self.k} members can never answer")
         return self
 
     def _check_weights(self) -> None:
@@ -168,10 +178,10 @@ class VersionRequest(BaseModel):
             raise ValueError("weights: at least one must be above 0")
 
 
-class EnsembleRequest(VersionRequest):
-    """Build an ensemble: its name, and its first version."""
+class VersionRequest(EnsembleRequest):
+    """Another version of an ensemble: it takes over when it is ready, or answers a share as a canary."""
 
-    name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
+    canary_share: float | None = Field(None, gt=0, lt=1, description="of the requests; default: take over when ready")
 
 
 def majority(members: int) -> int:

@@ -158,8 +158,8 @@ class RuntimeDirectory:
         """A datagram socket: one byte says that the database has news for `part`."""
         return self.root / f"{part}.wake"
 
-    def member_socket(self, member_id: int, epoch: int) -> Path:
-        return self.root / f"m{member_id}-{epoch}.sock"
+    def replica_socket(self, replica_id: int, epoch: int) -> Path:
+        return self.root / f"r{replica_id}-{epoch}.sock"
 
     @classmethod
     def of(cls, data: DataDirectory) -> RuntimeDirectory:

@@ -80,13 +80,10 @@ def upgrade() -> None:
         sa.Column("sweep_id", sa.Integer(), nullable=True),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), server_default="", nullable=False),
-        sa.Column("mode", sa.String(), nullable=False),
-        sa.Column("combine", sa.String(), nullable=False),
-        sa.Column("quorum", sa.Integer(), nullable=False),
-        sa.Column("deadline_ms", sa.Float(), nullable=False),
         sa.Column("version", sa.Integer(), server_default="1", nullable=False),
-        sa.Column("classes", sa.Text(), server_default="[]", nullable=False),
-        sa.Column("features", sa.Integer(), nullable=True),
+        sa.Column("target", sa.Integer(), nullable=True),
+        sa.Column("canary", sa.Integer(), nullable=True),
+        sa.Column("canary_share", sa.Float(), server_default="0", nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("changed_at", sa.Float(), nullable=False),
         sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_ensembles_sweep_id_sweeps")),
@@ -156,31 +153,46 @@ def upgrade() -> None:
         "ensemble_members",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("ensemble_id", sa.Integer(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("trial_id", sa.Integer(), nullable=False),
-        sa.Column("weight", sa.Float(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("reason", sa.String(), server_default="", nullable=False),
-        sa.Column("device_id", sa.String(), nullable=True),
-        sa.Column("node", sa.String(), nullable=True),
-        sa.Column("pid", sa.Integer(), nullable=True),
-        sa.Column("epoch", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("endpoint", sa.String(), nullable=True),
         sa.ForeignKeyConstraint(
             ["ensemble_id"], ["ensembles.id"], name=op.f("fk_ensemble_members_ensemble_id_ensembles")
         ),
         sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_ensemble_members_trial_id_trials")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_ensemble_members")),
-        sa.UniqueConstraint("ensemble_id", "position", name=op.f("uq_ensemble_members_ensemble_id_position")),
+        sa.UniqueConstraint(
+            "ensemble_id", "version", "position", name=op.f("uq_ensemble_members_ensemble_id_version_position")
+        ),
     )
-    with op.batch_alter_table("ensemble_members", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_ensemble_members_ensemble_id"), ["ensemble_id"], unique=False)
-
+    op.create_table(
+        "ensemble_versions",
+        sa.Column("ensemble_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("mode", sa.String(), nullable=False),
+        sa.Column("quorum", sa.Integer(), nullable=False),
+        sa.Column("deadline_ms", sa.Float(), nullable=False),
+        sa.Column("placement", sa.String(), nullable=False),
+        sa.Column("precision", sa.String(), nullable=False),
+        sa.Column("combination", sa.Text(), nullable=False),
+        sa.Column("selection", sa.Text(), nullable=False),
+        sa.Column("classes", sa.Text(), nullable=False),
+        sa.Column("features", sa.Integer(), nullable=False),
+        sa.Column("plan", sa.Text(), server_default="{}", nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["ensemble_id"], ["ensembles.id"], name=op.f("fk_ensemble_versions_ensemble_id_ensembles")
+        ),
+        sa.PrimaryKeyConstraint("ensemble_id", "number", name=op.f("pk_ensemble_versions")),
+        sqlite_with_rowid=False,
+    )
     op.create_table(
         "evaluations",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("ensemble_id", sa.Integer(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("split", sa.String(), nullable=False),
+        sa.Column("forced", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), server_default="", nullable=False),
         sa.Column("result", sa.Text(), nullable=True),
@@ -215,11 +227,37 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_params")),
         sqlite_with_rowid=False,
     )
+    op.create_table(
+        "replicas",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("member_id", sa.Integer(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("reason", sa.String(), server_default="", nullable=False),
+        sa.Column("device_id", sa.String(), nullable=True),
+        sa.Column("node", sa.String(), nullable=True),
+        sa.Column("pid", sa.Integer(), nullable=True),
+        sa.Column("epoch", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("endpoint", sa.String(), nullable=True),
+        sa.Column("restarts", sa.Integer(), server_default="0", nullable=False),
+        sa.ForeignKeyConstraint(
+            ["member_id"], ["ensemble_members.id"], name=op.f("fk_replicas_member_id_ensemble_members")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_replicas")),
+        sa.UniqueConstraint("member_id", "number", name=op.f("uq_replicas_member_id_number")),
+    )
+    with op.batch_alter_table("replicas", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_replicas_device_id"), ["device_id"], unique=False)
+
     # ### end Alembic commands ###
 
 
 def downgrade() -> None:
     # ### commands auto generated by Alembic - please adjust! ###
+    with op.batch_alter_table("replicas", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_replicas_device_id"))
+
+    op.drop_table("replicas")
     op.drop_table("trial_params")
     op.drop_table("metrics")
     with op.batch_alter_table("evaluations", schema=None) as batch_op:
@@ -227,9 +265,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_evaluations_ensemble_id"))
 
     op.drop_table("evaluations")
-    with op.batch_alter_table("ensemble_members", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_ensemble_members_ensemble_id"))
-
+    op.drop_table("ensemble_versions")
     op.drop_table("ensemble_members")
     with op.batch_alter_table("attempts", schema=None) as batch_op:
         batch_op.drop_index("ix_attempts_device_id_started_at")
