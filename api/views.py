@@ -52,6 +52,8 @@ class SweepView(View):
     run_cap: int
     counts: dict[str, int]
     best: BestView | None
+    ensembles: list[int]  # ids
+    ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
     device_busy_share: float | None
     created_at: datetime | None
     started_at: datetime | None
@@ -68,6 +70,8 @@ class SweepView(View):
             run_cap=row.run_cap,
             counts={state.value: count for state, count in sorted(row.counts.items())},
             best=None if best is None else best_view(best),
+            ensembles=list(row.ensemble_ids),
+            ensemble_error=row.ensemble_error,
             device_busy_share=busy_share,
             created_at=_time(row.created_at),
             started_at=_time(row.started_at),

@@ -398,6 +398,7 @@ def without_ensemble(connection: Connection) -> list[tuple[int, str]]:
         .outerjoin(ensembles, ensembles.c.sweep_id == sweeps.c.id)
         .where(
             sweeps.c.state == SweepState.FINISHED.value,
+            sweeps.c.ensemble_error.is_(None),
             ensembles.c.id.is_(None),
             func.json_type(sweeps.c.spec, "$.ensemble") == "object",
         )

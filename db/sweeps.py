@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, exists, func, insert, or_, select, updat
 
 from db import events
 from db.events import NewEvent
-from db.tables import sweeps, trials
+from db.tables import ensembles, sweeps, trials
 from sweep.changes import SweepChanged
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import SweepSpec
@@ -18,7 +18,7 @@ from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialState, check_sw
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """A sweep as it is stored, with how many of its trials are in which state."""
+    """A sweep as it is stored, with how many of its trials are in which state, and what was built of them."""
 
     id: int
     name: str
@@ -31,7 +31,9 @@ class SweepRow:
     created_at: float
     started_at: float | None
     ended_at: float | None
+    ensemble_error: str | None
     counts: dict[TrialState, int]
+    ensemble_ids: tuple[int, ...]
 
 
 def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
@@ -88,12 +90,19 @@ def cancel(connection: Connection, sweep_id: int, at: float) -> None:
     change(connection, [SweepChanged(sweep_id, SweepState.CANCELLED, "cancelled on request", at)])
 
 
+def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
+    """What the `ensemble:` block asks for cannot be built, and why; nobody tries it again."""
+    result = connection.execute(update(sweeps).where(sweeps.c.id == sweep_id).values(ensemble_error=reason))
+    if result.rowcount:
+        events.add(connection, [NewEvent(at, "sweep.ensemble_failed", sweep_id, payload={"reason": reason})])
+
+
 def get(connection: Connection, sweep_id: int) -> SweepRow:
     """One sweep. Raises `NotFoundError`."""
     row = connection.execute(select(sweeps).where(sweeps.c.id == sweep_id)).one_or_none()
     if row is None:
         raise NotFoundError(f"there is no sweep {sweep_id}")
-    return _row(row, _counts(connection, [sweep_id]).get(sweep_id, {}))
+    return _rows(connection, [row])[0]
 
 
 def page(
@@ -105,9 +114,7 @@ def page(
         statement = statement.where(sweeps.c.id < after)
     if state is not None:
         statement = statement.where(sweeps.c.state == state.value)
-    rows = connection.execute(statement).all()
-    counts = _counts(connection, [row.id for row in rows])
-    return [_row(row, counts.get(row.id, {})) for row in rows]
+    return _rows(connection, connection.execute(statement).all())
 
 
 def unfinished(connection: Connection) -> list[SweepRow]:
@@ -118,7 +125,7 @@ def unfinished(connection: Connection) -> list[SweepRow]:
         .where(or_(sweeps.c.state.not_in([s.value for s in SWEEP_OVER]), open_trial))
         .order_by(sweeps.c.id)
     )
-    return [_row(row, {}) for row in connection.execute(statement)]
+    return [_row(row, {}, ()) for row in connection.execute(statement)]
 
 
 def cancelled(connection: Connection, ids: Iterable[int]) -> list[int]:
@@ -139,7 +146,21 @@ def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialS
     return counts
 
 
-def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int]) -> SweepRow:
+def _ensemble_ids(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    statement = select(ensembles.c.sweep_id, ensembles.c.id).where(ensembles.c.sweep_id.in_(ids))
+    found: dict[int, tuple[int, ...]] = {}
+    for sweep_id, ensemble_id in connection.execute(statement.order_by(ensembles.c.id)):
+        found[sweep_id] = (*found.get(sweep_id, ()), ensemble_id)
+    return found
+
+
+def _rows(connection: Connection, rows: Sequence[Row[tuple[object, ...]]]) -> list[SweepRow]:
+    ids = [row._mapping["id"] for row in rows]
+    counts, built = _counts(connection, ids), _ensemble_ids(connection, ids)
+    return [_row(row, counts.get(id_, {}), built.get(id_, ())) for id_, row in zip(ids, rows, strict=True)]
+
+
+def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], ensemble_ids: tuple[int, ...]) -> SweepRow:
     values = row._mapping
     return SweepRow(
         id=values["id"],
@@ -153,5 +174,7 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int]) -> SweepRo
         created_at=values["created_at"],
         started_at=values["started_at"],
         ended_at=values["ended_at"],
+        ensemble_error=values["ensemble_error"],
         counts=counts,
+        ensemble_ids=ensemble_ids,
     )

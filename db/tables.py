@@ -43,6 +43,7 @@ sweeps = Table(
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
+    Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
 )
 
 trials = Table(
