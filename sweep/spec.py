@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from ensemble.spec import EnsembleOptions, Rule, Select
 from sweep import catalog
 from sweep.errors import InvalidSpecError, Problem
 from sweep.space import Model, Parameter, complain, shown
@@ -172,6 +173,14 @@ class SweepSpec(Model):
     resources: Resources = Resources()
     limits: SpecLimits = SpecLimits()
     retries: Retries = Retries()
+    ensemble: EnsembleOptions | None = Field(None, description="what to build of the finished trials when it ends")
+
+    @field_validator("ensemble", mode="before")
+    @classmethod
+    def _says_something(cls, block: Any) -> Any:
+        if block is None:
+            raise complain("this block is empty; write {k: 3}, say, or leave it out")
+        return block
 
     @model_validator(mode="after")
     def _consistent(self) -> SweepSpec:
@@ -181,6 +190,8 @@ class SweepSpec(Model):
             self._check_grid()
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
+        if self.ensemble is not None:
+            self._check_ensemble(self.ensemble)
         return self
 
     def _check_conditions(self) -> None:
@@ -240,9 +251,28 @@ class SweepSpec(Model):
         if self.metric.name not in ("val_accuracy", "val_loss"):
             raise complain("the built-in loop reports val_accuracy and val_loss", "metric", "name")
 
+    def _check_ensemble(self, wanted: EnsembleOptions) -> None:
+        if wanted.select is Select.EXPLICIT:
+            raise complain("no trials can be named yet; write top_k, greedy or diverse", "ensemble", "select")
+        if wanted.k > self.run_cap:
+            message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
+            raise complain(message, "ensemble", "k")
+        if isinstance(self.program, FunctionProgram) and (key := _needs_predictions(wanted)) is not None:
+            message = "needs the predictions of each trial, which a function of your own does not leave; leave it out"
+            raise complain(message, "ensemble", key)
+
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
         return self.model_dump_json(exclude_unset=True)
+
+
+def _needs_predictions(wanted: EnsembleOptions) -> str | None:
+    """The option that cannot be had without the trials' predictions, or None."""
+    if wanted.select is not Select.TOP_K:
+        return "select"
+    if wanted.combine in (Rule.WEIGHTED, Rule.STACKING):
+        return "combine"
+    return "calibrate" if wanted.calibrate else None
 
 
 def parse_spec(document: JsonValue, source: str = "sweep") -> SweepSpec:
@@ -274,8 +304,18 @@ def _problem(details: ErrorDetails) -> Problem:
         return Problem(tuple(location), "is missing")
     if context.get("message"):
         return Problem(tuple(location), context["message"])
+    if "error" in context:
+        return _named_inside(location, str(context["error"]))
     location = _without_union_branches(location)
     return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {shown(details['input'])}")
+
+
+def _named_inside(location: list[str], message: str) -> Problem:
+    """What the `ensemble:` block complains of: it says the key first."""
+    key, colon, rest = message.partition(": ")
+    if colon and key in _known_keys(tuple(location)):
+        return Problem((*location, key), rest)
+    return Problem(tuple(location), message)
 
 
 def _without_union_branches(location: list[str]) -> list[str]:
@@ -295,6 +335,7 @@ def _known_keys(path: tuple[str, ...]) -> list[str]:
         ("limits",): SpecLimits,
         ("retries",): Retries,
         ("program", "data"): Data,
+        ("ensemble",): EnsembleOptions,
     }
     if path[:1] == ("parameters",):
         return list(Parameter.model_fields)
