@@ -1,0 +1,82 @@
+"""The `ensemble:` block of a sweep file: what may be asked for, and what is refused with its key and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ensemble.spec import EnsembleOptions, Rule, Select
+from sweep.errors import InvalidSpecError
+from sweep.spec import parse_spec, spec_from_json
+from sweep.spec_file import read_spec_file
+from tests.specs import builtin_document, document
+
+
+def test_a_block_survives_the_database() -> None:
+    parsed = parse_spec(builtin_document(ensemble={"k": 2, "select": "greedy", "combine": "weighted", "quorum": 1}))
+    assert parsed.ensemble == EnsembleOptions(k=2, select=Select.GREEDY, combine=Rule.WEIGHTED, quorum=1)
+    assert spec_from_json(parsed.to_json()) == parsed
+
+
+def test_a_block_of_defaults_is_a_block() -> None:
+    parsed = parse_spec(builtin_document(ensemble={}))
+    assert parsed.ensemble == EnsembleOptions()
+    assert spec_from_json(parsed.to_json()).ensemble == EnsembleOptions()
+
+
+def test_without_a_block_there_is_none() -> None:
+    parsed = parse_spec(builtin_document())
+    assert parsed.ensemble is None
+    assert "ensemble" not in parsed.to_json()
+
+
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "an unknown key": ({"kk": 3}, "ensemble.kk", "unknown key 'kk'; did you mean 'k'?"),
+    "a selection that is none": (
+        {"select": "best"},
+        "ensemble.select",
+        "'diverse' or 'explicit', not 'best'",
+    ),
+    "no k": ({"k": 0}, "ensemble.k", "greater than or equal to 1, not 0"),
+    "k above run_cap": ({"k": 5}, "ensemble.k", "5 of 4 trials cannot be chosen; raise run_cap, or lower k"),
+    "a quorum above k": ({"k": 2, "quorum": 3}, "ensemble.quorum", "3 of 2 members can never answer"),
+    "fitting on test": ({"fit_on": "test"}, "ensemble.fit_on", "use calibration"),
+    "fitting where chosen": ({"fit_on": "validation"}, "ensemble.fit_on", "use calibration, or force it"),
+    "trials of the future": ({"select": "explicit"}, "ensemble.select", "write top_k, greedy or diverse"),
+}
+
+
+@pytest.mark.parametrize(("block", "key", "words"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_built_is_refused_at_its_key(block: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(builtin_document(ensemble=block))
+    (problem,) = caught.value.problems
+    assert problem.key == key
+    assert words in problem.message
+
+
+def test_an_empty_block_is_not_ignored() -> None:
+    with pytest.raises(InvalidSpecError, match="ensemble: this block is empty"):
+        parse_spec({**builtin_document(), "ensemble": None})
+
+
+@pytest.mark.parametrize(
+    ("block", "key"),
+    [({"select": "greedy"}, "select"), ({"combine": "stacking"}, "combine"), ({"calibrate": True}, "calibrate")],
+)
+def test_a_function_leaves_no_predictions_to_choose_by(block: dict[str, Any], key: str) -> None:
+    with pytest.raises(InvalidSpecError, match="needs the predictions of each trial") as caught:
+        parse_spec(document(ensemble=block))
+    assert caught.value.problems[0].key == f"ensemble.{key}"
+
+
+def test_every_complaint_has_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "name: small\nmetric: {name: val_accuracy, goal: maximize}\nparameters:\n  lr: {min: 0.1, max: 0.2}\n"
+        "program: {model: mlp, data: {name: digits}}\nensemble:\n  k: 3\n  quorum: 7\n"
+    )
+    with pytest.raises(InvalidSpecError, match=r"sweep\.yaml:8: ensemble\.quorum: 7 of 3 members can never answer"):
+        read_spec_file(file)
