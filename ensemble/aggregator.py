@@ -1,307 +1,254 @@
-"""The between-graph aggregator: copies each request to every worker, and answers by the deadline whatever they do.
+"""The between-graph aggregator: copies each request to every member, and answers by the deadline whatever they do.
 
-In the gateway process, in its event loop. A reply counts only if worker, epoch and request id name a pending slot of
-a live request; ids are never used twice, and everything else is dropped and counted. In-graph ensembles go the same
-way with one worker that answers for all members: all or nothing.
+In the gateway process, in its event loop, which it never blocks. In-graph ensembles go the same way, with one worker
+that answers for all members. What it knows of time and of sockets comes through the ports of `transport`, so that a
+test can be both.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
+import random
 import secrets
-import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Iterable
 
 import numpy as np
-import zmq
-import zmq.asyncio
 from numpy.typing import NDArray
 
-from ensemble import combine
-from ensemble.spec import Member, MemberState, Mode, Snapshot
-from ensemble.wire import Reply, Request, WireError
+from ensemble.counts import Counts
+from ensemble.joining import join, verdict
+from ensemble.link import Link, LinkHealth
+from ensemble.links import Links, can_answer
+from ensemble.prediction import MemberStatus, Outcome, Prediction
+from ensemble.spec import Snapshot, Traffic
+from ensemble.ticket import Ask, Done, Ticket, workers_of
+from ensemble.transport import LoopTimer, Timer, Transport, ZmqTransport
+from ensemble.wire import Reply, Request
+from sweep.errors import NotFoundError
 
 MAX_IN_FLIGHT = 1024
-_SEND_QUEUE = 256
-
-
-class Outcome(StrEnum):
-    """What became of a request: exactly one of these."""
-
-    OK = "ok"
-    DEGRADED = "degraded"
-    BELOW_QUORUM = "below_quorum"
-    DEADLINE = "deadline"
-    SHED = "shed"
-    CANCELLED = "cancelled"
-
-
-class MemberStatus(StrEnum):
-    """What a member contributed to one answer."""
-
-    OK = "ok"
-    LATE = "late"
-    ERROR = "error"
-    INVALID = "invalid"  # wrong shape, or not finite
-    EXPIRED = "expired"
-    REFUSED = "refused"
-    QUEUE_FULL = "queue_full"
-    DIED = "died"
-    UNAVAILABLE = "unavailable"  # not ready when the request came
-
-
-@dataclass(slots=True)
-class MemberReport:
-    """One member's part in an answer."""
-
-    member_id: int
-    trial_id: int
-    epoch: int
-    status: MemberStatus
-    queue_ms: float = 0.0
-    compute_ms: float = 0.0
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """An answer. `outputs` is None when there is none: too few members, or too late."""
-
-    outcome: Outcome
-    snapshot: Snapshot
-    reports: tuple[MemberReport, ...]
-    deadline_ms: float
-    total_ms: float
-    outputs: NDArray[np.float32] | None = None  # (rows, classes)
-    member_outputs: NDArray[np.float32] | None = None  # (answered members, rows, classes)
-    weights: tuple[float, ...] = ()  # of those that answered, summing to 1
-
-    @property
-    def answered(self) -> int:
-        return sum(report.status is MemberStatus.OK for report in self.reports)
-
-
-@dataclass(slots=True)
-class _Pending:
-    """A live request: whom it waits for, and what came."""
-
-    rows: int
-    classes: int
-    members: Mapping[str, int]  # endpoint -> how many members answer there
-    waiting: set[str]  # endpoints
-    done: asyncio.Event = field(default_factory=asyncio.Event)
-    replies: dict[str, Reply] = field(default_factory=dict)
-    failures: dict[str, tuple[MemberStatus, str]] = field(default_factory=dict)
-
-    def resolve(self, endpoint: str, reply: Reply | None, failure: tuple[MemberStatus, str] | None) -> None:
-        self.waiting.discard(endpoint)
-        if reply is not None:
-            self.replies[endpoint] = reply
-        if failure is not None:
-            self.failures[endpoint] = failure
-        if not self.waiting:
-            self.done.set()
-
-
-class _Link:
-    """The two queues of one worker, as the gateway sees them."""
-
-    def __init__(self, context: zmq.asyncio.Context, endpoint: str, epoch: int, dropped: Counter[str]) -> None:
-        self.endpoint = endpoint
-        self.epoch = epoch
-        self.pending: dict[int, _Pending] = {}
-        self._dropped = dropped
-        self._socket = context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, _SEND_QUEUE)
-        self._socket.connect(endpoint)
-        self._reader = asyncio.create_task(self._read())
-
-    def send(self, request: Request, pending: _Pending) -> None:
-        """Never blocks: a full queue is this worker's answer."""
-        self.pending[request.request_id] = pending
-        # The asyncio socket's own send: it wakes the reader, should sending swallow the signal that a reply is there.
-        sent = self._socket.send_multipart(request.frames(), flags=zmq.NOBLOCK)
-        assert isinstance(sent, asyncio.Future)
-        if sent.exception() is not None:
-            del self.pending[request.request_id]
-            pending.resolve(self.endpoint, None, (MemberStatus.QUEUE_FULL, ""))
-
-    def forget(self, request_id: int) -> None:
-        """The request is over; what still comes for it is late."""
-        self.pending.pop(request_id, None)
-
-    def close(self) -> None:
-        """The worker is gone: what waits for it is resolved now, not at the deadline."""
-        self._reader.cancel()
-        self._socket.close()
-        for pending in self.pending.values():
-            pending.resolve(self.endpoint, None, (MemberStatus.DIED, ""))
-        self.pending.clear()
-
-    async def _read(self) -> None:
-        with contextlib.suppress(zmq.ZMQError, asyncio.CancelledError):
-            while True:
-                self._hear(await self._socket.recv_multipart())
-
-    def _hear(self, frames: list[bytes]) -> None:
-        try:
-            reply = Reply.parse(frames)
-        except WireError:
-            self._dropped["garbled"] += 1
-            return
-        if reply.epoch != self.epoch:
-            self._dropped["stale_epoch"] += 1
-            return
-        pending = self.pending.pop(reply.request_id, None)
-        if pending is None:
-            self._dropped["late_or_unknown"] += 1
-            return
-        pending.resolve(self.endpoint, reply, _complaint(reply, pending, pending.members[self.endpoint]))
-
-
-def _complaint(reply: Reply, pending: _Pending, members: int) -> tuple[MemberStatus, str] | None:
-    """Why a reply does not count, or None."""
-    if reply.status != "ok":
-        known = {"error": MemberStatus.ERROR, "expired": MemberStatus.EXPIRED, "refused": MemberStatus.REFUSED}
-        return known.get(reply.status, MemberStatus.INVALID), reply.message
-    predictions, combined = reply.predictions, reply.combined
-    shape = (members, pending.rows, pending.classes)
-    if predictions is None or predictions.shape != shape or (combined is not None and combined.shape != shape[1:]):
-        return MemberStatus.INVALID, "wrong shape"
-    if not np.isfinite(predictions).all() or (combined is not None and not np.isfinite(combined).all()):
-        return MemberStatus.INVALID, "not finite"
-    return None
+MAX_IN_FLIGHT_BYTES = 512 << 20
+HEDGE_SHARE = 0.05  # of what is sent
+_MAX_HEDGES_SAVED = 10.0
 
 
 class Aggregator:
-    """Joins the members' answers; see the module."""
+    """See the module. It guarantees what `docs/ensembles.md` lists; each guarantee has a test of its name."""
 
-    def __init__(self) -> None:
-        self._context = zmq.asyncio.Context()
-        self._links: dict[str, _Link] = {}
-        self._snapshots: dict[int, Snapshot] = {}
+    def __init__(
+        self, transport: Transport | None = None, timer: Timer | None = None, on_death: Callable[[], None] | None = None
+    ) -> None:
+        self.counts = Counts()
+        self._transport = transport or ZmqTransport()
+        self._timer = timer or LoopTimer()
         # Ids of another life of this process must not match: start where no other did.
         self._ids = itertools.count(secrets.randbits(48) << 14)
-        self.dropped: Counter[str] = Counter()
-        self.outcomes: Counter[Outcome] = Counter()
-        self.in_flight = 0
+        self._links = Links(self._transport, self._timer, self.counts, self._ids, on_death or (lambda: None))
+        self._traffic: dict[int, Traffic] = {}
+        self._in_flight = 0
+        self._in_flight_bytes = 0
+        self._hedges_saved = 0.0
+        self._random = random.Random(secrets.randbits(64))  # noqa: S311 - which request a canary gets is no secret
 
-    def update(self, snapshots: Iterable[Snapshot]) -> None:
+    # What there is to ask.
+
+    def update(self, traffic: Iterable[Traffic]) -> None:
         """What the ensembles are from now on; requests under way keep what they were admitted with."""
-        self._snapshots = {snapshot.ensemble_id: snapshot for snapshot in snapshots}
-        wanted = {
-            member.endpoint: member.epoch
-            for snapshot in self._snapshots.values()
-            for member in snapshot.members
-            if member.state is MemberState.READY and member.endpoint is not None
-        }
-        for endpoint, link in list(self._links.items()):
-            if wanted.get(endpoint) != link.epoch:
-                link.close()
-                del self._links[endpoint]
-        for endpoint, epoch in wanted.items():
-            if endpoint not in self._links:
-                self._links[endpoint] = _Link(self._context, endpoint, epoch, self.dropped)
+        self._traffic = {item.ensemble_id: item for item in traffic}
+        snapshots = [s for item in self._traffic.values() for s in (item.active, item.canary) if s is not None]
+        self._links.update(snapshots)
+        versions = {(snapshot.ensemble_id, snapshot.version) for snapshot in snapshots}
+        for key in [k for k, c in self.counts.ensembles.items() if k not in versions and not c.in_flight]:
+            del self.counts.ensembles[key]
 
-    def snapshot(self, ensemble_id: int) -> Snapshot | None:
-        """The ensemble as it is now."""
-        return self._snapshots.get(ensemble_id)
+    def traffic(self) -> list[Traffic]:
+        """Every ensemble that is to be up."""
+        return list(self._traffic.values())
+
+    def choose(self, ensemble_id: int) -> Snapshot | None:
+        """The version that answers this request: the active one, or by its share the canary."""
+        traffic = self._traffic.get(ensemble_id)
+        return None if traffic is None else self._pick(traffic)
+
+    def named(self, name: str, version: int | None) -> Snapshot:
+        """An ensemble by name, and a version of it where one is asked for. Raises `NotFoundError`."""
+        traffic = next((item for item in self._traffic.values() if item.name == name), None)
+        if traffic is None:
+            raise NotFoundError(f"no ensemble {name!r} answers now")
+        if version is None:
+            return self._pick(traffic)
+        for snapshot in (traffic.active, traffic.canary):
+            if snapshot is not None and snapshot.version == version:
+                return snapshot
+        raise NotFoundError(f"version {version} of ensemble {name!r} does not answer now")
+
+    def health(self) -> dict[int, LinkHealth]:
+        """How each replica does, by its id."""
+        return self._links.health()
+
+    def _pick(self, traffic: Traffic) -> Snapshot:
+        if traffic.canary is None or not can_answer(traffic.canary):
+            return traffic.active
+        return traffic.canary if self._random.random() < traffic.canary_share else traffic.active
+
+    # A request, from its admission to its outcome.
 
     async def predict(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
     ) -> Prediction:
-        """Ask every ready member, wait until all have answered or the deadline is there, and combine what came.
+        """Ask every member, wait until all have answered or the deadline is there, and combine what came.
 
         `inputs` is (rows, features). Never raises for what members do; cancelling it frees everything.
         """
-        began = time.monotonic()
-        deadline_ms = min(deadline_ms or snapshot.deadline_ms, snapshot.deadline_ms)
-        if self.in_flight >= MAX_IN_FLIGHT:
-            self.outcomes[Outcome.SHED] += 1
-            return Prediction(Outcome.SHED, snapshot, (), deadline_ms, 0.0)
-        self.in_flight += 1
-        outcome = Outcome.CANCELLED
-        request_id = next(self._ids)
-        members = _members_by_endpoint(snapshot)
-        links = [self._links[endpoint] for endpoint in members if endpoint in self._links]
-        pending = _Pending(len(inputs), len(snapshot.classes), members, {link.endpoint for link in links})
+        answer: asyncio.Future[Prediction] = asyncio.get_running_loop().create_future()
+        ticket = self.admit(snapshot, inputs, deadline_ms, answer.set_result)
         try:
-            left_ms = deadline_ms - (time.monotonic() - began) * 1000
-            for link in links:
-                link.send(Request(request_id, link.epoch, left_ms, inputs), pending)
-            if links:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(pending.done.wait(), deadline_ms / 1000 - (time.monotonic() - began))
-            prediction = self._join(snapshot, pending, deadline_ms, began)
-            outcome = prediction.outcome
-            return prediction
+            return await answer
         finally:
-            for link in links:
-                link.forget(request_id)
-            self.in_flight -= 1
-            self.outcomes[outcome] += 1
+            self.cancel(ticket)
+
+    def admit(self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None, done: Done) -> Ticket:
+        """Take a request in, or shed it, and send it to the members; `done` hears the one outcome."""
+        deadline_ms = min(deadline_ms or snapshot.deadline_ms, snapshot.deadline_ms)
+        ticket = Ticket(next(self._ids), snapshot, inputs, deadline_ms, self._timer.now_s(), done)
+        self._begin(ticket)
+        if self._must_shed(ticket):
+            self._end(ticket, Outcome.SHED)
+            return ticket
+        ticket.asks = [Ask(positions, replicas) for positions, replicas in workers_of(snapshot)]
+        for ask in ticket.asks:
+            self._ask(ticket, ask)
+        if not self._end_if_answered(ticket):
+            left_s = ticket.due_s - self._timer.now_s()
+            ticket.timers.append(self._timer.call_later(left_s, lambda: self.expire(ticket)))
+        return ticket
+
+    def expire(self, ticket: Ticket) -> None:
+        """The deadline is there: who has not answered is late."""
+        if ticket.over:
+            return
+        self._links.blame_late(ticket)
+        for ask in [ask for ask in ticket.asks if ask.status is None]:
+            for link in ask.links:
+                link.forget(ticket.request_id, MemberStatus.LATE)
+            ask.links.clear()
+            ask.resolve(MemberStatus.LATE, f"no answer within {ticket.deadline_ms:g} ms")
+        self._end_if_answered(ticket)
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The client has left: nothing of the request stays. Without effect when it is over."""
+        if not ticket.over:
+            ticket.withdraw()
+            self._end(ticket, Outcome.CANCELLED)
 
     def close(self) -> None:
-        """Drop every link."""
-        for link in self._links.values():
-            link.close()
-        self._links.clear()
-        self._context.destroy(linger=0)
+        """Drop every link; what is under way ends as if all members had died."""
+        self._links.close()
+        self._transport.close()
 
-    def _join(self, snapshot: Snapshot, pending: _Pending, deadline_ms: float, began: float) -> Prediction:
-        reports = tuple(self._report(member, pending) for member in snapshot.members)
-        total_ms = (time.monotonic() - began) * 1000
-        answered = [m for m, r in zip(snapshot.members, reports, strict=True) if r.status is MemberStatus.OK]
-        if len(answered) < snapshot.quorum:
-            late = any(report.status is MemberStatus.LATE for report in reports)
-            outcome = Outcome.DEADLINE if late and not answered else Outcome.BELOW_QUORUM
-            return Prediction(outcome, snapshot, reports, deadline_ms, total_ms)
-        predictions, combined = _predictions(snapshot, answered, pending)
-        weights = [member.weight for member in answered]
-        return Prediction(
-            outcome=Outcome.OK if len(answered) == len(snapshot.members) else Outcome.DEGRADED,
-            snapshot=snapshot,
-            reports=reports,
-            deadline_ms=deadline_ms,
-            total_ms=total_ms,
-            outputs=combine.mean(predictions, weights) if combined is None else combined,
-            member_outputs=predictions,
-            weights=tuple(combine.renormalized(weights).tolist()),
-        )
+    def _begin(self, ticket: Ticket) -> None:
+        counts = self.counts.ensemble(ticket.snapshot.ensemble_id, ticket.snapshot.version)
+        counts.admitted += 1
+        counts.in_flight += 1
+        self._in_flight += 1
+        self._in_flight_bytes += ticket.inputs.nbytes
 
-    def _report(self, member: Member, pending: _Pending) -> MemberReport:
-        report = MemberReport(member.member_id, member.trial_id, member.epoch, MemberStatus.UNAVAILABLE)
-        endpoint = member.endpoint
-        if member.state is not MemberState.READY or endpoint is None:
-            report.message = member.state.value
-        elif endpoint in pending.failures:
-            report.status, report.message = pending.failures[endpoint]
-        elif endpoint in pending.replies:
-            reply = pending.replies[endpoint]
-            report.status, report.queue_ms, report.compute_ms = MemberStatus.OK, reply.queue_ms, reply.compute_ms
-        elif endpoint in pending.waiting:
-            report.status = MemberStatus.LATE
-        return report
+    def _must_shed(self, ticket: Ticket) -> bool:
+        """Too many are under way, or so many wait at the members that a quorum cannot make it."""
+        if self._in_flight > MAX_IN_FLIGHT or self._in_flight_bytes > MAX_IN_FLIGHT_BYTES:
+            return True
+        able = slow = 0
+        for positions, replicas in workers_of(ticket.snapshot):
+            waits = [link.wait_s() for link in self._links.askable(replicas)]
+            if waits and min(waits) <= ticket.deadline_ms / 1000:
+                able += len(positions)
+            elif waits:
+                slow += len(positions)
+        return able < ticket.snapshot.quorum <= able + slow
 
+    def _ask(self, ticket: Ticket, ask: Ask) -> None:
+        """Send to the least busy replica; if there is none to send to, that is the answer."""
+        able = self._links.askable(ask.replicas)
+        link = min(able, key=lambda each: each.owed, default=None)
+        if link is None:
+            ask.resolve(*self._links.why_not(ask.replicas, ticket.snapshot))
+        elif not self._send(ticket, ask, link):
+            ask.resolve(MemberStatus.QUEUE_FULL, "its connection takes no more")
+        elif len(able) > 1 and link.p95_ms is not None:
+            ticket.timers.append(self._timer.call_later(link.p95_ms / 1000, lambda: self._hedge(ticket, ask)))
 
-def _members_by_endpoint(snapshot: Snapshot) -> Counter[str]:
-    """How many members answer at each endpoint, in member order: one, or all of them in-graph."""
-    return Counter(m.endpoint for m in snapshot.members if m.state is MemberState.READY and m.endpoint is not None)
+    def _send(self, ticket: Ticket, ask: Ask, link: Link) -> bool:
+        ask.tried.add(link.replica_id)
+        left_ms = (ticket.due_s - self._timer.now_s()) * 1000
+        request = Request(ticket.request_id, link.epoch, left_ms, ticket.inputs)
+        if not link.send(request, lambda reply, status, why: self._hear(ticket, ask, link, reply, status, why)):
+            link.counts.skipped += 1
+            return False
+        ask.links.append(link)
+        self._hedges_saved = min(self._hedges_saved + HEDGE_SHARE, _MAX_HEDGES_SAVED)
+        return True
 
+    def _hedge(self, ticket: Ticket, ask: Ask) -> None:
+        """The replica is slower than usual: ask another one too, if the share of hedges allows it."""
+        if ticket.over or ask.status is not None or self._hedges_saved < 1:
+            return
+        if (link := self._send_to_another(ticket, ask)) is not None:
+            self._hedges_saved -= 1
+            link.counts.hedges += 1
 
-def _predictions(
-    snapshot: Snapshot, answered: list[Member], pending: _Pending
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """The answered members' predictions in member order, and their combination where the worker made it."""
-    if snapshot.mode is Mode.IN_GRAPH:
-        reply = pending.replies[answered[0].endpoint or ""]
-        assert reply.predictions is not None
-        return reply.predictions, reply.combined
-    stacked = [pending.replies[member.endpoint or ""].predictions for member in answered]
-    return np.concatenate([prediction for prediction in stacked if prediction is not None]), None
+    def _send_to_another(self, ticket: Ticket, ask: Ask) -> Link | None:
+        """Ask a replica that was not asked yet, if there is one."""
+        others = [link for link in self._links.askable(ask.replicas) if link.replica_id not in ask.tried]
+        link = min(others, key=lambda each: each.owed, default=None)
+        return link if link is not None and self._send(ticket, ask, link) else None
+
+    def _hear(
+        self, ticket: Ticket, ask: Ask, link: Link, reply: Reply | None, status: MemberStatus, message: str
+    ) -> None:
+        """What one replica made of it; the first sound answer counts."""
+        ask.links.remove(link)
+        if reply is not None and status is MemberStatus.OK:
+            status, message = verdict(reply, len(ask.positions), len(ticket.inputs), ticket.snapshot.outputs)
+        link.counts.ended(status)
+        if status is MemberStatus.OK:
+            link.breaker.succeeded()
+        elif self._may_still_answer(ticket, ask, link, status, message):
+            return
+        for other in ask.links:
+            other.forget(ticket.request_id, None)
+        ask.links.clear()
+        ask.resolve(status, message, reply if status is MemberStatus.OK else None)
+        self._end_if_answered(ticket)
+
+    def _may_still_answer(self, ticket: Ticket, ask: Ask, link: Link, status: MemberStatus, message: str) -> bool:
+        """Whether another replica is on it: a hedge, or one that takes over from a replica that died."""
+        if status in (MemberStatus.ERROR, MemberStatus.INVALID):
+            ask.faults.append((link, message))
+        if ask.links:
+            return True
+        taken_over = status in (MemberStatus.DIED, MemberStatus.REFUSED)
+        return taken_over and self._send_to_another(ticket, ask) is not None
+
+    def _end_if_answered(self, ticket: Ticket) -> bool:
+        if not ticket.over and all(ask.status is not None for ask in ticket.asks):
+            self._links.blame_errors(ticket)
+            prediction = join(ticket, (self._timer.now_s() - ticket.admitted_s) * 1000)
+            self._end(ticket, prediction.outcome, prediction)
+        return ticket.over
+
+    def _end(self, ticket: Ticket, outcome: Outcome, prediction: Prediction | None = None) -> None:
+        """The one outcome of a request."""
+        assert not ticket.over
+        ticket.over = True
+        for timer in ticket.timers:
+            timer.cancel()
+        total_ms = (self._timer.now_s() - ticket.admitted_s) * 1000
+        self._in_flight -= 1
+        self._in_flight_bytes -= ticket.inputs.nbytes
+        counts = self.counts.ensemble(ticket.snapshot.ensemble_id, ticket.snapshot.version)
+        counts.in_flight -= 1
+        counts.outcomes[outcome] += 1
+        counts.total_ms.observe(total_ms)
+        if outcome is not Outcome.CANCELLED:
+            ticket.done(prediction or Prediction(outcome, ticket.snapshot, (), ticket.deadline_ms, total_ms))

@@ -89,7 +89,9 @@ class Reply:
         except (KeyError, TypeError) as error:
             raise WireError(f"bad reply: {error}") from error
         number = (int, float)
-        _check_types(reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str, failed=dict)
+        _check_types(
+            reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str, failed=dict
+        )
         return reply
 
 

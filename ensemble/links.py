@@ -1,0 +1,148 @@
+"""The links to all replicas: opened and closed as the host says, skipped while open, probed back; gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ensemble.counts import Counts
+from ensemble.link import Link, LinkHealth, probe_rows
+from ensemble.prediction import MemberStatus
+from ensemble.spec import MemberState, Replica, Snapshot
+from ensemble.ticket import Ticket, workers_of
+from ensemble.transport import Timer, Transport
+from ensemble.wire import Request
+
+SLOW_FACTOR = 10  # a wait of so many times its own p95 counts against a member, whatever the client's deadline was
+
+
+class Links:
+    """One link for each replica that is up, by replica id; those of versions that are gone drain."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        timer: Timer,
+        counts: Counts,
+        ids: Iterator[int],
+        on_death: Callable[[], None],
+    ) -> None:
+        self._transport = transport
+        self._timer = timer
+        self._counts = counts
+        self._ids = ids
+        self._on_death = on_death
+        self._links: dict[int, Link] = {}
+        self._draining: list[Link] = []
+
+    def update(self, snapshots: Iterable[Snapshot]) -> None:
+        """What is up from now on."""
+        found = {
+            replica.replica_id: (replica, snapshot)
+            for snapshot in snapshots
+            for _, replicas in workers_of(snapshot)
+            for replica in replicas
+        }
+        for replica_id, link in list(self._links.items()):
+            replica = found[replica_id][0] if replica_id in found else None
+            if replica is None or not is_up(replica) or replica.epoch != link.epoch:
+                self._drop(link, drain=replica is None)
+        for replica, snapshot in found.values():
+            if is_up(replica):
+                self._probe_if_due(self._open(replica), snapshot)
+        for link in [link for link in self._draining if link.idle]:
+            self._draining.remove(link)
+            link.close()
+        self._forget_counts(found.keys())
+
+    def askable(self, replicas: Iterable[Replica]) -> list[Link]:
+        """The links that can be asked now."""
+        links = (self._links.get(replica.replica_id) for replica in replicas)
+        return [link for link in links if link is not None and link.refusal() is None]
+
+    def why_not(self, replicas: tuple[Replica, ...], snapshot: Snapshot) -> tuple[MemberStatus, str]:
+        """Why none of these can be asked; one that is open may get a probe."""
+        for replica in replicas:
+            link = self._links.get(replica.replica_id)
+            refusal = None if link is None else link.refusal()
+            if link is not None and refusal is not None:
+                link.counts.skipped += 1
+                self._probe_if_due(link, snapshot)
+                return refusal
+        return MemberStatus.UNAVAILABLE, replicas[0].state.value if replicas else "no replica"
+
+    def health(self) -> dict[int, LinkHealth]:
+        """How each replica does, by its id."""
+        return {replica_id: link.health() for replica_id, link in self._links.items()}
+
+    def close(self) -> None:
+        """Close all; what is under way ends as if all members had died."""
+        for link in [*self._links.values(), *self._draining]:
+            link.close()
+        self._links.clear()
+        self._draining.clear()
+
+    # Who is to blame, and who comes back.
+
+    def blame_late(self, ticket: Ticket) -> None:
+        """A wait counts if it was long by the member's own measure: no client with a tiny deadline opens breakers."""
+        waited_ms = (self._timer.now_s() - ticket.admitted_s) * 1000
+        own_ms = ticket.snapshot.deadline_ms
+        for link in [link for ask in ticket.asks if ask.status is None for link in ask.links]:
+            usual_ms = own_ms if link.p95_ms is None else SLOW_FACTOR * link.p95_ms
+            if waited_ms >= min(own_ms, usual_ms):
+                link.breaker.failed(f"late: no answer within {waited_ms:.0f} ms", self._timer.now_s())
+
+    def blame_errors(self, ticket: Ticket) -> None:
+        """An error counts if another member could answer: if none could, it was the input."""
+        if any(ask.status is MemberStatus.OK for ask in ticket.asks):
+            for link, message in [fault for ask in ticket.asks for fault in ask.faults]:
+                link.breaker.failed(message, self._timer.now_s())
+
+    def _probe_if_due(self, link: Link, snapshot: Snapshot) -> None:
+        """Ask an open replica for a row of zeros, beside the traffic."""
+        if link.down or not link.breaker.probe_due(self._timer.now_s()):
+            return
+        request = Request(next(self._ids), link.epoch, snapshot.deadline_ms, probe_rows(snapshot.features))
+        link.breaker.probe_sent()
+        if link.probe(request, lambda ok: link.breaker.probe_ended(ok, self._timer.now_s())):
+            self._timer.call_later(snapshot.deadline_ms / 1000, lambda: self._end_probe(link, request.request_id))
+        else:
+            link.breaker.probe_ended(False, self._timer.now_s())
+
+    def _end_probe(self, link: Link, request_id: int) -> None:
+        if link.forget_probe(request_id):
+            link.breaker.probe_ended(False, self._timer.now_s())
+
+    def _open(self, replica: Replica) -> Link:
+        link = self._links.get(replica.replica_id)
+        if link is None:
+            assert replica.endpoint is not None
+            link = self._links[replica.replica_id] = Link(
+                replica.replica_id, replica.endpoint, replica.epoch, self._transport, self._timer, self._counts,
+                self._on_death,
+            )  # fmt: skip
+        return link
+
+    def _drop(self, link: Link, *, drain: bool) -> None:
+        """Its process is gone; or its version is, and what waits for it may still come."""
+        del self._links[link.replica_id]
+        if drain and not link.idle:
+            self._draining.append(link)
+        else:
+            link.close()
+
+    def _forget_counts(self, replica_ids: Iterable[int]) -> None:
+        """Counts of what is gone go too, once nothing of it is under way."""
+        keep = set(replica_ids) | {link.replica_id for link in self._draining}
+        for replica_id in [r for r, counts in self._counts.members.items() if r not in keep and not counts.pending]:
+            del self._counts.members[replica_id]
+
+
+def is_up(replica: Replica) -> bool:
+    """Whether it can be asked, as far as the host knows."""
+    return replica.state is MemberState.READY and replica.endpoint is not None
+
+
+def can_answer(snapshot: Snapshot) -> bool:
+    """Whether enough of its members are up for a quorum."""
+    return sum(any(map(is_up, member.replicas)) for member in snapshot.members) >= snapshot.quorum

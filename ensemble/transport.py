@@ -1,0 +1,140 @@
+"""The two queues of a worker as the gateway sees them, on ZeroMQ; and the port that tests fake; gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import zmq
+from zmq.utils.monitor import parse_monitor_message
+
+Frames = Sequence[bytes | memoryview]
+_SEND_QUEUE = 1024  # the link's own bound is lower
+_COPY_BELOW_BYTES = 65536
+
+
+class Cancellable(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> object: ...
+
+
+class Timer(Protocol):
+    """The monotonic clock, and calls that are to come."""
+
+    def now_s(self) -> float: ...
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable: ...
+
+
+class Listener(Protocol):
+    """Who hears what comes from a worker."""
+
+    def hear(self, frames: list[bytes]) -> None: ...
+
+    def lost(self) -> None:
+        """The other end is gone."""
+
+    def back(self) -> None:
+        """The other end is there again."""
+
+
+class Wire(Protocol):
+    """An open connection to a worker."""
+
+    def send(self, frames: Frames) -> bool:
+        """Queue a message; False, at once, when that cannot be done."""
+
+    def close(self) -> None: ...
+
+
+class Transport(Protocol):
+    """Opens connections."""
+
+    def open(self, endpoint: str, listener: Listener) -> Wire: ...
+
+    def close(self) -> None: ...
+
+
+class ZmqTransport:
+    """Sockets of one context, read in the running event loop."""
+
+    def __init__(self) -> None:
+        self._context = zmq.Context()
+
+    def open(self, endpoint: str, listener: Listener) -> Wire:
+        return _ZmqWire(self._context, endpoint, listener)
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+
+class _ZmqWire:
+    """A DEALER and its monitor, which tells at once when the worker's process is gone.
+
+    Read without zmq.asyncio, which makes a future for each message. ZeroMQ signals an edge, not a level: whoever
+    touches the socket must look whether something has come meanwhile, and drain it.
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, listener: Listener) -> None:
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.SNDHWM, _SEND_QUEUE)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, 50)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        self._socket.connect(endpoint)
+        self._closed = False
+        self._loop.add_reader(self._socket.fileno(), self._drain)
+        self._loop.add_reader(self._monitor.fileno(), self._drain_monitor)
+        self._loop.call_soon(self._drain_monitor)
+
+    def send(self, frames: Frames) -> bool:
+        try:
+            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=len(frames[-1]) < _COPY_BELOW_BYTES)
+        except zmq.ZMQError:
+            return False
+        if int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            self._loop.call_soon(self._drain)
+        return True
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_reader(self._monitor.fileno())
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close(linger=0)
+
+    def _drain(self) -> None:
+        with contextlib.suppress(zmq.ZMQError):
+            while not self._closed:
+                self._listener.hear(self._socket.recv_multipart(zmq.NOBLOCK))
+
+    def _drain_monitor(self) -> None:
+        with contextlib.suppress(zmq.ZMQError):
+            while not self._closed:
+                event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))["event"]
+                if event == zmq.EVENT_DISCONNECTED:
+                    self._listener.lost()
+                else:
+                    self._listener.back()
+
+
+class LoopTimer:
+    """The event loop's timer on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def now_s(self) -> float:
+        return time.monotonic()  # uvloop's own clock stands still within a step, and counts whole milliseconds
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable:
+        return self._loop.call_later(max(0.0, delay_s), callback)
