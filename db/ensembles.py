@@ -26,43 +26,12 @@ from ensemble.spec import (
     Snapshot,
     Traffic,
 )
+from ensemble.version import NewVersion, TrialFiles
 from sweep.errors import ConflictError, NotFoundError
 from sweep.trial import SweepState, TrialState
 
 MODEL = "model.safetensors"
 PREDICTIONS = "predictions.safetensors"
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateRow:
-    """A trial that may become a member, with what it left; `model_sha256` is None where it saved no model."""
-
-    trial_id: int
-    number: int
-    sweep_id: int
-    state: TrialState
-    value: float | None
-    goal: str
-    model_attempt: int | None
-    model_sha256: str | None
-    predictions_attempt: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewVersion:
-    """What `ensemble.building` decided: who is in, how it is combined, and how it runs."""
-
-    trial_ids: tuple[int, ...]
-    mode: Mode
-    quorum: int
-    deadline_ms: float
-    replicas: int
-    placement: Placement
-    precision: Precision
-    combination: Combination
-    selection: dict[str, Any]
-    classes: tuple[str, ...]
-    features: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +99,13 @@ class EnsembleRow:
 # What may become a member.
 
 
-def candidates(connection: Connection, sweep_id: int) -> list[CandidateRow]:
+def candidates(connection: Connection, sweep_id: int) -> list[TrialFiles]:
     """The finished trials of a sweep, by number."""
     finished = trials.c.state == TrialState.FINISHED.value
     return _candidates(connection, (trials.c.sweep_id == sweep_id) & finished)
 
 
-def candidates_named(connection: Connection, trial_ids: Sequence[int]) -> list[CandidateRow]:
+def candidates_named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:
     """These trials, in the order given, whatever their state. Raises `NotFoundError` naming one that is not there."""
     found = {row.trial_id: row for row in _candidates(connection, trials.c.id.in_(trial_ids))}
     for trial_id in trial_ids:
@@ -145,7 +114,7 @@ def candidates_named(connection: Connection, trial_ids: Sequence[int]) -> list[C
     return [found[trial_id] for trial_id in trial_ids]
 
 
-def _candidates(connection: Connection, condition: Any) -> list[CandidateRow]:
+def _candidates(connection: Connection, condition: Any) -> list[TrialFiles]:
     model, predictions = artifacts.alias("model"), artifacts.alias("predictions")
     statement = (
         select(
@@ -159,7 +128,7 @@ def _candidates(connection: Connection, condition: Any) -> list[CandidateRow]:
         .order_by(trials.c.sweep_id, trials.c.number)
     )  # fmt: skip
     return [
-        CandidateRow(
+        TrialFiles(
             row.id, row.number, row.sweep_id, TrialState(row.state), row.value, row.goal,
             row.model_attempt, row.sha256, row.predictions_attempt,
         )

@@ -1,0 +1,41 @@
+"""A version in the making: the trials it may choose from, and what was decided; pure values, api, host and db."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ensemble.spec import Combination, Mode, Placement, Precision
+from sweep.trial import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFiles:
+    """A trial that may become a member, and in which attempt's folder its files lie; None: it left none."""
+
+    trial_id: int
+    number: int
+    sweep_id: int
+    state: TrialState
+    value: float | None
+    goal: str
+    model_attempt: int | None
+    model_sha256: str | None
+    predictions_attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What `ensemble.building` decided: who is in, how it is combined, and how it runs."""
+
+    trial_ids: tuple[int, ...]  # in member order
+    mode: Mode
+    quorum: int
+    deadline_ms: float
+    replicas: int
+    placement: Placement
+    precision: Precision
+    combination: Combination
+    selection: dict[str, Any]  # how the members were found: plain JSON values
+    classes: tuple[str, ...]
+    features: int
