@@ -11,7 +11,8 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db import events
 from db.events import NewEvent
-from db.replicas import ReplicaRow, of_members
+from db.replicas import ReplicaRow
+from db.replicas import of_members as replicas_of
 from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
 from ensemble.spec import (
     WANTED,
@@ -32,20 +33,18 @@ from sweep.trial import SweepState, TrialState
 
 MODEL = "model.safetensors"
 PREDICTIONS = "predictions.safetensors"
+_MemberParts = tuple[int, int, TrialFiles, tuple[ReplicaRow, ...]]  # id, position, what the trial left, replicas
 
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member as it is stored, with where its model lies."""
+    """A member as it is stored, with what its trial left."""
 
     id: int
     position: int
     trial_id: int
-    trial_number: int
-    sweep_id: int
-    model_attempt: int
-    model_sha256: str
     weight: float
+    files: TrialFiles
     replicas: tuple[ReplicaRow, ...]
 
 
@@ -425,7 +424,7 @@ def _versions(connection: Connection, ensemble_ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def _version(row: Row[Any], found: list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]) -> VersionRow:
+def _version(row: Row[Any], members: list[_MemberParts]) -> VersionRow:
     combination = Combination.from_json(row.combination)
     return VersionRow(
         number=row.number,
@@ -441,34 +440,24 @@ def _version(row: Row[Any], found: list[tuple[dict[str, Any], tuple[ReplicaRow, 
         plan=json.loads(row.plan),
         created_at=row.created_at,
         members=tuple(
-            MemberRow(**values, weight=weight, replicas=mine)
-            for (values, mine), weight in zip(found, combination.weights, strict=True)
+            MemberRow(member_id, position, files.trial_id, weight, files, mine)
+            for (member_id, position, files, mine), weight in zip(members, combination.weights, strict=True)
         ),
     )
 
 
-def _members(
-    connection: Connection, ensemble_ids: Sequence[int]
-) -> dict[tuple[int, int], list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]]:
-    """By (ensemble, version): each member's columns, and its replicas."""
-    model = (artifacts.c.trial_id == trials.c.id) & (artifacts.c.name == MODEL)
+def _members(connection: Connection, ensemble_ids: Sequence[int]) -> dict[tuple[int, int], list[_MemberParts]]:
+    """The members by (ensemble, version), in member order."""
     statement = (
-        select(
-            ensemble_members,
-            trials.c.number.label("trial_number"),
-            trials.c.sweep_id,
-            artifacts.c.attempt.label("model_attempt"),
-            artifacts.c.sha256.label("model_sha256"),
-        )
-        .join(trials, trials.c.id == ensemble_members.c.trial_id)
-        .join(artifacts, model)
+        select(ensemble_members)
         .where(ensemble_members.c.ensemble_id.in_(ensemble_ids))
         .order_by(ensemble_members.c.position)
     )
     rows = connection.execute(statement).all()
-    running = of_members(connection, [row.id for row in rows])
-    found: dict[tuple[int, int], list[tuple[dict[str, Any], tuple[ReplicaRow, ...]]]] = {}
+    files = {item.trial_id: item for item in _candidates(connection, trials.c.id.in_({row.trial_id for row in rows}))}
+    running = replicas_of(connection, [row.id for row in rows])
+    found: dict[tuple[int, int], list[_MemberParts]] = {}
     for row in rows:
-        values = {name: row._mapping[name] for name in MemberRow.__dataclass_fields__ if name in row._mapping}
-        found.setdefault((row.ensemble_id, row.version), []).append((values, running[row.id]))
+        parts = (row.id, row.position, files[row.trial_id], running[row.id])
+        found.setdefault((row.ensemble_id, row.version), []).append(parts)
     return found

@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from db.tables import evaluations
-from ensemble.spec import Split
 from sweep.errors import NotFoundError
 
 
@@ -20,7 +19,7 @@ class EvaluationRow:
     id: int
     ensemble_id: int
     version: int
-    split: Split
+    split: str  # or posted
     forced: bool
     state: str
     reason: str
@@ -29,12 +28,12 @@ class EvaluationRow:
     ended_at: float | None
 
 
-def queue(connection: Connection, ensemble_id: int, version: int, split: Split, *, forced: bool, at: float) -> int:
+def queue(connection: Connection, ensemble_id: int, version: int, split: str, *, forced: bool, at: float) -> int:
     """Ask the host for an evaluation; returns its id."""
     values = {
         "ensemble_id": ensemble_id,
         "version": version,
-        "split": split.value,
+        "split": split,
         "forced": forced,
         "state": "queued",
         "created_at": at,
@@ -79,4 +78,4 @@ def of_ensemble(connection: Connection, ensemble_id: int, limit: int = 50) -> li
 def _row(row: Row[Any]) -> EvaluationRow:
     values = {name: row._mapping[name] for name in EvaluationRow.__dataclass_fields__}
     result = None if values["result"] is None else json.loads(values["result"])
-    return EvaluationRow(**{**values, "split": Split(values["split"]), "result": result})
+    return EvaluationRow(**{**values, "result": result})

@@ -6,7 +6,6 @@ The rows go through the gateway, the way of every prediction, so what is measure
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,22 @@ from typing import Any
 import httpx2
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
+from safetensors.numpy import load_file
 
-from db.ensembles import EnsembleRow
+from db.ensembles import EnsembleRow, MemberRow, VersionRow
+from db.evaluations import EvaluationRow
+from ensemble import trial_files
 from ensemble.evaluation import evaluate
-from ensemble.spec import SERVING
+from ensemble.spec import POSTED, Split
+from ensemble.trial_files import Architecture
+from ensemble.version import used_splits
 from sweep import datasets
 from sweep.errors import EnsembleError
 from sweep.files import write_whole
 from sweep.settings import ServiceSettings
 
 BATCH_ROWS = 512
-REQUEST_S = 60.0
+REQUEST_S = 120.0
 
 
 class Evaluator:
@@ -35,45 +38,71 @@ class Evaluator:
         self._settings = settings
         self._client: httpx2.Client | None = None
 
-    def describe(self, models: Sequence[Path]) -> tuple[list[str], int]:
-        """Classes and features that the members agree on, from their files' headers. Raises `EnsembleError`."""
-        found: dict[tuple[tuple[str, ...], int], Path] = {}
-        for path in models:
-            architecture = read_architecture(path)
-            key = (tuple(architecture["labels"]), int(np.prod(architecture["image"])))
-            found.setdefault(key, path)
-        if len(found) != 1:
-            raise EnsembleError("the members differ in classes or inputs; choose trials of one data set")
-        ((labels, features),) = found
-        return list(labels), features
-
-    def evaluate(self, row: EnsembleRow, model: Path, split: str, keep: Path) -> dict[str, Any]:
-        """Scores on a split of the data the members were trained on; the probabilities go to `keep`.
+    def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, keep: Path) -> dict[str, Any]:
+        """Scores on a split of the data the members were trained on, or on posted rows; the answers go to `keep`.
 
         Raises `EnsembleError`.
         """
-        if row.state not in SERVING:
-            raise EnsembleError(f"ensemble {row.id} is {row.state}; evaluate it when it is ready")
-        architecture = read_architecture(model)
-        data = datasets.load(architecture["data"], architecture["split"], self._settings.data.data_cache)
-        inputs, targets = data.split(split)
-        answers = [
-            self._predict(row.id, inputs[start : start + BATCH_ROWS]) for start in range(0, len(inputs), BATCH_ROWS)
-        ]
-        combined = np.concatenate([combined for combined, _ in answers])
-        members = np.concatenate([members for _, members in answers], axis=1)
+        version = row.versions[evaluation.version]
+        architectures = [trial_files.read_architecture(self._model(member)) for member in version.members]
+        inputs, targets = self._rows(evaluation, architectures[0])
+        combined, members = self._ask(row.id, version.number, inputs)
         content = io.BytesIO()
         np.save(content, combined, allow_pickle=False)
         write_whole(keep, content.getvalue())
-        return {"mode": row.mode.value, **evaluate(split, combined, members, targets).to_dict()}
+        found = evaluate(
+            evaluation.split,
+            members,
+            targets,
+            version.combination,
+            quorum=version.quorum,
+            best_member=version.selection["best_member"],
+            calibration=self._calibration(version, architectures),
+            combined=combined,
+            flags=_flags(version, architectures, evaluation.split),
+        )
+        return {"mode": version.mode.value, "version": version.number, **found.to_dict()}
 
-    def _predict(self, ensemble_id: int, rows: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Probabilities of the ensemble and of every member; all members must answer."""
+    def _rows(self, evaluation: EvaluationRow, architecture: Architecture) -> tuple[NDArray[Any], NDArray[Any]]:
+        if evaluation.split == POSTED:
+            posted = load_file(self._settings.data.posted_rows(evaluation.id))
+            return posted["inputs"], posted["targets"]
+        data = datasets.load(architecture.data, architecture.split, self._settings.data.data_cache)
+        return data.split(evaluation.split)
+
+    def _calibration(
+        self, version: VersionRow, architectures: Sequence[Architecture]
+    ) -> tuple[NDArray[np.float32], NDArray[Any]] | None:
+        """What the members said of the calibration rows when they were trained; None where they left nothing."""
+        if len({repr((a.data, a.split)) for a in architectures}) > 1:
+            return None
+        data = self._settings.data
+        try:
+            said = [trial_files.read_predictions(data, member.files, Split.CALIBRATION) for member in version.members]
+        except EnsembleError:
+            return None
+        _, targets = datasets.load(architectures[0].data, architectures[0].split, data.data_cache).split("calibration")
+        return np.stack(said), targets
+
+    def _ask(
+        self, ensemble_id: int, version: int, inputs: NDArray[Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What the ensemble says of each row, (rows, outputs), and every member, (members, rows, outputs)."""
+        starts = range(0, len(inputs), BATCH_ROWS)
+        answers = [self._predict(ensemble_id, version, inputs[start : start + BATCH_ROWS]) for start in starts]
+        return (
+            np.concatenate([combined for combined, _ in answers]),
+            np.concatenate([members for _, members in answers], axis=1),
+        )
+
+    def _predict(
+        self, ensemble_id: int, version: int, rows: NDArray[Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         body = io.BytesIO()
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
         response = self._http().post(
             f"/api/v1/ensembles/{ensemble_id}/predict",
-            params={"whole": True},
+            params={"whole": True, "version": version},
             content=body.getvalue(),
             headers={
                 "Content-Type": "application/x-npy",
@@ -88,6 +117,9 @@ class Evaluator:
             np.asarray(answer["member_outputs"], dtype=np.float32),
         )
 
+    def _model(self, member: MemberRow) -> Path:
+        return trial_files.model_path(self._settings.data, member.files)
+
     def _http(self) -> httpx2.Client:
         if self._client is None:
             transport = httpx2.HTTPTransport(uds=str(self._settings.runtime.gateway_socket))
@@ -95,16 +127,9 @@ class Evaluator:
         return self._client
 
 
-def read_architecture(path: Path) -> dict[str, Any]:
-    """What a model file says of itself, without loading its weights. Raises `EnsembleError`."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-        architecture: dict[str, Any] = json.loads(metadata["architecture"])
-    except OSError as error:
-        raise EnsembleError(f"cannot read {path}: {error}") from error
-    except KeyError:
-        raise EnsembleError(f"{path} does not say its architecture; it was not saved by a built-in model") from None
-    except Exception as error:
-        raise EnsembleError(f"{path} is damaged: {error}") from error
-    return architecture
+def _flags(version: VersionRow, architectures: Sequence[Architecture], split: str) -> list[str]:
+    """What makes the figures less than they seem."""
+    flags = [reason for used, reason in used_splits(version.selection).items() if used.value == split]
+    if split != POSTED and len({repr((a.data, a.split)) for a in architectures}) > 1:
+        flags.append("the members were trained on other splits of the data: some may have seen these rows")
+    return flags

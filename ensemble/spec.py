@@ -73,6 +73,9 @@ class Split(StrEnum):
     TEST = "test"  # what is reported comes from these
 
 
+POSTED = "posted"  # instead of a split: rows that came with the request
+
+
 class EnsembleState(StrEnum):
     """Where an ensemble is in its life."""
 

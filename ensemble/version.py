@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ensemble.spec import Combination, Mode, Placement, Precision
+from ensemble.spec import Combination, Mode, Placement, Precision, Split
 from sweep.trial import TrialState
 
 
@@ -39,3 +39,13 @@ class NewVersion:
     selection: dict[str, Any]  # how the members were found: plain JSON values
     classes: tuple[str, ...]
     features: int
+
+
+def used_splits(selection: dict[str, Any]) -> dict[Split, str]:
+    """The splits that cannot say how good a version is, and what they were used for."""
+    used = {Split.VALIDATION: "the members, and each one's best epoch, were selected on this split"}
+    if selection["fitted_on"] is not None:
+        fitted_on = Split(selection["fitted_on"])
+        fitted = "what combines the members was fitted on this split"
+        used[fitted_on] = f"{used[fitted_on]}; {fitted}" if fitted_on in used else fitted
+    return used

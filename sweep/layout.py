@@ -75,6 +75,10 @@ class DataDirectory:
         """What an ensemble said of each row in an evaluation, in numpy's format."""
         return self.evaluations / f"{evaluation_id}.npy"
 
+    def posted_rows(self, evaluation_id: int) -> Path:
+        """The rows that came with a request for an evaluation."""
+        return self.evaluations / f"{evaluation_id}.rows.safetensors"
+
     def bundle(self, sha256: str) -> Path:
         return self.bundles / sha256
 

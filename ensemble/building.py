@@ -1,0 +1,212 @@
+"""From a request and the trials there are to a version: select, check, fit; api, and the host for sweeps' own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensemble import fitting, selection, trial_files
+from ensemble.selection import Candidate, Selection
+from ensemble.spec import (
+    REGRESSION_RULES,
+    Combination,
+    EnsembleOptions,
+    EnsembleRequest,
+    Rule,
+    Select,
+    Split,
+    Task,
+    majority,
+)
+from ensemble.trial_files import Architecture
+from ensemble.version import NewVersion, TrialFiles
+from sweep import datasets
+from sweep.errors import EnsembleError
+from sweep.layout import DataDirectory
+from sweep.trial import TrialState
+
+POOL = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
+
+
+class Builder:
+    """Decides versions for one service. Every method raises `EnsembleError` naming the trial or the field."""
+
+    def __init__(self, data: DataDirectory) -> None:
+        self._data = data
+
+    def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles]) -> NewVersion:
+        """The version that `request` asks for, from the finished trials of its sweep or the trials it names."""
+        usable = _usable(request, trials)
+        chosen = self._select(request, usable)
+        members = [usable[position] for position in chosen.chosen]
+        architecture = self._agreed(members)
+        for member in members:
+            trial_files.check_model(trial_files.model_path(self._data, member), member.model_sha256 or "")
+        combination = self._fit(request, members, chosen.weights, architecture)
+        return NewVersion(
+            trial_ids=tuple(member.trial_id for member in members),
+            mode=request.mode,
+            quorum=_quorum(request, len(members)),
+            deadline_ms=request.deadline_ms,
+            replicas=request.replicas,
+            placement=request.placement,
+            precision=request.precision,
+            combination=combination,
+            selection=_account(request, chosen, usable, members, combination),
+            classes=architecture.classes,
+            features=architecture.features,
+        )
+
+    # Selection.
+
+    def _select(self, request: EnsembleOptions, usable: list[TrialFiles]) -> Selection:
+        if isinstance(request, EnsembleRequest) and request.trial_ids is not None:
+            weights = request.weights or [1.0] * len(usable)
+            return Selection(tuple(range(len(usable))), tuple(w / sum(weights) for w in weights), (), "")
+        candidates = [Candidate(t.trial_id, t.number, t.value) for t in usable if t.value is not None]
+        goal = usable[0].goal
+        if request.select is Select.TOP_K:
+            return selection.top_k(candidates, request.k, goal)
+        pool = selection.top_k(candidates, min(POOL, len(candidates)), goal).chosen
+        return self._select_by_predictions(request, usable, pool)
+
+    def _select_by_predictions(
+        self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int]
+    ) -> Selection:
+        """Greedy or diverse among the positions in `pool`, by what the trials said of the validation rows."""
+        trials = [usable[position] for position in pool]
+        architecture = self._agreed(trials)
+        predictions, targets = self._predictions(trials, architecture, Split.VALIDATION)
+        if request.select is Select.GREEDY:
+            found = selection.greedy(predictions, targets, k=request.k, task=architecture.task, bags=request.bags)
+        else:
+            found = selection.diverse(predictions, targets, k=request.k, task=architecture.task)
+        return found.among(pool)
+
+    def _agreed(self, trials: Sequence[TrialFiles]) -> Architecture:
+        """What all of them say of task, classes and inputs."""
+        first, *others = [self._architecture(trial) for trial in trials]
+        for trial, other in zip(trials[1:], others, strict=True):
+            if other.task is not first.task:
+                raise EnsembleError(
+                    f"trial {trial.trial_id} does {other.task.value}, but trial {trials[0].trial_id} {first.task.value}"
+                )
+            if other.classes != first.classes:
+                raise EnsembleError(
+                    f"trial {trial.trial_id} knows other classes ({_shown(other.classes)}) than trial "
+                    f"{trials[0].trial_id} ({_shown(first.classes)}); choose trials of one data set"
+                )
+            if other.features != first.features:
+                raise EnsembleError(
+                    f"trial {trial.trial_id} takes {other.features} inputs, but trial {trials[0].trial_id} "
+                    f"{first.features}; choose trials of one data set"
+                )
+        return first
+
+    def _architecture(self, trial: TrialFiles) -> Architecture:
+        return trial_files.read_architecture(trial_files.model_path(self._data, trial))
+
+    # Fitting.
+
+    def _fit(
+        self, request: EnsembleOptions, members: Sequence[TrialFiles], weights: Sequence[float], found: Architecture
+    ) -> Combination:
+        if found.task is Task.REGRESSION and request.combine not in REGRESSION_RULES:
+            known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
+            raise EnsembleError(f"combine: {request.combine.value} is for classes; for values there are {known}")
+        if found.task is Task.REGRESSION and request.calibrate:
+            raise EnsembleError("calibrate: a temperature is for probabilities; leave it out for values")
+        given = isinstance(request, EnsembleRequest) and request.weights is not None
+        if not _needs_fit(request, found.task, given=given):
+            return Combination(found.task, request.combine, tuple(weights))
+        predictions, targets = self._predictions(members, found, request.fit_on)
+        fixed = None if request.combine is Rule.WEIGHTED and not given else weights
+        return fitting.fit(
+            request.combine, found.task, predictions, targets, weights=fixed, calibrate=request.calibrate
+        )  # fmt: skip
+
+    def _predictions(
+        self, trials: Sequence[TrialFiles], found: Architecture, split: Split
+    ) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        """(members, rows, outputs) and the targets of a split, which must be the same rows for all of them."""
+        for trial in trials:
+            other = self._architecture(trial)
+            if (other.data, other.split) != (found.data, found.split):
+                raise EnsembleError(
+                    f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}: what one was "
+                    "trained on, the other was judged by; use a rule that needs no fit, or trials of one sweep"
+                )
+        _, targets = datasets.load(found.data, found.split, self._data.data_cache).split(split.value)
+        predictions = [trial_files.read_predictions(self._data, trial, split) for trial in trials]
+        for trial, said in zip(trials, predictions, strict=True):
+            if said.shape != (len(targets), len(found.classes)):
+                raise EnsembleError(
+                    f"trial {trial.trial_id} left predictions of shape {list(said.shape)} for {len(targets)} rows of "
+                    f"{split.value}; its data has changed since"
+                )
+        return np.stack(predictions), targets
+
+
+def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[TrialFiles]:
+    """Those that can be members: all that were named, or the finished ones of the sweep that saved a model."""
+    if request.select is Select.EXPLICIT:
+        for trial in trials:
+            if trial.state is not TrialState.FINISHED:
+                raise EnsembleError(f"trial_ids: trial {trial.trial_id} is {trial.state.value}, not finished")
+            if trial.model_sha256 is None:
+                raise EnsembleError(f"trial_ids: trial {trial.trial_id} saved no model")
+        return list(trials)
+    usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
+    if not usable:
+        raise EnsembleError(
+            "this sweep has no finished trial that saved a model; built-in programs save theirs, your own function "
+            "calls trial.save_model(network)"
+        )
+    return usable
+
+
+def _needs_fit(request: EnsembleOptions, task: Task, *, given: bool) -> bool:
+    """Whether anything must be learned: for values always, how far off they are."""
+    fitted_rule = request.combine is Rule.STACKING or (request.combine is Rule.WEIGHTED and not given)
+    return fitted_rule or request.calibrate or task is Task.REGRESSION
+
+
+def _quorum(request: EnsembleOptions, members: int) -> int:
+    if request.quorum is None:
+        return majority(members)
+    if request.quorum > members:
+        raise EnsembleError(f"quorum: {request.quorum}, but greedy took only {members} members; lower it")
+    return request.quorum
+
+
+def _account(
+    request: EnsembleOptions,
+    chosen: Selection,
+    usable: Sequence[TrialFiles],
+    members: Sequence[TrialFiles],
+    combination: Combination,
+) -> dict[str, Any]:
+    """How the members were found, and which splits were used up by it."""
+    maximize = members[0].goal == "maximize"
+    values = [member.value if member.value is not None else math.nan for member in members]
+    best = (np.nanargmax if maximize else np.nanargmin)(values) if not np.isnan(values).all() else 0
+    fitted = combination.stacking is not None or combination.noise_variance or combination.temperature != 1.0
+    fitted = fitted or (combination.rule is Rule.WEIGHTED and getattr(request, "weights", None) is None)
+    return {
+        "method": request.select.value,
+        "path": [{**asdict(step), "trial_id": usable[step.position].trial_id} for step in chosen.path],
+        "note": chosen.note,
+        "candidates": len(usable),
+        "best_member": int(best),
+        "fitted_on": request.fit_on.value if fitted else None,
+        "forced": request.force,
+    }
+
+
+def _shown(classes: Sequence[str]) -> str:
+    return ", ".join(classes[:4]) + (f" and {len(classes) - 4} more" if len(classes) > 4 else "")
