@@ -5,8 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from sweep.trial import Scalar
+
+Task = Literal["classification", "regression"]
+Goal = Literal["maximize", "minimize"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,25 @@ MODELS: Mapping[str, Mapping[str, Setting]] = {
 }  # fmt: skip
 
 DATASETS: Mapping[str, str] = {
+    "diabetes": "442 patients, 10 measurements each, and how far their disease went; ships with scikit-learn",
     "digits": "1,797 handwritten digits of 8 x 8 pixels; ships with scikit-learn",
     "fashion-mnist": "70,000 images of clothes, 28 x 28; IDX files in `root`",
     "mnist": "70,000 handwritten digits, 28 x 28; IDX files in `root`",
 }
 NEEDS_ROOT = frozenset({"fashion-mnist", "mnist"})
+TABLES = frozenset({"diabetes"})  # columns, each with a scale of its own; the others are images
+_REGRESSION = frozenset({"diabetes"})
+
+# What the fit loop measures in every epoch, on the validation split, and which way is better.
+METRICS: Mapping[Task, Mapping[str, Goal]] = {
+    "classification": {"val_accuracy": "maximize", "val_loss": "minimize"},
+    "regression": {"val_rmse": "minimize", "val_mae": "minimize", "val_loss": "minimize"},
+}
+
+
+def task_of(data: str) -> Task:
+    """What a network learns from a data set: classes or values."""
+    return "regression" if data in _REGRESSION else "classification"
 
 
 def settings_of(model: str) -> dict[str, Setting]:

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from filelock import FileLock
@@ -27,6 +27,8 @@ from sweep import catalog
 from sweep.errors import DataError
 
 SPLITS = ("train", "validation", "calibration", "test")
+
+Moment: TypeAlias = float | tuple[float, ...]  # one figure for all pixels, or one for each column of a table
 
 _IDX = {
     "x_train": "train-images-idx3-ubyte",
@@ -46,20 +48,27 @@ _LABELS = {
 class Dataset:
     """All rows of a data set and which of them belong to which split.
 
-    `inputs` is (rows, features), memory-mapped, uint8 or float32, unscaled; `targets` is (rows,) int64.
+    `inputs` is (rows, features), memory-mapped, uint8 or float32, unscaled. `targets` is (rows,) int64 in
+    classification, and (rows, outputs) float32 in regression, in the units of the source.
     """
 
     name: str
+    task: catalog.Task
     inputs: NDArray[Any]
-    targets: NDArray[np.int64]
-    image: tuple[int, int, int]  # channels, height, width; features = their product
-    classes: tuple[str, ...]
-    mean: float  # of the training split
-    deviation: float
-    rows: Mapping[str, NDArray[np.int64]]  # split -> row numbers
+    targets: NDArray[Any]
+    image: tuple[int, int, int]  # channels, height, width; features = their product; a table is 1 x 1 x columns
+    classes: tuple[str, ...]  # the name of each class, in regression of each output
+    mean: Moment  # of the training split
+    deviation: Moment
+    target_mean: tuple[float, ...]  # of the training split, one an output; empty in classification
+    target_deviation: tuple[float, ...]
+    rows: Mapping[str, NDArray[np.int64]]  # split -> row numbers, ascending
 
-    def split(self, name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The rows of one split: inputs (n, features) and targets (n,)."""
+    def split(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The rows of one split: inputs (n, features) and targets (n,) or (n, outputs).
+
+        They come in ascending order of their row numbers. The predictions that a trial leaves keep this order.
+        """
         rows = self.rows[name]
         return self.inputs[rows], self.targets[rows]
 
@@ -79,23 +88,35 @@ def check(data: Mapping[str, Any]) -> None:
 def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:
     """Map the data set, building the cache first if this machine has none.
 
-    `split` holds `split` (four shares) and `seed`. Raises `DataError` when the source cannot be read.
+    `split` holds `split` (four shares) and `seed`. Raises `DataError` when the source cannot be read, or when a share
+    is too small for a single row.
     """
     source = _source_key(data)
     arrays = _cached(cache / f"{data['name']}-{source}", lambda: _read(data))
-    rows = _cached(cache / f"{data['name']}-{source}-{_digest(split)}", lambda: _split_with_moments(arrays, split))
+    table = data["name"] in catalog.TABLES
+    rows = _cached(
+        cache / f"{data['name']}-{source}-{_digest(split)}", lambda: _split_with_moments(arrays, split, table=table)
+    )
     meta = json.loads(arrays["meta"].tobytes())
-    mean, deviation = rows["moments"]
+    mean, deviation = rows["moments"].tolist()
+    target_mean, target_deviation = rows["target_moments"].tolist() if "target_moments" in rows else ([], [])
     return Dataset(
         name=data["name"],
+        task=catalog.task_of(data["name"]),
         inputs=arrays["inputs"],
         targets=arrays["targets"],
         image=tuple(meta["image"]),
         classes=tuple(meta["classes"]),
-        mean=float(mean),
-        deviation=float(deviation),
+        mean=_moment(mean),
+        deviation=_moment(deviation),
+        target_mean=tuple(target_mean),
+        target_deviation=tuple(target_deviation),
         rows={name: rows[name] for name in SPLITS},
     )
+
+
+def _moment(values: float | list[float]) -> Moment:
+    return tuple(values) if isinstance(values, list) else values
 
 
 def _cached(folder: Path, build: Any) -> dict[str, NDArray[Any]]:
@@ -135,14 +156,23 @@ def _digest(value: Any) -> str:
 
 
 def _read(data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    return _read_digits() if data["name"] == "digits" else _read_idx(data["name"], Path(data["root"]))
+    shipped = {"digits": _read_digits, "diabetes": _read_diabetes}
+    return shipped[data["name"]]() if data["name"] in shipped else _read_idx(data["name"], Path(data["root"]))
 
 
 def _read_digits() -> dict[str, NDArray[Any]]:
     sklearn_datasets = importlib.import_module("sklearn.datasets")  # 0.8 s, paid once a machine
     inputs, targets = sklearn_datasets.load_digits(return_X_y=True)
     meta = {"image": [1, 8, 8], "classes": [str(digit) for digit in range(10)]}
-    return _arrays(inputs.astype(np.uint8), targets, np.empty(0, dtype=np.int64), meta)
+    return _arrays(inputs.astype(np.uint8), targets.astype(np.int64), np.empty(0), meta)
+
+
+def _read_diabetes() -> dict[str, NDArray[Any]]:
+    """Efron et al. 2004, "Least angle regression": the measure of progression runs from 25 to 346."""
+    sklearn_datasets = importlib.import_module("sklearn.datasets")
+    inputs, targets = sklearn_datasets.load_diabetes(return_X_y=True, scaled=False)
+    meta = {"image": [1, 1, inputs.shape[1]], "classes": ["disease progression"]}
+    return _arrays(inputs.astype(np.float32), targets.astype(np.float32)[:, np.newaxis], np.empty(0), meta)
 
 
 def _read_idx(name: str, root: Path) -> dict[str, NDArray[Any]]:
@@ -156,7 +186,7 @@ def _read_idx(name: str, root: Path) -> dict[str, NDArray[Any]]:
     height, width = inputs.shape[1:]
     classes = list(_LABELS.get(name, map(str, range(10))))
     meta = {"image": [1, int(height), int(width)], "classes": classes}
-    return _arrays(inputs.reshape(len(inputs), -1), targets, official_test, meta)
+    return _arrays(inputs.reshape(len(inputs), -1), targets.astype(np.int64), official_test, meta)
 
 
 def _arrays(
@@ -164,7 +194,7 @@ def _arrays(
 ) -> dict[str, NDArray[Any]]:
     return {
         "inputs": inputs,
-        "targets": targets.astype(np.int64),
+        "targets": targets,
         "official_test": official_test.astype(np.int64),
         "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
     }
@@ -219,27 +249,41 @@ def _idx_array(root: Path, part: str) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=offset).reshape(shape)
 
 
-def _split_with_moments(arrays: Mapping[str, NDArray[Any]], split: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    rows = _split(arrays["targets"], arrays["official_test"], split)
-    return {**rows, "moments": np.array(_moments(arrays["inputs"][rows["train"]]))}
+def _split_with_moments(
+    arrays: Mapping[str, NDArray[Any]], split: Mapping[str, Any], *, table: bool
+) -> dict[str, NDArray[Any]]:
+    inputs, targets = arrays["inputs"], arrays["targets"]
+    rows = _split(_strata(targets), arrays["official_test"], split)
+    for name, part in rows.items():
+        if not len(part):
+            raise DataError(f"the {name} split has none of the {len(targets):,} rows; give it a larger share")
+    moments = {"moments": _moments(inputs[rows["train"]], by_column=table)}
+    if targets.ndim == 2:
+        moments["target_moments"] = _moments(targets[rows["train"]], by_column=True)
+    return {**rows, **moments}
+
+
+def _strata(targets: NDArray[Any]) -> NDArray[np.int64]:
+    """What each split has in the same proportion: the classes; values (rows, outputs) are one stratum."""
+    return targets if targets.ndim == 1 else np.zeros(len(targets), dtype=np.int64)
 
 
 def _split(
-    targets: NDArray[np.int64], official_test: NDArray[np.int64], split: Mapping[str, Any]
+    strata: NDArray[np.int64], official_test: NDArray[np.int64], split: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Row numbers of each split, each class in the same proportion, drawn by the split's own seed.
+    """Row numbers of each split, ascending, each stratum in the same proportion, drawn by the split's own seed.
 
     An official test set is always the test split; the other shares are then taken of the rest.
     """
     generator = np.random.default_rng(split["seed"])
     shares = list(split["split"])
-    free = np.setdiff1d(np.arange(len(targets)), official_test)
+    free = np.setdiff1d(np.arange(len(strata)), official_test)
     if len(official_test):
         shares[3] = 0.0
     bounds = np.cumsum(shares)[:-1] / sum(shares)
     parts: list[list[NDArray[np.int64]]] = [[] for _ in SPLITS]
-    for label in np.unique(targets):
-        rows = generator.permutation(free[targets[free] == label])
+    for stratum in np.unique(strata):
+        rows = generator.permutation(free[strata[free] == stratum])
         cuts = np.round(bounds * len(rows)).astype(int)
         for part, piece in zip(parts, np.split(rows, cuts), strict=True):
             part.append(piece)
@@ -249,8 +293,9 @@ def _split(
     return result
 
 
-def _moments(inputs: NDArray[Any]) -> tuple[float, float]:
-    """Mean and standard deviation over all values; the deviation is never 0."""
-    mean = float(inputs.mean(dtype=np.float64))
-    deviation = float(inputs.std(dtype=np.float64))
-    return mean, deviation or 1.0
+def _moments(values: NDArray[Any], *, by_column: bool) -> NDArray[np.float64]:
+    """Mean and standard deviation, over all values (2,) or of each column (2, columns); no deviation is 0."""
+    axis = 0 if by_column else None
+    mean = values.mean(axis=axis, dtype=np.float64)
+    deviation = values.std(axis=axis, dtype=np.float64)
+    return np.array([mean, np.where(deviation == 0, 1.0, deviation)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,12 +15,15 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "t
 
 
 class Standardize(nn.Module):
-    """(x - mean) / deviation, with the figures of the training split: part of the model, so raw rows go in."""
+    """(x - mean) / deviation, with the figures of the training split: part of the model, so raw rows go in.
+
+    One figure for all features, or one for each.
+    """
 
     mean: torch.Tensor
     deviation: torch.Tensor
 
-    def __init__(self, mean: float, deviation: float) -> None:
+    def __init__(self, mean: float | Sequence[float], deviation: float | Sequence[float]) -> None:
         super().__init__()
         self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
         self.register_buffer("deviation", torch.tensor(deviation, dtype=torch.float32))
@@ -29,18 +32,37 @@ class Standardize(nn.Module):
         return (inputs.to(torch.float32) - self.mean) / self.deviation
 
 
-def build(architecture: Mapping[str, Any]) -> nn.Module:
-    """The network that `architecture` describes; it maps rows (n, features) to logits (n, classes).
+class Rescale(nn.Module):
+    """y * deviation + mean, with the figures of the training targets: values come out in the units of the target."""
 
-    Keys: `model`, `settings`, `image` (channels, height, width), `classes`, `mean`, `deviation`.
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self, mean: Sequence[float], deviation: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
+        self.register_buffer("deviation", torch.tensor(deviation, dtype=torch.float32))
+
+    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.to(torch.float32) * self.deviation + self.mean
+
+
+def build(architecture: Mapping[str, Any]) -> nn.Module:
+    """The network that `architecture` describes; it maps raw rows (n, features) to logits (n, classes).
+
+    Keys: `model`, `settings`, `image` (channels, height, width), `classes`, `mean`, `deviation` (a number, or a list
+    with one a feature). Where `task` is "regression", `classes` is the number of outputs, and with `target_mean` and
+    `target_deviation` (lists, one an output) the network answers with values (n, outputs) in the units of the target.
     Raises `EnsembleError` for a model that is not built in.
     """
     name = architecture["model"]
     if name not in catalog.MODELS:
         raise EnsembleError(f"unknown model {name!r}")
-    standardize = Standardize(architecture["mean"], architecture["deviation"])
     body = _mlp if name == "mlp" else _cnn
-    return nn.Sequential(standardize, *body(architecture["settings"], architecture["image"], architecture["classes"]))
+    layers = body(architecture["settings"], architecture["image"], architecture["classes"])
+    if architecture.get("task") == "regression":
+        layers.append(Rescale(architecture["target_mean"], architecture["target_deviation"]))
+    return nn.Sequential(Standardize(architecture["mean"], architecture["deviation"]), *layers)
 
 
 def _mlp(settings: Mapping[str, Any], image: tuple[int, int, int], classes: int) -> list[nn.Module]:

@@ -74,6 +74,12 @@ class BuiltinProgram(Model):
             raise complain(f"unknown model {model!r}; {hint}")
         return model
 
+    @model_validator(mode="after")
+    def _fits_the_data(self) -> BuiltinProgram:
+        if self.model == "cnn" and self.data.name in catalog.TABLES:
+            raise complain(f"cnn needs images, and {self.data.name} is a table; write mlp", "model")
+        return self
+
 
 class FunctionProgram(Model):
     """Your own function, `objective(trial)`: `module:function` in the folder `code`."""
@@ -190,6 +196,7 @@ class SweepSpec(Model):
             self._check_grid()
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
+            self._check_metric(self.program.data.name)
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
@@ -248,8 +255,15 @@ class SweepSpec(Model):
             for value in ends if parameter.is_range else parameter.choices() or []:
                 if complaint := settings[name].complaint(value):
                     raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
-        if self.metric.name not in ("val_accuracy", "val_loss"):
-            raise complain("the built-in loop reports val_accuracy and val_loss", "metric", "name")
+
+    def _check_metric(self, data: str) -> None:
+        name, known = self.metric.name, catalog.METRICS[catalog.task_of(data)]
+        if name not in known:
+            names = ", ".join(known)
+            raise complain(f"on {data} the built-in loop reports {names}, not {name!r}", "metric", "name")
+        if self.metric.goal != known[name]:
+            better = {"maximize": "higher", "minimize": "lower"}[known[name]]
+            raise complain(f"of {name}, {better} is better; write {known[name]}", "metric", "goal")
 
     def _check_ensemble(self, wanted: EnsembleOptions) -> None:
         if wanted.select is Select.EXPLICIT:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional
 
 from sweep import catalog, checkpoints, datasets, models
+from sweep.criterion import Criterion, criterion_of
 from sweep.handle import Trial
 from sweep.trial import Scalar
 
@@ -27,33 +27,25 @@ def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Tria
 def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> float:
     """Train, report every epoch, keep the best epoch's weights and its predictions; returns its metric.
 
+    `trial.metric` is one of `catalog.METRICS` for the task of the data; it decides which epoch is the best.
     The same seed on the same device with the same number of threads gives the same numbers.
     """
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
     data = datasets.load(spec["data"], split, trial.data_cache)
     settings = complete_settings(spec["model"], trial.params)
-    architecture = {
-        "model": spec["model"],
-        "settings": settings,
-        "image": data.image,
-        "classes": len(data.classes),
-        "labels": data.classes,
-        "mean": data.mean,
-        "deviation": data.deviation,
-        "data": spec["data"],
-        "split": split,
-    }
+    architecture = _architecture(data, settings, spec, split)
     model = models.build(architecture).to(trial.device)
     optimizer = _optimizer(model, settings)
     train_x, train_y = _tensors(data, "train", trial.device)
     shuffle = torch.Generator().manual_seed(trial.seed)
-    minimize = trial.metric == "val_loss"
+    criterion = criterion_of(data, trial.device)
+    minimize = catalog.METRICS[data.task][trial.metric] == "minimize"
     best, best_epoch = math.inf if minimize else -math.inf, -1
     for epoch in range(int(settings["epochs"])):
-        train_loss = _train_epoch(model, optimizer, train_x, train_y, int(settings["batch_size"]), shuffle)
-        accuracy, loss = evaluate(model, data, "validation", trial.device)
-        value = loss if minimize else accuracy
-        trial.log({"train_loss": train_loss, "val_accuracy": accuracy, "val_loss": loss}, step=epoch)
+        train_loss = _train_epoch(model, criterion, optimizer, train_x, train_y, int(settings["batch_size"]), shuffle)
+        measured = evaluate(model, criterion, data, "validation", trial.device)
+        value = measured[trial.metric]
+        trial.log({"train_loss": train_loss, **measured}, step=epoch)
         if value < best if minimize else value > best:
             best, best_epoch = value, epoch
             checkpoints.save_weights(
@@ -66,8 +58,29 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> floa
             break
     weights, _ = checkpoints.load_weights(trial.directory.model)
     model.load_state_dict(weights)
-    _keep(trial, model, data)
+    _keep(trial, model, criterion, data)
     return best
+
+
+def _architecture(
+    data: datasets.Dataset, settings: Mapping[str, Any], spec: Mapping[str, Any], split: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What `models.build` needs and what an ensemble has to know; it goes into the model file as JSON."""
+    architecture = {
+        "model": spec["model"],
+        "settings": settings,
+        "task": data.task,
+        "image": data.image,
+        "classes": len(data.classes),
+        "labels": data.classes,
+        "mean": data.mean,
+        "deviation": data.deviation,
+        "data": spec["data"],
+        "split": split,
+    }
+    if data.task == "regression":
+        architecture |= {"target_mean": data.target_mean, "target_deviation": data.target_deviation}
+    return architecture
 
 
 def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any]:
@@ -78,6 +91,7 @@ def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any
 
 def _train_epoch(
     model: nn.Module,
+    criterion: Criterion,
     optimizer: torch.optim.Optimizer,
     inputs: torch.Tensor,
     targets: torch.Tensor,
@@ -90,24 +104,23 @@ def _train_epoch(
     order = torch.randperm(len(inputs), generator=shuffle).to(inputs.device)
     for rows in torch.split(order, batch_size):
         optimizer.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(model(inputs[rows]), targets[rows])
+        loss = criterion.loss(model(inputs[rows]), targets[rows])
         torch.autograd.backward(loss)
         optimizer.step()
         total += loss.detach() * len(rows)
     return float(total) / len(inputs)
 
 
-def evaluate(model: nn.Module, data: datasets.Dataset, split: str, device: torch.device) -> tuple[float, float]:
-    """Accuracy and mean cross-entropy on a split."""
+def evaluate(
+    model: nn.Module, criterion: Criterion, data: datasets.Dataset, split: str, device: torch.device
+) -> Mapping[str, float]:
+    """The criterion's metrics on a split."""
     _, targets = data.split(split)
-    logits = predict_logits(model, data, split, device)
-    expected = torch.from_numpy(targets)
-    accuracy = float((logits.argmax(dim=1) == expected).double().mean())
-    return accuracy, float(functional.cross_entropy(logits, expected))
+    return criterion.measure(outputs_of(model, data, split, device), torch.from_numpy(targets))
 
 
-def predict_logits(model: nn.Module, data: datasets.Dataset, split: str, device: torch.device) -> torch.Tensor:
-    """Logits (n, classes) of a split, float32, on the CPU."""
+def outputs_of(model: nn.Module, data: datasets.Dataset, split: str, device: torch.device) -> torch.Tensor:
+    """Logits (n, classes) or values (n, outputs) of a split, in the order of `data.split`; float32, on the CPU."""
     model.eval()
     with torch.inference_mode():
         return torch.cat([model(batch.to(device)).cpu() for batch in _batches(data, split)])
@@ -133,11 +146,15 @@ def _optimizer(model: nn.Module, settings: Mapping[str, Any]) -> torch.optim.Opt
     return torch.optim.Adam(model.parameters(), lr=lr, weight_decay=decay)
 
 
-def _keep(trial: Trial, model: nn.Module, data: datasets.Dataset) -> None:
-    """Model and predictions of the best epoch: selection and calibration need no model later."""
+def _keep(trial: Trial, model: nn.Module, criterion: Criterion, data: datasets.Dataset) -> None:
+    """Model and predictions of the best epoch: selection and fitting need no model later.
+
+    Both arrays, `validation` and `calibration`, are float32: probabilities (n, classes) or values (n, outputs). Row i
+    is row i of `data.split`, so they go with its targets.
+    """
     trial.keep(trial.directory.model)
     predictions = {
-        split: np.ascontiguousarray(functional.softmax(predict_logits(model, data, split, trial.device), dim=1).numpy())
+        split: np.ascontiguousarray(criterion.predictions(outputs_of(model, data, split, trial.device)).numpy())
         for split in ("validation", "calibration")
     }
     checkpoints.save_arrays(predictions, trial.directory.predictions, {})

@@ -1,4 +1,4 @@
-"""The built-in fit loop in real trial processes: both models learn, the best epoch is kept, patience ends early."""
+"""The built-in fit loop in real trial processes: every task is learned, the best epoch is kept, patience ends early."""
 
 from __future__ import annotations
 
@@ -8,25 +8,44 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from sweep import datasets
+from sweep import checkpoints, datasets, models
 from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Ended, Reported, TrialState
+from sweep.trial import Assignment, Ended, Event, Logged, Reported, TrialState
 from tests.driver import SlotDriver, run
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
+QUICK = {"hidden": 16, "lr": 0.01, "epochs": 12}
 
 
-def fit(slot: SlotDriver, model: str, **params: Any) -> tuple[list[float], float, Assignment]:
-    """The curve of the metric, the value of the trial, and its assignment."""
-    program = {"model": model, "data": {"name": "digits"}}
-    assignment = slot.assignment(program, metric="val_accuracy", params=params, code=None, split=SPLIT)
+def fit(
+    slot: SlotDriver, model: str, data: str = "digits", metric: str = "val_accuracy", **params: Any
+) -> tuple[list[Event], float, Assignment]:
+    """What the trial said, its value, and its assignment."""
+    program = {"model": model, "data": {"name": data}}
+    assignment = slot.assignment(program, metric=metric, params=params, code=None, split=SPLIT)
     events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
     ended = events[-1]
     assert isinstance(ended, Ended) and ended.state is TrialState.FINISHED and ended.value is not None, ended
-    return [event.value for event in events if isinstance(event, Reported)], ended.value, assignment
+    return events, ended.value, assignment
+
+
+def reported(events: list[Event]) -> list[float]:
+    """The curve of the metric."""
+    return [event.value for event in events if isinstance(event, Reported)]
+
+
+def logged(events: list[Event], name: str) -> list[float]:
+    """The curve of another one."""
+    return [event.values[name] for event in events if isinstance(event, Logged)]
+
+
+def dataset(name: str, assignment: Assignment) -> datasets.Dataset:
+    """The data set that the trial learned from."""
+    return datasets.load({"name": name, "root": None}, SPLIT, Path(assignment.data_cache))
 
 
 @pytest.mark.parametrize(
@@ -36,19 +55,82 @@ def fit(slot: SlotDriver, model: str, **params: Any) -> tuple[list[float], float
 def test_a_model_learns_and_the_best_epoch_is_what_it_leaves(
     slot: SlotDriver, model: str, params: dict[str, Any]
 ) -> None:
-    curve, value, assignment = fit(slot, model, **params)
+    events, value, assignment = fit(slot, model, **params)
+    curve = reported(events)
     assert value == max(curve) > 0.8
     files = AttemptDirectory(Path(assignment.directory))
     with safe_open(files.model, framework="numpy") as file:
         metadata = file.metadata()
     assert int(metadata["epoch"]) == int(np.argmax(curve))
     assert json.loads(metadata["architecture"])["model"] == model
-    data = datasets.load({"name": "digits", "root": None}, SPLIT, Path(assignment.data_cache))
-    _, targets = data.split("validation")
+    _, targets = dataset("digits", assignment).split("validation")
     predicted = load_file(files.predictions)["validation"].argmax(axis=1)
     assert float((predicted == targets).mean()) == pytest.approx(value)
 
 
 def test_patience_ends_a_trial_that_gets_no_better(slot: SlotDriver) -> None:
-    curve, value, _ = fit(slot, "mlp", lr=1e-9, epochs=10, patience=2)
+    events, value, _ = fit(slot, "mlp", lr=1e-9, epochs=10, patience=2)
+    curve = reported(events)
     assert len(curve) == 3 and value == curve[0]
+
+
+@pytest.mark.parametrize("metric", ["val_rmse", "val_mae", "val_loss"])
+def test_values_are_learned_in_the_units_of_the_target(slot: SlotDriver, metric: str) -> None:
+    events, value, assignment = fit(slot, "mlp", "diabetes", metric, **QUICK)
+    curve = reported(events)
+    assert value == min(curve) and curve == logged(events, metric)
+    best = int(np.argmin(curve))
+    kept = load_file(AttemptDirectory(Path(assignment.directory)).predictions)["validation"]
+    _, targets = dataset("diabetes", assignment).split("validation")
+    rmse = float(np.sqrt(np.square(kept - targets).mean()))
+    assert rmse == pytest.approx(logged(events, "val_rmse")[best], rel=1e-5)
+    assert float(np.abs(kept - targets).mean()) == pytest.approx(logged(events, "val_mae")[best], rel=1e-5)
+    assert rmse < 0.85 * float(targets.std())
+
+
+def test_the_loss_of_values_is_in_deviations_of_the_training_targets(slot: SlotDriver) -> None:
+    events, _, assignment = fit(slot, "mlp", "diabetes", "val_loss", **QUICK)
+    _, targets = dataset("diabetes", assignment).split("train")
+    in_units = np.array(logged(events, "val_rmse")) / float(targets.std())
+    np.testing.assert_allclose(logged(events, "val_loss"), np.square(in_units), rtol=1e-4)
+    assert logged(events, "train_loss")[-1] < 0.7
+
+
+@pytest.mark.parametrize(("name", "metric"), [("digits", "val_accuracy"), ("diabetes", "val_rmse")])
+def test_the_kept_model_gives_the_kept_predictions_row_by_row(slot: SlotDriver, name: str, metric: str) -> None:
+    _, _, assignment = fit(slot, "mlp", name, metric, hidden=16, lr=0.01, epochs=2, dropout=0.2)
+    files = AttemptDirectory(Path(assignment.directory))
+    weights, metadata = checkpoints.load_weights(files.model)
+    network = models.build(checkpoints.architecture_of(metadata)).eval()
+    network.load_state_dict(weights)
+    data, kept = dataset(name, assignment), load_file(files.predictions)
+    assert set(kept) == {"validation", "calibration"}
+    for split, predictions in kept.items():
+        inputs, targets = data.split(split)
+        with torch.inference_mode():
+            outputs = network(torch.from_numpy(inputs))
+        expected = outputs if name == "diabetes" else torch.softmax(outputs, dim=1)
+        assert predictions.dtype == np.float32 and len(predictions) == len(targets)
+        np.testing.assert_allclose(predictions, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_of_values_says_what_it_answers(slot: SlotDriver) -> None:
+    _, _, assignment = fit(slot, "mlp", "diabetes", "val_rmse", epochs=1)
+    _, metadata = checkpoints.load_weights(AttemptDirectory(Path(assignment.directory)).model)
+    architecture = checkpoints.architecture_of(metadata)
+    assert (architecture["task"], architecture["classes"]) == ("regression", 1)
+    assert architecture["labels"] == ["disease progression"] and architecture["image"] == [1, 1, 10]
+    assert architecture["mean"] == pytest.approx(dataset("diabetes", assignment).mean)
+
+
+def test_values_too_are_the_same_from_the_same_seed(slot: SlotDriver) -> None:
+    first, other = (fit(slot, "mlp", "diabetes", "val_rmse", **QUICK, dropout=0.1) for _ in range(2))
+    assert reported(first[0]) == reported(other[0])
+    one, two = (load_file(AttemptDirectory(Path(trial[2].directory)).predictions) for trial in (first, other))
+    assert all(np.array_equal(one[split], two[split]) for split in one)
+
+
+def test_patience_goes_by_the_metric_of_values(slot: SlotDriver) -> None:
+    events, value, _ = fit(slot, "mlp", "diabetes", "val_rmse", hidden=64, lr=0.05, epochs=60, patience=2)
+    curve = reported(events)
+    assert len(curve) < 60 and value == min(curve) == curve[-3]

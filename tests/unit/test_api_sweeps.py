@@ -82,7 +82,8 @@ def test_sweeps_are_listed_by_state(client: TestClient, service: ServiceRig) -> 
 def test_best_first_and_ties_to_the_earlier_trial(
     client: TestClient, service: ServiceRig, goal: str, numbers: list[int]
 ) -> None:
-    sweep_id = service.sweep(metric={"name": "val_loss", "goal": goal})
+    metric = {"maximize": "val_accuracy", "minimize": "val_loss"}[goal]
+    sweep_id = service.sweep(metric={"name": metric, "goal": goal})
     for number, value in enumerate([0.1, 0.5, None, 0.9, 0.4, 0.5]):
         service.trial(sweep_id, number, value)
     found = client.get(f"{URL}/{sweep_id}/best?k=100").json()

@@ -1,4 +1,4 @@
-"""Data sets from IDX files: whole ones load, others are refused by name, and the splits keep their promises."""
+"""Data sets: whole files load, others are refused by name, tables keep their units, the splits keep their promises."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def test_idx_files_load(make_files: MakeFiles, tmp_path: Path, rename: Callable[
     assert (loaded.image, len(loaded.classes)) == ((1, SIDE, SIDE), CLASSES)
     train, _ = loaded.split("train")
     assert loaded.mean == pytest.approx(train.mean()) and loaded.deviation == pytest.approx(train.std())
+    assert loaded.task == "classification" and loaded.targets.dtype == np.int64 and not loaded.target_mean
 
 
 def test_the_cache_is_mapped_and_made_once(make_files: MakeFiles, tmp_path: Path) -> None:
@@ -162,6 +163,52 @@ def test_a_failed_read_leaves_no_cache(make_files: MakeFiles, tmp_path: Path) ->
     assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
 
 
+# Tables and values.
+
+DIABETES = {"name": "diabetes"}
+
+
+def test_diabetes_is_a_table_of_values(tmp_path: Path) -> None:
+    datasets.check(DIABETES)
+    loaded = datasets.load(DIABETES, SPLIT, tmp_path)
+    assert (loaded.task, loaded.image, loaded.classes) == ("regression", (1, 1, 10), ("disease progression",))
+    assert loaded.inputs.shape == (442, 10) and loaded.targets.shape == (442, 1)
+    assert loaded.inputs.dtype == loaded.targets.dtype == np.float32
+    assert loaded.inputs[0, :2].tolist() == [59, 2]  # years, and a code: nothing is scaled
+    assert (loaded.targets.min(), loaded.targets.max()) == (25, 346)
+
+
+def test_each_column_has_figures_of_its_own(tmp_path: Path) -> None:
+    loaded = datasets.load(DIABETES, SPLIT, tmp_path)
+    inputs, targets = loaded.split("train")
+    assert loaded.mean == pytest.approx(inputs.mean(axis=0), rel=1e-5)
+    assert loaded.deviation == pytest.approx(inputs.std(axis=0), rel=1e-5)
+    assert loaded.target_mean == pytest.approx(targets.mean(axis=0), rel=1e-5)
+    assert loaded.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+
+
+def test_a_column_that_never_changes_has_deviation_1() -> None:
+    moments = datasets._moments(np.array([[1.0, 7.0], [3.0, 7.0]]), by_column=True)
+    assert moments.tolist() == [[2.0, 7.0], [1.0, 1.0]]
+
+
+def test_the_rows_of_values_are_drawn_by_the_seed(tmp_path: Path) -> None:
+    first = _rows(DIABETES, tmp_path / "one")
+    assert [len(first[name]) for name in datasets.SPLITS] == [309, 45, 44, 44]
+    assert sorted(row for part in first.values() for row in part) == list(range(442))
+    assert _rows(DIABETES, tmp_path / "two") == first != _rows(DIABETES, tmp_path / "one", seed=1)
+
+
+@pytest.mark.parametrize("data", [DIABETES, {"name": "digits"}], ids=lambda data: data["name"])
+def test_a_split_comes_in_the_order_of_its_rows(tmp_path: Path, data: dict[str, Any]) -> None:
+    loaded = datasets.load(data, SPLIT, tmp_path)
+    for name in datasets.SPLITS:
+        rows = loaded.rows[name]
+        inputs, targets = loaded.split(name)
+        assert (np.diff(rows) > 0).all()
+        assert np.array_equal(inputs, loaded.inputs[rows]) and np.array_equal(targets, loaded.targets[rows])
+
+
 # Splits.
 
 
@@ -174,7 +221,7 @@ def test_the_official_test_set_is_the_test_split(make_files: MakeFiles, tmp_path
     assert _rows(make_files(), tmp_path / "cache")["test"] == list(range(TRAIN, TRAIN + TEST))
 
 
-@pytest.mark.parametrize("split", [[0.7, 0.1, 0.1, 0.1], [0.4, 0.3, 0.2, 0.1], [0.97, 0.01, 0.01, 0.01]])
+@pytest.mark.parametrize("split", [[0.7, 0.1, 0.1, 0.1], [0.4, 0.3, 0.2, 0.1], [0.7, 0.2, 0.05, 0.05]])
 def test_the_splits_are_disjoint_and_cover_every_row(make_files: MakeFiles, tmp_path: Path, split: list[float]) -> None:
     rows = _rows(make_files(), tmp_path / "cache", split=split)
     assert sorted(row for part in rows.values() for row in part) == list(range(TRAIN + TEST))
@@ -187,6 +234,12 @@ def test_the_shares_are_kept_in_each_class(make_files: MakeFiles, tmp_path: Path
         counts = np.bincount(targets, minlength=CLASSES)
         assert len(set(counts.tolist())) == 1
         assert abs(int(counts[0]) - share * TRAIN / CLASSES) <= 1
+
+
+def test_a_share_too_small_for_a_row_is_refused(make_files: MakeFiles, tmp_path: Path) -> None:
+    data = make_files()
+    with pytest.raises(DataError, match="the validation split has none of the 250 rows; give it a larger share"):
+        datasets.load(data, SPLIT | {"split": [0.97, 0.01, 0.01, 0.01]}, tmp_path / "cache")
 
 
 def test_the_seed_fixes_the_splits(make_files: MakeFiles, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def _x(**parameter: Any) -> dict[str, Any]:
 
 
 _DIGITS = {"model": "mlp", "data": {"name": "digits"}}
+_DIABETES = {"program": {"model": "mlp", "data": {"name": "diabetes"}}}
 _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
 
@@ -131,7 +132,17 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("a wrong choice", builtin_document(parameters={"optimizer": {"values": ["adm"]}}), "parameters.optimizer",
      "not one of adam, adamw, sgd"),
     ("a metric that nobody reports", builtin_document(metric={"name": "acc", "goal": "maximize"}), "metric.name",
-     "val_accuracy and val_loss"),
+     "on digits the built-in loop reports val_accuracy, val_loss, not 'acc'"),
+    ("a metric of classes for values", builtin_document(**_DIABETES), "metric.name",
+     "on diabetes the built-in loop reports val_rmse, val_mae, val_loss, not 'val_accuracy'"),
+    ("a metric of values for classes", builtin_document(metric={"name": "val_rmse", "goal": "minimize"}),
+     "metric.name", "val_accuracy, val_loss, not 'val_rmse'"),
+    ("an error to maximize", builtin_document(**_DIABETES, metric={"name": "val_rmse", "goal": "maximize"}),
+     "metric.goal", "of val_rmse, lower is better; write minimize"),
+    ("an accuracy to minimize", builtin_document(metric={"name": "val_accuracy", "goal": "minimize"}),
+     "metric.goal", "of val_accuracy, higher is better; write maximize"),
+    ("a table for a cnn", builtin_document(program={"model": "cnn", "data": {"name": "diabetes"}}), "program.model",
+     "cnn needs images, and diabetes is a table; write mlp"),
     ("a circle", document(parameters=_CIRCLE), "parameters", "form a circle"),
     ("its own condition", _x(value=1, when={"x": 1}), "parameters", "form a circle"),
     ("an unknown condition", _x(value=1, when={"xx": 1}), "parameters.x.when", "no parameter 'xx'; did you mean 'x'?"),
@@ -168,6 +179,17 @@ def test_all_problems_are_told_at_once() -> None:
 def test_a_document_that_is_no_mapping_is_refused(plain: Any) -> None:
     with pytest.raises(InvalidSpecError):
         parse_spec(plain)
+
+
+@pytest.mark.parametrize("metric", ["val_rmse", "val_mae", "val_loss"])
+def test_a_sweep_may_minimize_any_error_of_values(metric: str) -> None:
+    parsed = parse_spec(builtin_document(**_DIABETES, metric={"name": metric, "goal": "minimize"}))
+    assert parsed.metric.name == metric
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_a_function_of_your_own_may_call_its_metric_what_it_likes(goal: str) -> None:
+    assert spec(metric={"name": "val_rmse", "goal": goal}).metric.goal == goal
 
 
 # What the pieces mean.
