@@ -1,0 +1,87 @@
+"""What cannot be scored is refused, and the message says whose it is and what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ensemble.scorable import check, check_answers, check_positions
+from ensemble.spec import Combination, Rule, Task
+from sweep.errors import EnsembleError
+
+Array = NDArray[np.float32]
+
+PROBABILITIES: Array = np.full((2, 10, 3), 1 / 3, np.float32)
+LABELS = np.arange(10) % 3
+VALUES: Array = np.linspace(-5, 5, 40, dtype=np.float32).reshape(2, 10, 2)
+TARGETS: Array = np.zeros((10, 2), np.float32)
+
+
+def _mean_of(members: int, task: Task = Task.CLASSIFICATION) -> Combination:
+    return Combination(task, Rule.MEAN, (1 / members,) * members)
+
+
+def _changed(array: Array, value: float) -> Array:
+    changed = array.copy()
+    changed[-1, 0, 0] = value
+    return changed
+
+
+def test_what_can_be_scored_is_let_through() -> None:
+    check("test", PROBABILITIES, LABELS, _mean_of(2), outputs=3)
+    check("test", PROBABILITIES, LABELS.astype(np.uint8), _mean_of(2))
+    check("test", VALUES, TARGETS, _mean_of(2, Task.REGRESSION))
+    check_positions(2, quorum=2, best_member=1)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        (PROBABILITIES[:, :0], r"test: predictions of shape \(2, 0, 3\)"),
+        (PROBABILITIES[0], r"test: predictions of shape \(10, 3\)"),
+        (PROBABILITIES[:1], "test: predictions of 1 members, weights of 2"),
+        (PROBABILITIES[:, :, :2], "test: predictions of 2 outputs; the other split has 3"),
+        (_changed(PROBABILITIES, np.nan), "test: member 1 answered with a value that is not finite"),
+        (_changed(PROBABILITIES, np.inf), "test: member 1 answered with a value that is not finite"),
+        (_changed(PROBABILITIES, 7.0), "test: member 1 answered .* to 7; probabilities are wanted"),
+        (_changed(PROBABILITIES, -0.1), "test: member 1 answered -0.1 to .*; probabilities are wanted"),
+    ],
+)
+def test_predictions_that_cannot_be_scored(predictions: Array, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        check("test", predictions, LABELS, _mean_of(2), outputs=3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (LABELS[:9], r"test: targets of shape \(9,\) for predictions of \(10, 3\); \(10,\) is wanted"),
+        (LABELS + 1, "test: targets of 3 classes are whole numbers from 0 to 2"),
+        (LABELS - 1, "test: targets of 3 classes are whole numbers from 0 to 2"),
+        (LABELS.astype(np.float32), "test: targets of 3 classes are whole numbers from 0 to 2"),
+    ],
+)
+def test_labels_that_cannot_be_scored(labels: Array, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        check("test", PROBABILITIES, labels, _mean_of(2))
+
+
+def test_target_values_that_cannot_be_scored() -> None:
+    with pytest.raises(EnsembleError, match=r"targets of shape \(10,\).*\(10, 2\) is wanted"):
+        check("test", VALUES, TARGETS[:, 0], _mean_of(2, Task.REGRESSION))
+    with pytest.raises(EnsembleError, match="test: a target is not finite"):
+        check("test", VALUES, np.full_like(TARGETS, np.nan), _mean_of(2, Task.REGRESSION))
+
+
+def test_answers_of_the_wrong_shape() -> None:
+    with pytest.raises(EnsembleError, match=r"the ensemble answered \(9, 3\) for \(10, 3\) rows and outputs"):
+        check_answers("the ensemble", PROBABILITIES[0][:9], (10, 3), Task.CLASSIFICATION)
+
+
+@pytest.mark.parametrize(
+    ("quorum", "best", "message"), [(0, 0, "quorum of 0"), (3, 0, "quorum of 3"), (1, 2, "member 2")]
+)
+def test_positions_that_are_none(quorum: int, best: int, message: str) -> None:
+    with pytest.raises(EnsembleError, match=message):
+        check_positions(2, quorum=quorum, best_member=best)
