@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from ensemble.spec import EnsembleOptions, Rule, Select
+from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Rule, Select
 from sweep import catalog
 from sweep.errors import InvalidSpecError, Problem
 from sweep.space import Model, Parameter, complain, shown
@@ -274,6 +274,8 @@ class SweepSpec(Model):
         if isinstance(self.program, FunctionProgram) and (key := _needs_predictions(wanted)) is not None:
             message = "needs the predictions of each trial, which a function of your own does not leave; leave it out"
             raise complain(message, "ensemble", key)
+        if isinstance(self.program, BuiltinProgram) and catalog.task_of(self.program.data.name) == "regression":
+            _check_values_combine(wanted, self.program.data.name)
 
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
@@ -287,6 +289,18 @@ def _needs_predictions(wanted: EnsembleOptions) -> str | None:
     if wanted.combine in (Rule.WEIGHTED, Rule.STACKING):
         return "combine"
     return "calibrate" if wanted.calibrate else None
+
+
+def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:
+    """Raises for what only probabilities of classes can be: voted on, averaged as logits, calibrated."""
+    if wanted.combine not in REGRESSION_RULES:
+        known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
+        message = f"{wanted.combine.value} is for classes, and {data} has values; for those there are {known}"
+        raise complain(message, "ensemble", "combine")
+    if wanted.calibrate:
+        raise complain(
+            f"a temperature is for probabilities, and {data} has values; leave it out", "ensemble", "calibrate"
+        )
 
 
 def parse_spec(document: JsonValue, source: str = "sweep") -> SweepSpec:

@@ -88,8 +88,13 @@ def _x(**parameter: Any) -> dict[str, Any]:
     return document(parameters={"x": parameter})
 
 
+def _values_combined(**ensemble: Any) -> dict[str, Any]:
+    return builtin_document(**_DIABETES, metric=_RMSE, ensemble=ensemble)
+
+
 _DIGITS = {"model": "mlp", "data": {"name": "digits"}}
 _DIABETES = {"program": {"model": "mlp", "data": {"name": "diabetes"}}}
+_RMSE = {"name": "val_rmse", "goal": "minimize"}
 _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
 
@@ -143,6 +148,9 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
      "metric.goal", "of val_accuracy, higher is better; write maximize"),
     ("a table for a cnn", builtin_document(program={"model": "cnn", "data": {"name": "diabetes"}}), "program.model",
      "cnn needs images, and diabetes is a table; write mlp"),
+    ("a vote on values", _values_combined(combine="hard_vote"), "ensemble.combine",
+     "hard_vote is for classes, and diabetes has values; for those there are mean, median, stacking"),
+    ("a temperature of values", _values_combined(calibrate=True), "ensemble.calibrate", "leave it out"),
     ("a circle", document(parameters=_CIRCLE), "parameters", "form a circle"),
     ("its own condition", _x(value=1, when={"x": 1}), "parameters", "form a circle"),
     ("an unknown condition", _x(value=1, when={"xx": 1}), "parameters.x.when", "no parameter 'xx'; did you mean 'x'?"),
