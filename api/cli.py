@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from api.commands import demo, devices, serve, status, sweep, trial
+from api.commands import demo, devices, ensemble, serve, status, sweep, trial
 from sweep.errors import (
     BundleError,
     DatabaseError,
@@ -44,6 +44,7 @@ app.command("status")(status.status)
 app.command("devices")(devices.devices)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")
+app.add_typer(ensemble.app, name="ensemble")
 
 
 def main() -> None:

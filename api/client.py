@@ -5,19 +5,23 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
 from sweep import bundles
-from sweep.errors import InvalidSpecError, NotFoundError, PodiumError, Problem, ServiceError
+from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, PodiumError, Problem, ServiceError
 from sweep.layout import DataDirectory, default_data_directory
 
 POLL_S = 0.2
+SERVING = ("ready", "degraded")
+COMING = ("starting", "warming", "restarting")
+EnsembleName: TypeAlias = int | str
+Rows: TypeAlias = Sequence[Any] | NDArray[Any]
 
 
 class Client:
@@ -105,46 +109,123 @@ class Client:
         found: list[dict[str, Any]] = self._json("GET", "/api/v1/devices")
         return found
 
-    # Ensembles.
+    # Ensembles. Every one may be named by its id or by its name.
 
-    def build_ensemble(self, sweep_id: int, **options: Any) -> dict[str, Any]:
-        """Build an ensemble of a sweep's best trials; see `EnsembleRequest` for the options."""
-        return self._object("POST", "/api/v1/ensembles", json={"sweep_id": sweep_id, **options})
+    def build_ensemble(self, sweep_id: int | None = None, **options: Any) -> dict[str, Any]:
+        """Build an ensemble of a sweep's best trials, or of `trial_ids`; see `EnsembleRequest` for the options."""
+        return self._object("POST", "/api/v1/ensembles", json=_version(sweep_id, options))
 
-    def ensemble(self, ensemble_id: int) -> dict[str, Any]:
-        """One ensemble."""
-        return self._object("GET", f"/api/v1/ensembles/{ensemble_id}")
+    def add_version(
+        self, ensemble: EnsembleName, sweep_id: int | None = None, *, canary_share: float | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Build another version: it takes over when it is ready, or answers `canary_share` of the requests."""
+        body = _version(sweep_id, options) | ({} if canary_share is None else {"canary_share": canary_share})
+        return self._object("POST", f"{self._ensemble(ensemble)}/versions", json=body)
 
-    def wait_ensemble(self, ensemble_id: int, timeout_s: float = 120.0) -> dict[str, Any]:
-        """The ensemble when all its members are ready. Raises `ServiceError` when it fails or takes too long."""
+    def ensembles(self) -> Iterator[dict[str, Any]]:
+        """All ensembles, newest first."""
+        return self._pages("/api/v1/ensembles")
+
+    def ensemble(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """One ensemble. Raises `NotFoundError`."""
+        return self._object("GET", self._ensemble(ensemble))
+
+    def wait_ensemble(self, ensemble: EnsembleName, timeout_s: float = 120.0) -> dict[str, Any]:
+        """The ensemble when all its members are ready. Raises `ServiceError` when they cannot be, or take too long."""
         end = time.monotonic() + timeout_s
-        while (ensemble := self.ensemble(ensemble_id))["state"] != "ready":
-            if ensemble["state"] in ("failed", "stopped") or time.monotonic() > end:
-                raise ServiceError(f"ensemble {ensemble_id} is {ensemble['state']}: {ensemble['reason']}")
+        while (found := self.ensemble(ensemble))["state"] != "ready":
+            if settled(found) or time.monotonic() > end:
+                raise ServiceError(f"ensemble {ensemble} is {found['state']}: {found['reason']}")
             time.sleep(POLL_S)
-        return ensemble
+        return found
 
-    def evaluate(self, ensemble_id: int, split: str = "test") -> dict[str, Any]:
-        """Scores of an ensemble and its members on a split."""
-        return self._object("POST", f"/api/v1/ensembles/{ensemble_id}/evaluate", json={"split": split})
+    def start_ensemble(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """Have its members again, after it was stopped."""
+        return self._tell(ensemble, "start")
 
-    def probabilities(self, ensemble_id: int, evaluation_id: int) -> NDArray[np.float32]:
-        """What the ensemble said of each row in an evaluation: (rows, classes)."""
-        path = f"/api/v1/ensembles/{ensemble_id}/evaluations/{evaluation_id}/probabilities"
+    def stop_ensemble(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """End the members and give their devices back; it can be started again."""
+        return self._tell(ensemble, "stop")
+
+    def retire_ensemble(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """End it for good; its evaluations stay."""
+        return self._tell(ensemble, "retire")
+
+    def promote(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """Let the canary answer everything. Raises `PodiumError` when there is none."""
+        return self._tell(ensemble, "promote")
+
+    def roll_back(self, ensemble: EnsembleName) -> dict[str, Any]:
+        """Drop the version on its way, or go back to the one before."""
+        return self._tell(ensemble, "rollback")
+
+    def evaluate(
+        self,
+        ensemble: EnsembleName,
+        split: str = "test",
+        *,
+        force: bool = False,
+        version: int | None = None,
+        inputs: Rows | None = None,
+        targets: Rows | None = None,
+    ) -> dict[str, Any]:
+        """Scores of an ensemble and its members on a split, or on `inputs` (rows, features) and their `targets`.
+
+        `targets` are class numbers (rows,), or values (rows, outputs). A split that something was chosen or fitted by
+        needs `force`. Waits until it is done. Raises `PodiumError` when it cannot be.
+        """
+        body: dict[str, Any] = {} if version is None else {"version": version}
+        if inputs is None:
+            body |= {"split": split, "force": force}
+        else:
+            body |= {"inputs": np.asarray(inputs).tolist(), "targets": np.asarray(targets).tolist()}
+        path = f"{self._ensemble(ensemble)}/evaluate"
+        found = self._object("POST", path, json=body)
+        while found["state"] not in ("finished", "failed"):
+            time.sleep(POLL_S)
+            found = self.evaluation(found["ensemble_id"], found["id"])
+        if found["state"] == "failed":
+            raise EnsembleError(found["reason"])
+        return found
+
+    def evaluation(self, ensemble: EnsembleName, evaluation_id: int) -> dict[str, Any]:
+        """An evaluation, done or under way."""
+        return self._object("GET", f"{self._ensemble(ensemble)}/evaluations/{evaluation_id}")
+
+    def probabilities(self, ensemble: EnsembleName, evaluation_id: int) -> NDArray[np.float32]:
+        """What the ensemble said of each row in an evaluation: (rows, outputs)."""
+        path = f"{self._ensemble(ensemble)}/evaluations/{evaluation_id}/probabilities"
         content = self._request("GET", path).content
         return np.asarray(np.load(io.BytesIO(content), allow_pickle=False), dtype=np.float32)
 
     def predict(
-        self, ensemble_id: int, inputs: list[list[float]], deadline_ms: float | None = None, *, whole: bool = False
+        self, ensemble: EnsembleName, inputs: Rows, deadline_ms: float | None = None, *, whole: bool = False
     ) -> dict[str, Any]:
-        """The ensemble's answer for some rows; `whole` waits for every member and returns its outputs too."""
-        body = {"inputs": inputs, "deadline_ms": deadline_ms}
-        path = f"/api/v1/ensembles/{ensemble_id}/predict"
-        return self._object("POST", path, json=body, params={"whole": whole})
+        """The ensemble's answer for rows of numbers, (rows, features); an array of numpy is sent as it is.
 
-    def stop_ensemble(self, ensemble_id: int) -> dict[str, Any]:
-        """End the members and give their devices back."""
-        return self._object("POST", f"/api/v1/ensembles/{ensemble_id}/stop")
+        `whole` waits for every member, however long it takes, and returns its outputs too. Raises `PodiumError` when
+        fewer members than the quorum answer in time.
+        """
+        path = f"{self._ensemble(ensemble)}/predict"
+        if not isinstance(inputs, np.ndarray):
+            body = {"inputs": inputs, "deadline_ms": deadline_ms}
+            return self._object("POST", path, json=body, params={"whole": whole})
+        params = {"whole": whole} | ({} if deadline_ms is None else {"deadline_ms": deadline_ms})
+        headers = {"Content-Type": "application/x-npy"}
+        return self._object("POST", path, content=_npy(inputs), params=params, headers=headers)
+
+    def _ensemble(self, ensemble: EnsembleName) -> str:
+        """The path of an ensemble; a name is looked up. Raises `NotFoundError`."""
+        if not str(ensemble).isdecimal():
+            named = (found["id"] for found in self.ensembles() if found["name"] == ensemble)
+            ensemble_id = next(named, None)
+            if ensemble_id is None:
+                raise NotFoundError(f"there is no ensemble {ensemble!r}; `podium ensemble list` says which there are")
+            ensemble = ensemble_id
+        return f"/api/v1/ensembles/{ensemble}"
+
+    def _tell(self, ensemble: EnsembleName, what: str) -> dict[str, Any]:
+        return self._object("POST", f"{self._ensemble(ensemble)}/{what}")
 
     # The service.
 
@@ -190,6 +271,28 @@ class Client:
         if response.status_code >= 400:
             raise _error_of(response)
         return response
+
+
+def settled(ensemble: dict[str, Any]) -> bool:
+    """Whether waiting changes nothing: it is as ready as it gets, or over."""
+    if ensemble["state"] in ("ready", "stopped", "failed", "retired"):
+        return True
+    return not any(member["state"] in COMING for member in ensemble["members"])
+
+
+def serves(ensemble: dict[str, Any]) -> bool:
+    """Whether it answers."""
+    return ensemble["state"] in SERVING
+
+
+def _version(sweep_id: int | None, options: dict[str, Any]) -> dict[str, Any]:
+    return options if sweep_id is None else {"sweep_id": sweep_id, **options}
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
 
 
 def _error_of(response: httpx2.Response) -> PodiumError:

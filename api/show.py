@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -19,9 +20,11 @@ from api.client import Client
 REFRESH_S = 0.25
 OVER = ("finished", "failed", "cancelled")
 _COLORS = {
-    "finished": "green", "ready": "green", "running": "cyan", "busy": "cyan", "pruned": "yellow",
-    "failed": "red", "lost": "red", "cancelled": "magenta",
+    "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
+    "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
+    "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
+_NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
 console = Console(highlight=False)
 
 
@@ -47,13 +50,14 @@ def params(values: dict[str, Any]) -> str:
 
 
 def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
-    """A table whose numbers are aligned to the right."""
+    """A table whose columns of numbers are aligned to the right."""
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        right = column in ("id", "trial", "trials", "value", "best", "attempt", "accuracy", "log loss")
+    cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
+    for index, column in enumerate(columns):
+        right = all(_NUMBER.fullmatch(row[index].plain) for row in cells)
         result.add_column(column, justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    for row in cells:
+        result.add_row(*row)
     return result
 
 

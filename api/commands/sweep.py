@@ -10,6 +10,8 @@ import typer
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from api.client import Client
 
 app = typer.Typer(help="Submit and follow sweeps.", no_args_is_help=True)
@@ -19,8 +21,12 @@ app = typer.Typer(help="Submit and follow sweeps.", no_args_is_help=True)
 def run(
     file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, devices: Devices = "auto", as_json: AsJson = False
 ) -> None:
-    """Run a sweep to its end: on the running service, or on one started for it. Ctrl-C cancels it."""
-    from api import local, show  # rich and the HTTP client: not for --help
+    """Run a sweep to its end, and build its ensemble: on the running service, or on one started for it.
+
+    Ctrl-C cancels it.
+    """
+    from api import local, show, show_ensemble  # rich and the HTTP client: not for --help
+    from api.client import serves
 
     document = _read(file)
     with local.service(data_dir.absolute(), devices) as client:
@@ -32,13 +38,20 @@ def run(
                 show.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
                 sweep = show.follow(client, sweep["id"])
         best = client.best(sweep["id"], 5)
+        if not as_json:
+            show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+            show.console.print(_best_trials(best))
+        ensemble = None
+        if wanted := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
+            ensemble = show_ensemble.follow_block(client, sweep, quiet=as_json)
+            sweep = client.sweep(sweep["id"])
     if as_json:
-        show.print_json({**sweep, "top": best})
-    else:
-        show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
-        rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
-        show.console.print(show.table(None, ("trial", "value", "parameters"), rows))
-    raise typer.Exit(0 if sweep["state"] == "finished" else 1)
+        show.print_json({**sweep, "top": best, "ensemble": ensemble})
+    elif wanted:
+        show.console.print("")
+        show.console.print(show_ensemble.summary(ensemble) if ensemble else _no_ensemble(sweep))
+    done = sweep["state"] == "finished" and (not wanted or (ensemble is not None and serves(ensemble)))
+    raise typer.Exit(0 if done else 1)
 
 
 @app.command("submit")
@@ -61,12 +74,13 @@ def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson
 @app.command("show")
 def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Show one sweep and its best trials."""
-    from api import show  # rich and the HTTP client: not for --help
+    from api import show, show_ensemble  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
         sweep = client.sweep(sweep_id)
         best = client.best(sweep_id, 5)
+        built = [client.ensemble(ensemble_id) for ensemble_id in sweep["ensembles"]]
     if as_json:
         show.print_json({**sweep, "top": best})
         return
@@ -74,8 +88,11 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     show.console.print(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}")
     show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
     if best:
-        rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
-        show.console.print(show.table(None, ("trial", "value", "parameters"), rows))
+        show.console.print(_best_trials(best))
+    for ensemble in built:
+        show.console.print(show_ensemble.headline(ensemble))
+    if sweep["ensemble_error"] is not None:
+        show.console.print(_no_ensemble(sweep))
 
 
 @app.command("list")
@@ -117,6 +134,17 @@ def validate(file: SpecFile) -> None:
     """Check a sweep file; nothing is started."""
     document = _read(file)
     print(f"{file}: valid ({len(document['parameters'])} parameters, method {document.get('method', 'tpe')})")
+
+
+def _best_trials(best: list[dict[str, Any]]) -> Table:
+    from api import show  # rich: not for --help
+
+    rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
+    return show.table(None, ("trial", "value", "parameters"), rows)
+
+
+def _no_ensemble(sweep: dict[str, Any]) -> str:
+    return f"no ensemble: {sweep['ensemble_error']}"
 
 
 def _read(file: Path) -> dict[str, Any]:
