@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from db.devices import DeviceRow
-from db.ensembles import EnsembleRow, EvaluationRow
 from db.sweeps import SweepRow
 from db.trial_pages import ArtifactRow, AttemptRow, TrialRow
 from sweep.trial import Scalar
@@ -17,7 +16,7 @@ from sweep.trial import Scalar
 Item = TypeVar("Item")
 
 
-def _time(seconds: float | None) -> datetime | None:
+def time_of(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
@@ -73,9 +72,9 @@ class SweepView(View):
             ensembles=list(row.ensemble_ids),
             ensemble_error=row.ensemble_error,
             device_busy_share=busy_share,
-            created_at=_time(row.created_at),
-            started_at=_time(row.started_at),
-            ended_at=_time(row.ended_at),
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
         )
 
 
@@ -110,8 +109,8 @@ class AttemptView(View):
         values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
         values |= {
             "device": row.device_id,
-            "started_at": _time(row.started_at),
-            "ended_at": _time(row.ended_at),
+            "started_at": time_of(row.started_at),
+            "ended_at": time_of(row.ended_at),
             "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
         }
         return cls(**values)
@@ -154,9 +153,9 @@ class TrialView(View):
             sampler=row.sampler,
             attempt=row.attempt,
             device=row.device_id,
-            created_at=_time(row.created_at),
-            started_at=_time(row.started_at),
-            ended_at=_time(row.ended_at),
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
             **more,
         )
 
@@ -195,60 +194,4 @@ class DeviceView(View):
 
     @classmethod
     def of(cls, row: DeviceRow) -> DeviceView:
-        return cls.model_validate(row)
-
-
-class MemberView(View):
-    """A member of an ensemble."""
-
-    id: int
-    position: int
-    trial_id: int
-    trial_number: int
-    weight: float
-    state: str
-    reason: str
-    device_id: str | None
-    node: str | None
-    pid: int | None
-    epoch: int
-
-
-class EnsembleView(View):
-    """An ensemble."""
-
-    id: int
-    name: str
-    sweep_id: int | None
-    state: str
-    reason: str
-    mode: str
-    combine: str
-    quorum: int
-    deadline_ms: float
-    version: int
-    classes: list[str]
-    features: int | None
-    created_at: datetime | None
-    members: list[MemberView]
-
-    @classmethod
-    def of(cls, row: EnsembleRow) -> EnsembleView:
-        values = {name: getattr(row, name) for name in cls.model_fields if name not in ("members", "created_at")}
-        members = [MemberView.model_validate(member) for member in row.members]
-        return cls(**values, created_at=_time(row.created_at), members=members)
-
-
-class EvaluationView(View):
-    """An evaluation, done or under way."""
-
-    id: int
-    ensemble_id: int
-    split: str
-    state: str
-    reason: str
-    result: dict[str, Any] | None
-
-    @classmethod
-    def of(cls, row: EvaluationRow) -> EvaluationView:
         return cls.model_validate(row)

@@ -66,22 +66,28 @@ class Aggregator:
         """Every ensemble that is to be up."""
         return list(self._traffic.values())
 
-    def choose(self, ensemble_id: int) -> Snapshot | None:
-        """The version that answers this request: the active one, or by its share the canary."""
-        traffic = self._traffic.get(ensemble_id)
-        return None if traffic is None else self._pick(traffic)
+    def traffic_of(self, ensemble_id: int) -> Traffic | None:
+        """One of them."""
+        return self._traffic.get(ensemble_id)
+
+    def choose(self, traffic: Traffic, version: int | None) -> Snapshot:
+        """The version that answers this request: the one asked for, or the active one, or by its share the canary.
+
+        Raises `NotFoundError` when the version asked for does not answer.
+        """
+        if version is None:
+            return self._pick(traffic)
+        for snapshot in (traffic.active, traffic.canary):
+            if snapshot is not None and snapshot.version == version:
+                return snapshot
+        raise NotFoundError(f"version {version} of ensemble {traffic.name!r} does not answer now")
 
     def named(self, name: str, version: int | None) -> Snapshot:
         """An ensemble by name, and a version of it where one is asked for. Raises `NotFoundError`."""
         traffic = next((item for item in self._traffic.values() if item.name == name), None)
         if traffic is None:
             raise NotFoundError(f"no ensemble {name!r} answers now")
-        if version is None:
-            return self._pick(traffic)
-        for snapshot in (traffic.active, traffic.canary):
-            if snapshot is not None and snapshot.version == version:
-                return snapshot
-        raise NotFoundError(f"version {version} of ensemble {name!r} does not answer now")
+        return self.choose(traffic, version)
 
     def health(self) -> dict[int, LinkHealth]:
         """How each replica does, by its id."""

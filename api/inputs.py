@@ -1,0 +1,56 @@
+"""Rows to predict as clients send them, JSON or numpy's format, checked before a member sees them; api and gateway."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from sweep.errors import BadRequestError, EnsembleError
+
+
+def rows_of(value: Any, what: str = "inputs") -> NDArray[np.float32]:
+    """A list of lists of numbers as an array. Raises `EnsembleError` when it is none."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise EnsembleError(f"{what}: rows of numbers, all of the same length") from error
+    return _as_floats(array, what)
+
+
+def rows_of_npy(content: bytes) -> NDArray[np.float32]:
+    """The array of a body in numpy's format; what its header claims is believed only if the bytes are there.
+
+    Raises `BadRequestError`.
+    """
+    stream = io.BytesIO(content)
+    try:
+        version = npy.read_magic(stream)
+        read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, in_columns, kind = read_header(stream)
+        data = memoryview(content)[stream.tell() :]
+        if kind.hasobject or math.prod(shape) * kind.itemsize != len(data):
+            raise ValueError(f"{len(data):,} bytes are not shape {shape} of {kind}")
+        array = np.frombuffer(data, kind).reshape(shape, order="F" if in_columns else "C")
+    except Exception as error:  # the header is Python text, and numpy's reader of it may raise anything
+        raise BadRequestError(f"the body is not an array in numpy's format: {error}") from error
+    return _as_floats(array, "inputs")
+
+
+def check_rows(inputs: NDArray[np.float32], features: int) -> None:
+    """Raises `EnsembleError` unless it is (rows, features), with at least one row, all finite."""
+    if inputs.ndim != 2 or inputs.shape[1] != features or not len(inputs):
+        raise EnsembleError(f"inputs: {list(inputs.shape)} is not [rows, {features}] with at least one row")
+    if not np.isfinite(inputs).all():
+        raise EnsembleError("inputs: every value must be finite")
+
+
+def _as_floats(array: NDArray[Any], what: str) -> NDArray[np.float32]:
+    if array.dtype.kind not in "fiu":
+        raise EnsembleError(f"{what}: rows of numbers, all of the same length, not {array.dtype}")
+    with np.errstate(over="ignore"):  # too large for float32 is infinite, and refused as such
+        return array.astype(np.float32)
