@@ -18,6 +18,7 @@ class Slot:
 
     device: Device
     lost: bool = False
+    dedicated: str = ""  # why it takes no trials, where an ensemble has the device to itself
     trial: LiveTrial | None = None
     ending: AttemptKey | None = None  # an attempt that no longer counts, but still holds the device
     acknowledged: int = 0
@@ -26,7 +27,12 @@ class Slot:
 
     @property
     def free(self) -> bool:
-        return not self.lost and self.trial is None and self.ending is None
+        return self.open_to_trials and self.trial is None and self.ending is None
+
+    @property
+    def open_to_trials(self) -> bool:
+        """Whether trials run here, now or later."""
+        return not self.lost and not self.dedicated
 
     def stop(self, key: AttemptKey, cause: Cause) -> None:
         """Have the attempt killed."""
@@ -42,6 +48,10 @@ class Slot:
         """Tell the trial whether to give up at `step`."""
         self.commands.append({"kind": "answer", "key": [key.trial_id, key.attempt], "step": step, "prune": prune})
 
+    def shown(self, at: float) -> DeviceChanged:
+        """The device of a slot that is not lost, as the database should show it."""
+        return self.changed("dedicated" if self.dedicated else "ready", self.dedicated, at)
+
     def changed(self, state: str, reason: str, at: float) -> DeviceChanged:
         """The device as the database should show it."""
         d = self.device
@@ -53,6 +63,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
+        self._dedicated: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
@@ -69,8 +80,24 @@ class Ledger:
 
     def open(self, device: Device) -> Slot:
         """A slot that came up, for the first time or again."""
-        slot = self._slots[device.device_id] = Slot(device)
+        dedicated = self._dedicated.get(device.device_id, "")
+        slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated)
         return slot
+
+    def dedicate(self, devices: dict[str, str]) -> list[Slot]:
+        """From now on these devices take no trials, and why; all others do. Returns the slots for which it is new.
+
+        A trial that runs goes on to its end.
+        """
+        self._dedicated = dict(devices)
+        changed = [slot for slot in self if slot.dedicated != devices.get(slot.device.device_id, "")]
+        for slot in changed:
+            slot.dedicated = devices.get(slot.device.device_id, "")
+        return changed
+
+    def open_to_trials(self) -> list[Slot]:
+        """The slots on which trials run, now or later."""
+        return [slot for slot in self if slot.open_to_trials]
 
     def free(self) -> list[Slot]:
         """The slots that can take a trial now."""

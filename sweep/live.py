@@ -72,6 +72,7 @@ class LiveSweep:
         self.finished = 0
         self.failures_in_a_row = 0
         self.last_failure = ""
+        self.waits_for = ""  # why nothing of it can run, while that is so
         self.stop_reason = "stopped"
         self.mean_ask_s = 0.0
         self.mean_trial_s = _STARTING_TRIAL_S

@@ -133,6 +133,10 @@ class Recorder(Protocol):
         """Which of `known` a client has cancelled."""
         ...
 
+    def dedicated_devices(self) -> dict[str, str]:
+        """The devices that an ensemble has to itself, by id, and why."""
+        ...
+
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""
         ...

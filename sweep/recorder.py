@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from db import devices, metrics, sweeps, trials
+from db import devices, metrics, replicas, sweeps, trials
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -72,6 +72,11 @@ class DatabaseRecorder:
         """Which of `known` a client has cancelled."""
         with self._database.read() as connection:
             return sweeps.cancelled(connection, known)
+
+    def dedicated_devices(self) -> dict[str, str]:
+        """The devices that an ensemble has to itself, by id, and why."""
+        with self._database.read() as connection:
+            return replicas.dedicated(connection)
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

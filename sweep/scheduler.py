@@ -123,6 +123,7 @@ class Scheduler:
             self._look_for_sweeps()
             self._place()
             self._end_sweeps()
+            self._explain_waits()
         if self._record():
             self._ledger.send(self._pool)
             self._plan()
@@ -176,7 +177,7 @@ class Scheduler:
     def _open_slot(self, message: SlotOpened) -> None:
         """Take a slot into the ledger; what it ran before we came is ours if the database says so too."""
         slot = self._ledger.open(message.device)
-        self._changes.append(slot.changed("ready", "", self._clock.wall_s()))
+        self._changes.append(slot.shown(self._clock.wall_s()))
         with self._slots_changed:
             self._slots_changed.notify_all()
         if message.running is not None:
@@ -304,7 +305,7 @@ class Scheduler:
         """Ask ahead, so that a slot that comes free finds its next trial ready."""
         if self._stopping:
             return
-        free, slots = len(self._ledger.free()), len(self._ledger)
+        free, slots = len(self._ledger.free()), len(self._ledger.open_to_trials())
         for sweep in self._sweeps.values():
             for _ in range(sweep.asks_wanted(free, slots)):
                 sweep.asking += 1
@@ -315,7 +316,7 @@ class Scheduler:
 
     def _place(self) -> None:
         """Give each free slot a ready trial of the sweep whose turn it is."""
-        only = len(self._ledger) == 1
+        only = len(self._ledger.open_to_trials()) == 1
         for slot in self._ledger.free():
             ready = {
                 sweep.sweep_id: trial
@@ -338,6 +339,22 @@ class Scheduler:
         assignment = sweep.assignment(trial, self._data, self._threads)
         slot.commands.append({"kind": "run", "assignment": assignment.to_dict()})
 
+    def _dedicate(self, devices: dict[str, str]) -> None:
+        """Set devices aside for ensembles, and take back those that are not dedicated any more."""
+        at = self._clock.wall_s()
+        self._changes += [slot.shown(at) for slot in self._ledger.dedicate(devices) if not slot.lost]
+
+    def _explain_waits(self) -> None:
+        """A sweep that no device is left for says so, as long as it is so."""
+        for sweep in self._sweeps.values():
+            fitting = [slot for slot in self._ledger if not slot.lost and sweep.fits(slot.device)]
+            taken = [f"{slot.device.device_id} is {slot.dedicated}" for slot in fitting if slot.dedicated]
+            waits = sweep.wants_more and not sweep.running and fitting and len(taken) == len(fitting)
+            reason = f"no device is left for trials: {'; '.join(taken)}" if waits else ""
+            if reason != sweep.waits_for:
+                sweep.waits_for = reason
+                self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, reason, self._clock.wall_s()))
+
     # Sweeps.
 
     def _look_for_sweeps(self) -> None:
@@ -347,6 +364,7 @@ class Scheduler:
             return
         self._looked_s = now
         try:
+            self._dedicate(self._recorder.dedicated_devices())
             for sweep_id in self._recorder.cancelled(frozenset(self._sweeps)):
                 self._end_trials(self._sweeps[sweep_id])
                 self._forget(self._sweeps[sweep_id])

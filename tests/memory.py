@@ -12,6 +12,7 @@ from sweep.changes import (
     AttemptPlaced,
     AttemptStarted,
     Change,
+    DeviceChanged,
     MetricPoint,
     SearchNotes,
     StoredSweep,
@@ -68,6 +69,8 @@ class MemoryRecorder:
     def __init__(self) -> None:
         self.sweeps: dict[int, MemorySweep] = {}
         self.trials: dict[int, MemoryTrial] = {}
+        self.dedicated: dict[str, str] = {}
+        self.devices: dict[str, DeviceChanged] = {}
         self.full = False
 
     # What a client does.
@@ -105,6 +108,9 @@ class MemoryRecorder:
     def cancelled(self, known: frozenset[int]) -> list[int]:
         return [sweep_id for sweep_id in sorted(known) if self.sweeps[sweep_id].state is SweepState.CANCELLED]
 
+    def dedicated_devices(self) -> dict[str, str]:
+        return dict(self.dedicated)
+
     def last_trial_id(self) -> int:
         return max(self.trials, default=0)
 
@@ -132,6 +138,8 @@ class MemoryRecorder:
             sweep = self.sweeps[change.sweep_id]
             if sweep.state not in SWEEP_OVER:
                 sweep.state, sweep.reason = change.state, change.reason
+        elif isinstance(change, DeviceChanged):
+            self.devices[change.device_id] = change
         elif isinstance(change, AttemptStarted):
             assert change.event.key.attempt in self.trials[change.event.key.trial_id].attempts
 

@@ -225,6 +225,11 @@ def test_a_commit_that_cannot_be_written_whole_is_not_written_at_all(store: Stor
     assert store.trial().state is WAITING
 
 
+def test_no_device_is_dedicated_unless_an_ensemble_has_it(store: Store) -> None:
+    store.commit(planned(), placed())
+    assert store.recorder.dedicated_devices() == {}
+
+
 def test_devices_are_written_beside_trials(store: Store) -> None:
     store.commit(DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 5, "ready", "", 9.0), planned())
     assert store.trial().state is WAITING

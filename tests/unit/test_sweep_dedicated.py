@@ -1,0 +1,101 @@
+"""Devices that an ensemble has to itself: no trial goes there, none is cut short, and who waits says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sweep.trial import SweepState, TrialState
+from tests.rig import Rig
+
+MakeRig = Callable[..., Rig]
+WHY = "dedicated to member 0 of ensemble digits-1"
+
+
+def dedicate(rig: Rig, *device_ids: str) -> None:
+    """The host has written down that these are an ensemble's, and woken the scheduler."""
+    rig.recorder.dedicated = dict.fromkeys(device_ids, WHY)
+    rig.settle()
+
+
+def shown(rig: Rig, device_id: str) -> tuple[str, str]:
+    return rig.recorder.devices[device_id].state, rig.recorder.devices[device_id].reason
+
+
+def test_a_dedicated_device_takes_no_trial_and_the_others_take_them_all(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    dedicate(rig, "cpu-1")
+    assert shown(rig, "cpu-0") == ("ready", "")
+    assert shown(rig, "cpu-1") == ("dedicated", WHY)
+    rig.submit(run_cap=4)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert {device_id for device_id, _ in rig.pool.placed} == {"cpu-0"}
+
+
+def test_a_trial_that_runs_there_goes_on_to_its_end(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=4)
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"]
+    dedicate(rig, "cpu-1")
+    assert rig.pool["cpu-1"].stops == []
+    rig.pool.finish("cpu-1")
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-0"]
+    rig.finish_all()
+    assert rig.states() == [TrialState.FINISHED] * 4
+    assert [device_id for device_id, _ in rig.pool.placed].count("cpu-1") == 1
+
+
+def test_a_released_device_takes_trials_again(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    dedicate(rig, "cpu-1")
+    rig.submit(run_cap=6)
+    assert rig.pool.busy() == ["cpu-0"]
+    dedicate(rig)
+    assert shown(rig, "cpu-1") == ("ready", "")
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"]
+
+
+def test_it_stays_dedicated_when_its_slot_or_the_scheduler_is_replaced(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    dedicate(rig, "cpu-1")
+    rig.pool.lose("cpu-1")
+    rig.settle()
+    assert shown(rig, "cpu-1") == ("dedicated", WHY)
+    rig.restart()
+    rig.submit(run_cap=4)
+    assert rig.pool.busy() == ["cpu-0"]
+
+
+def test_a_lost_device_is_not_shown_as_dedicated(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    slot = rig.scheduler._ledger["cpu-1"]
+    slot.lost = True
+    dedicate(rig, "cpu-1")
+    assert shown(rig, "cpu-1") == ("ready", ""), "as it was; the pool says when it is back"
+
+
+def test_a_sweep_with_no_device_left_says_why_until_there_is_one(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    dedicate(rig, "cpu-0", "cpu-1")
+    sweep = rig.submit(run_cap=2)
+    assert rig.pool.busy() == []
+    assert sweep.state is SweepState.QUEUED
+    assert sweep.reason == f"no device is left for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"
+    dedicate(rig, "cpu-0")
+    assert rig.sweep().reason == ""
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_running_sweep_says_so_only_when_its_last_trial_has_ended(make_rig: MakeRig) -> None:
+    rig = make_rig(1)
+    rig.submit(run_cap=3)
+    dedicate(rig, "cpu-0")
+    assert rig.sweep().reason == ""
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert (rig.sweep().state, rig.sweep().reason) == (
+        SweepState.RUNNING,
+        f"no device is left for trials: cpu-0 is {WHY}",
+    )
