@@ -47,6 +47,13 @@ def of_members(connection: Connection, member_ids: Sequence[int]) -> dict[int, t
     return {member_id: tuple(rows) for member_id, rows in found.items()}
 
 
+def running(connection: Connection) -> list[int]:
+    """The ids of those that are not stopped, of whatever ensemble."""
+    return list(
+        connection.execute(select(replicas.c.id).where(replicas.c.state != MemberState.STOPPED.value)).scalars()
+    )
+
+
 def dedicated(connection: Connection) -> dict[str, str]:
     """The devices that run no trials because a member has them to itself, and why, by device id."""
     statement = (

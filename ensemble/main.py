@@ -9,25 +9,40 @@ import signal
 import sys
 
 from db.engine import Database
-from ensemble import workers
+from ensemble.evaluating import Evaluating
 from ensemble.evaluator import Evaluator
 from ensemble.host import Host
+from ensemble.workers import RayWorkers
+from sweep.clock import SystemClock
 from sweep.errors import PodiumError
 from sweep.part import begin, on_wake, say_ready
+from sweep.settings import ServiceSettings
+
+
+def run(settings: ServiceSettings, ray_address: str) -> None:
+    """Work until SIGTERM; the workers live on, for the next host. Raises `PodiumError`."""
+    database = Database(settings.data.database)
+    clock = SystemClock()
+    host = Host(settings, database, RayWorkers(ray_address), clock)
+    evaluating = Evaluating(settings, database, Evaluator(settings), clock)
+
+    def wake() -> None:
+        host.wake()
+        evaluating.wake()
+
+    signal.signal(signal.SIGTERM, lambda *_: host.stop())
+    on_wake(settings.runtime.wake_socket("host"), wake)
+    evaluating.start()
+    say_ready()
+    host.run()
+    evaluating.stop()
+    database.close()
 
 
 def main() -> None:
-    """Run until SIGTERM; the workers live on, for the next host."""
-    settings = begin()
+    """See the module."""
     try:
-        database = Database(settings.data.database)
-        workers.connect(sys.argv[2])
-        host = Host(settings, database, Evaluator(settings))
-        signal.signal(signal.SIGTERM, lambda *_: host.stop())
-        on_wake(settings.runtime.wake_socket("host"), host.wake)
-        say_ready()
-        host.run()
-        database.close()
+        run(begin(), sys.argv[2])
     except PodiumError as error:
         sys.exit(str(error))
 
