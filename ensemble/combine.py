@@ -1,49 +1,151 @@
-"""Joining the members' predictions, and how sure they are; numpy only, gateway and host."""
+"""Joining the members' predictions, and how sure they are; numpy only, gateway, members and host."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Probabilities = NDArray[np.float32]
+from ensemble.spec import Combination, Rule, Stacking, Task
+
+Predictions = NDArray[np.float32]
+_ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # what they leave of probabilities need not sum to 1
+TRIM_FROM = 3  # answers, below which nothing is trimmed
+_TINY = np.finfo(np.float32).tiny
 
 
-def renormalized(weights: Sequence[float]) -> NDArray[np.float32]:
-    """The weights of those that answered, summing to 1."""
-    array: NDArray[np.float32] = np.asarray(weights, dtype=np.float32)
-    normalized: NDArray[np.float32] = array / array.sum(dtype=np.float32)
-    return normalized
+def combine(combination: Combination, predictions: Predictions, answered: Sequence[int]) -> Predictions:
+    """One prediction (rows, outputs) of those of the members that answered, (answered, rows, outputs).
 
-
-def mean(predictions: Probabilities, weights: Sequence[float]) -> Probabilities:
-    """The weighted mean of probabilities: (members, rows, classes) to (rows, classes).
-
-    Sums in member order, in float32, so the same predictions give the same bits however they arrived.
+    `answered` has their positions, ascending. Sums go in member order, in float32: the same replies give the same
+    bits, however they arrived. The weights are renormalized over those that answered; the temperature comes last.
     """
-    total = np.zeros(predictions.shape[1:], dtype=np.float32)
-    for weight, prediction in zip(renormalized(weights), predictions, strict=True):
-        total += weight * prediction
-    return total
+    weights = effective_weights(combination, answered)
+    if combination.rule is Rule.STACKING:
+        assert combination.stacking is not None
+        outputs = _stacked(combination.stacking, combination.task, predictions, answered, len(combination.weights))
+    else:
+        outputs = _RULES[combination.rule](predictions, weights)
+    if combination.task is Task.CLASSIFICATION and combination.rule in _ELEMENTWISE:
+        outputs = outputs / np.maximum(outputs.sum(axis=1, keepdims=True, dtype=np.float32), _TINY)
+    if combination.temperature != 1.0:
+        outputs = tempered(outputs, combination.temperature)
+    return outputs
+
+
+def effective_weights(combination: Combination, answered: Sequence[int]) -> tuple[float, ...]:
+    """How much each member that answered counts, summing to 1; equally where the rule has no weights."""
+    return _weights(combination.weights, combination.rule, tuple(answered))
+
+
+def tempered(probabilities: Predictions, temperature: float) -> Predictions:
+    """p^(1/T), summing to 1 again (Guo et al. 2017, section 4.2, on combined probabilities)."""
+    return _softmax(np.log(np.maximum(probabilities, _TINY)) / np.float32(temperature))
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """Per row, in nats: total = expected (the members' own doubt) + mutual information (their disagreement)."""
+    """How sure a prediction is. Classification, per row in nats: entropy = expected entropy + mutual information.
 
-    entropy: NDArray[np.float32]
-    mutual_information: NDArray[np.float32]
+    Regression, (rows, outputs): variance = variance of the noise + disagreement, the variance of the members' values.
+    """
 
-
-def uncertainty(predictions: Probabilities, combined: Probabilities, weights: Sequence[float]) -> Uncertainty:
-    """Predictive entropy and mutual information (Depeweg et al. 2018, equation 3)."""
-    entropy = _entropy(combined)
-    expected = np.einsum("m,mn->n", renormalized(weights), _entropy(predictions))
-    return Uncertainty(entropy, np.maximum(entropy - expected, 0).astype(np.float32))
+    entropy: NDArray[np.float32] | None = None
+    mutual_information: NDArray[np.float32] | None = None
+    variance: NDArray[np.float32] | None = None
+    disagreement: NDArray[np.float32] | None = None
 
 
-def _entropy(probabilities: Probabilities) -> NDArray[np.float32]:
-    clipped = np.clip(probabilities, np.finfo(np.float32).tiny, 1)
-    return np.asarray(-np.sum(probabilities * np.log(clipped), axis=-1), dtype=np.float32)
+def uncertainty(
+    combination: Combination, predictions: Predictions, outputs: Predictions, answered: Sequence[int]
+) -> Uncertainty:
+    """Predictive entropy and mutual information (Depeweg et al. 2018, equation 3), or the variance of a mixture.
+
+    (Lakshminarayanan et al. 2017, section 2.4.)
+    """
+    weights = np.asarray(effective_weights(combination, answered), dtype=np.float32)
+    if combination.task is Task.CLASSIFICATION:
+        entropy = _entropy(outputs)
+        expected = weights @ _entropy(predictions)
+        return Uncertainty(entropy, np.maximum(entropy - expected, 0))
+    disagreement = np.einsum("m,mno->no", weights, (predictions - outputs) ** 2)
+    noise = np.asarray(combination.noise_variance or (0.0,), dtype=np.float32)
+    return Uncertainty(variance=disagreement + noise, disagreement=disagreement)
+
+
+@functools.lru_cache(maxsize=4096)
+def _weights(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -> tuple[float, ...]:
+    mine = np.asarray([weights[position] for position in answered], dtype=np.float32)
+    if rule in (Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING) or not mine.sum() > 0:
+        mine = np.ones(len(answered), dtype=np.float32)
+    found: list[float] = (mine / mine.sum(dtype=np.float32)).tolist()
+    return tuple(found)
+
+
+def _mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+    total: Predictions = np.float32(weights[0]) * predictions[0]
+    for weight, prediction in zip(weights[1:], predictions[1:], strict=True):
+        total += np.float32(weight) * prediction
+    return total
+
+
+def _logit_mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+    """The normalized geometric mean: the mean of logits, since softmax does not see what is added to all."""
+    return _softmax(_mean(np.log(np.maximum(predictions, _TINY)), weights))
+
+
+def _median(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+    return np.median(predictions, axis=0).astype(np.float32)
+
+
+def _trimmed_mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+    """Of each element, without its lowest and highest value, where at least `TRIM_FROM` answered."""
+    if len(predictions) < TRIM_FROM:
+        return _mean(predictions, weights)
+    inner = np.sort(predictions, axis=0)[1:-1]
+    return np.asarray(inner.mean(axis=0), dtype=np.float32)
+
+
+def _hard_vote(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+    """Each class's share of the votes. A tie goes to the class that comes first, as `argmax` decides it."""
+    votes = np.zeros(predictions.shape[1:], dtype=np.float32)
+    rows = np.arange(predictions.shape[1])
+    for weight, prediction in zip(weights, predictions, strict=True):
+        votes[rows, prediction.argmax(axis=1)] += np.float32(weight)
+    return votes
+
+
+def _stacked(
+    stacking: Stacking, task: Task, predictions: Predictions, answered: Sequence[int], members: int
+) -> Predictions:
+    """A linear model over all members (Wolpert 1992); a missing one says what those that answered say on average."""
+    inputs = predictions if task is Task.REGRESSION else np.log(np.maximum(predictions, _TINY))
+    whole = np.broadcast_to(inputs.mean(axis=0), (members, *inputs.shape[1:])).copy()
+    whole[list(answered)] = inputs
+    features = whole.transpose(1, 0, 2).reshape(inputs.shape[1], -1)
+    scores = features @ np.asarray(stacking.coefficients, np.float32) + np.asarray(stacking.intercept, np.float32)
+    return scores if task is Task.REGRESSION else _softmax(scores)
+
+
+_RULES: dict[Rule, Callable[[Predictions, Sequence[float]], Predictions]] = {
+    Rule.MEAN: _mean,
+    Rule.WEIGHTED: _mean,
+    Rule.LOGIT_MEAN: _logit_mean,
+    Rule.MEDIAN: _median,
+    Rule.TRIMMED_MEAN: _trimmed_mean,
+    Rule.HARD_VOTE: _hard_vote,
+}
+
+
+def _softmax(scores: NDArray[Any]) -> Predictions:
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32), dtype=np.float32)
+
+
+def _entropy(probabilities: Predictions) -> NDArray[np.float32]:
+    logs = np.log(np.maximum(probabilities, _TINY))
+    return np.asarray(-np.sum(probabilities * logs, axis=-1), dtype=np.float32)
