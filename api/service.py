@@ -13,6 +13,7 @@ from sweep.errors import TooLargeError
 from sweep.settings import ServiceSettings
 
 MAX_JSON_BYTES = 1 << 20
+MAX_PREDICTION_BYTES = 64 << 20  # rows to predict
 MAX_ID = 2**63 - 1  # what the database can hold
 RowId = Annotated[int, Path(ge=1, le=MAX_ID)]
 After = Annotated[int | None, Query(ge=0, le=MAX_ID, description="`next` of the page before")]

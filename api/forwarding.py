@@ -1,0 +1,76 @@
+"""Predictions that come to the api go on to the gateway, through its Unix socket, as they are; api.
+
+Who wants speed calls the gateway's own port.
+"""
+
+from __future__ import annotations
+
+import httpx2
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from api.auth import viewer
+from api.departure import while_there
+from api.inference_route import InferenceRoute
+from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
+from sweep.errors import ServiceError
+from sweep.settings import ServiceSettings
+
+LONGEST_ANSWER_S = 610.0  # the longest deadline, and a little
+MAX_CONNECTIONS = 1024
+ASKED = ("accept", "authorization", "content-encoding", "content-type", "inference-header-content-length")
+ANSWERED = ("content-type", "inference-header-content-length", "retry-after", "www-authenticate")
+
+predictions = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
+inference = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
+
+
+@predictions.post("/{ensemble_id}/predict", dependencies=[viewer], response_class=Response)
+async def predict(ensemble_id: RowId, request: Request, service: ServiceContext = context) -> Response:
+    """The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format."""
+    return await forward(request, service.settings)
+
+
+@inference.get("/health/{probe}", include_in_schema=False)
+async def probe(probe: str, request: Request, service: ServiceContext = context) -> Response:
+    """Whether the gateway lives, and whether it is ready; public."""
+    return await forward(request, service.settings)
+
+
+@inference.api_route("{rest:path}", methods=["GET", "POST"], dependencies=[viewer], include_in_schema=False)
+async def protocol(rest: str, request: Request, service: ServiceContext = context) -> Response:
+    """The Open Inference Protocol; the gateway knows its paths."""
+    return await forward(request, service.settings)
+
+
+async def forward(request: Request, settings: ServiceSettings) -> Response:
+    """Ask the gateway the same, and answer what it answers. Raises `ServiceError` when it is not there.
+
+    The path goes on as it came, percent signs and all: a name in it may hold a slash that is none of the path's.
+    """
+    content = await body_within(request, MAX_PREDICTION_BYTES)
+    client = _gateway(request.app, settings)
+    path = request.scope["raw_path"].partition(b"?")[0]
+    query = request.scope["query_string"]
+    asked = client.build_request(
+        request.method,
+        httpx2.URL("http://gateway", raw_path=path + b"?" + query if query else path),
+        headers={name: request.headers[name] for name in ASKED if name in request.headers},
+        content=content,
+    )
+    try:
+        answer = await while_there(request, client.send(asked))
+    except httpx2.TransportError as error:
+        raise ServiceError("the gateway is not there; `podium serve` is starting it again") from error
+    kept = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
+    return Response(answer.content, answer.status_code, kept)
+
+
+def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
+    """The one client of an app, made when it is first needed."""
+    if getattr(app.state, "gateway", None) is None:
+        limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS)
+        transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits)
+        timeout = httpx2.Timeout(5.0, read=LONGEST_ANSWER_S)
+        app.state.gateway = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
+    client: httpx2.AsyncClient = app.state.gateway
+    return client

@@ -1,0 +1,46 @@
+"""Routes of the Open Inference Protocol say `error` where they fail, as its clients expect; api and gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from api import problems
+from sweep.errors import PodiumError
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_NOBODY_READS_IT = 499
+
+
+class InferenceRoute(APIRoute):
+    """Answers errors as every route does, problem+json, with the protocol's own key in it: `error`."""
+
+    def get_route_handler(self) -> Handler:
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except PodiumError as error:
+                title = (type(error).__doc__ or "").strip().rstrip(".")
+                return refusal(problems.status_of(error), title, str(error))
+            except RequestValidationError as error:
+                return refusal(422, "The request is not valid", "; ".join(each["msg"] for each in error.errors()))
+            except HTTPException as error:
+                return refusal(error.status_code, "The request cannot be answered", str(error.detail))
+            except ClientDisconnect:
+                return Response(status_code=_NOBODY_READS_IT)
+
+        return handle
+
+
+def refusal(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
+    """One error, in the words of both."""
+    return problems.problem(status, title, detail, error=detail.encode(errors="replace").decode(), **more)

@@ -1,0 +1,149 @@
+"""An app with the routes of the Open Inference Protocol on an aggregator whose predictions the test decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from fastapi import FastAPI
+from numpy.typing import NDArray
+
+from api import exposition, inference_protocol, problems
+from db.tokens import Holder, Role
+from ensemble.aggregator import Aggregator
+from ensemble.prediction import MemberReport, MemberStatus, Outcome, Prediction
+from ensemble.spec import (
+    Combination,
+    EnsembleState,
+    Member,
+    MemberState,
+    Mode,
+    Replica,
+    Rule,
+    Snapshot,
+    Task,
+    Traffic,
+)
+from ensemble.transport import Cancellable, Frames, Listener, Wire
+from sweep.errors import UnauthorizedError
+
+FEATURES = 3
+TOKEN = "token-of-viewer"
+
+
+def snapshot(
+    name: str = "digits-1", version: int = 1, *, members: int = 3, up: int | None = None, ensemble_id: int = 1,
+    task: Task = Task.CLASSIFICATION, mode: Mode = Mode.BETWEEN_GRAPH, classes: tuple[str, ...] = ("cat", "dög"),
+) -> Snapshot:  # fmt: skip
+    """A version of an ensemble; its first `up` members are ready, of which two are a quorum."""
+    states = [MemberState.READY if number < (members if up is None else up) else MemberState.RESTARTING
+              for number in range(members)]  # fmt: skip
+    first = 100 * ensemble_id + 10 * version
+    found = tuple(
+        Member(first + n, 1000 + n, (Replica(first + n, state, 1, f"ipc:///nowhere/{first + n}"),))
+        for n, state in enumerate(states)
+    )
+    if mode is Mode.IN_GRAPH:
+        found = tuple(replace(member, replicas=found[0].replicas) for member in found)
+    noise = (0.5,) * len(classes) if task is Task.REGRESSION else ()
+    combination = Combination(task, Rule.MEAN, (1 / members,) * members, noise_variance=noise)
+    return Snapshot(ensemble_id, name, version, mode, 2, 1000.0, classes, FEATURES, combination, found)
+
+
+def traffic(active: Snapshot, canary: Snapshot | None = None, state: EnsembleState = EnsembleState.READY) -> Traffic:
+    """An ensemble whose canary, if there is one, is never chosen."""
+    return Traffic(active.ensemble_id, active.name, state, active, canary)
+
+
+class Nowhere:
+    """A transport whose wires lead nowhere."""
+
+    def open(self, endpoint: str, listener: Listener) -> Wire:
+        return self
+
+    def send(self, frames: Frames) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+class Standstill:
+    """A timer at which nothing is ever due."""
+
+    def now_s(self) -> float:
+        return 0.0
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable:
+        return self
+
+    def cancel(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prediction that was asked for."""
+
+    snapshot: Snapshot
+    inputs: NDArray[np.float32]
+    deadline_ms: float | None
+
+
+class ScriptedAggregator(Aggregator):
+    """Knows ensembles, versions and counts as the real one does; every member says `inputs[:, 0]` of the first column.
+
+    `outcome` is what becomes of a request.
+    """
+
+    def __init__(self, *known: Traffic) -> None:
+        super().__init__(Nowhere(), Standstill())
+        self.update(known)
+        self.asked: list[Asked] = []
+        self.outcome = Outcome.OK
+
+    async def predict(
+        self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
+    ) -> Prediction:
+        self.asked.append(Asked(snapshot, inputs, deadline_ms))
+        missing = {Outcome.OK: 0, Outcome.DEGRADED: 1}.get(self.outcome, len(snapshot.members))
+        answered = tuple(range(len(snapshot.members) - missing))
+        prediction = Prediction(
+            self.outcome, snapshot, _reports(snapshot, answered), deadline_ms or snapshot.deadline_ms, 1.5
+        )
+        if not answered:
+            return prediction
+        one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)[:, : snapshot.outputs]
+        weights = (1 / len(answered),) * len(answered)
+        stacked = np.stack([one] * len(answered))
+        return replace(
+            prediction, outputs=one, member_outputs=stacked, answered_positions=answered, weights=weights
+        )  # fmt: skip
+
+
+def _reports(snapshot: Snapshot, answered: Sequence[int]) -> tuple[MemberReport, ...]:
+    return tuple(
+        MemberReport(member.member_id, member.trial_id, 1, MemberStatus.OK if n in answered else MemberStatus.LATE)
+        for n, member in enumerate(snapshot.members)
+    )
+
+
+class OneToken:
+    """A doorkeeper who knows one token, a viewer's."""
+
+    def holder(self, token: str) -> Holder:
+        if token != TOKEN:
+            raise UnauthorizedError("the token is unknown, expired or revoked")
+        return Holder(1, "viewer", Role.VIEWER)
+
+
+def serving(aggregator: Aggregator) -> FastAPI:
+    """The routes as the gateway has them."""
+    app = FastAPI()
+    app.state.aggregator = aggregator
+    app.state.doorkeeper = OneToken()
+    problems.install(app)
+    app.include_router(inference_protocol.router)
+    app.include_router(exposition.router)
+    return app

@@ -1,0 +1,570 @@
+"""The Open Inference Protocol: what an answer says in JSON and in bytes, and what is no request at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from httpx2 import Response
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from starlette.testclient import TestClient
+
+from api import inference_protocol, inference_request
+from api.compression import unpacked
+from api.inference_request import parse
+from api.tensors import Tensor
+from ensemble import combine
+from ensemble.prediction import Outcome
+from ensemble.spec import EnsembleState, Mode, Task
+from sweep.errors import BadRequestError, TooLargeError
+from tests.inference_fakes import FEATURES, TOKEN, ScriptedAggregator, serving, snapshot, traffic
+
+OUTPUTS = ("PROBABILITIES", "LABEL", "ENTROPY", "MUTUAL_INFORMATION")
+ROWS = np.array([[0.25, 2, 3], [1, 5, 6]], np.float32)
+INFER = "/v2/models/digits-1/infer"
+LENGTH = "Inference-Header-Content-Length"
+
+
+@pytest.fixture
+def aggregator() -> ScriptedAggregator:
+    """Ensemble digits-1 with version 2 and a canary, 3; another in-graph; one that is being built."""
+    return ScriptedAggregator(
+        traffic(snapshot(version=2), snapshot(version=3)),
+        traffic(snapshot("a/b c?", 1, ensemble_id=2, mode=Mode.IN_GRAPH)),
+        traffic(snapshot("house", 1, ensemble_id=3, task=Task.REGRESSION, classes=("price",))),
+        traffic(snapshot("new", 1, ensemble_id=4, up=0), state=EnsembleState.BUILDING),
+    )
+
+
+@pytest.fixture
+def client(aggregator: ScriptedAggregator) -> Iterator[TestClient]:
+    """A viewer at these routes."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with TestClient(serving(aggregator), headers=headers, raise_server_exceptions=False) as opened:
+        yield opened
+
+
+def tensor(**changes: Any) -> dict[str, Any]:
+    """INPUT as JSON; None leaves a key out."""
+    whole = {"name": "INPUT", "shape": [2, FEATURES], "datatype": "FP32", "data": ROWS.ravel().tolist(), **changes}
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def body(*, inputs: Any = None, **more: Any) -> dict[str, Any]:
+    return {"inputs": [tensor()] if inputs is None else inputs, **more}
+
+
+def packed(head: object, raw: bytes = b"") -> tuple[bytes, dict[str, str]]:
+    """A body with raw bytes after its JSON, and its header."""
+    text = json.dumps(head).encode()
+    return text + raw, {LENGTH: str(len(text))}
+
+
+def binary(rows: NDArray[Any] = ROWS, **changes: Any) -> tuple[bytes, dict[str, str]]:
+    """A sound request with its rows as raw bytes."""
+    raw = rows.astype("<f4").tobytes()
+    given = tensor(shape=list(rows.shape), data=None, parameters={"binary_data_size": len(raw)})
+    return packed(body(inputs=[given], **changes), raw)
+
+
+def arrays(response: Response) -> dict[str, Any]:
+    """The outputs of an answer, whichever form each has."""
+    length = response.headers.get(LENGTH)
+    head = json.loads(response.content if length is None else response.content[: int(length)])
+    rest = b"" if length is None else response.content[int(length) :]
+    found = {}
+    for output in head["outputs"]:
+        if "data" in output:
+            values = np.array(output["data"])
+        else:
+            size = output["parameters"]["binary_data_size"]
+            raw, rest = rest[:size], rest[size:]
+            values = np.array(strings(raw)) if output["datatype"] == "BYTES" else np.frombuffer(raw, "<f4")
+        found[output["name"]] = values.reshape(output["shape"])
+    assert rest == b""
+    return found
+
+
+def strings(raw: bytes) -> list[str]:
+    found = []
+    while raw:
+        (length,) = struct.unpack("<I", raw[:4])
+        found.append(raw[4 : 4 + length].decode())
+        raw = raw[4 + length :]
+    return found
+
+
+def assert_error(response: Response, status: int, *words: str) -> dict[str, Any]:
+    """The answer is an error in the protocol's words, and in those of every other route."""
+    assert response.status_code == status, response.text
+    found: dict[str, Any] = response.json()
+    assert (found["status"], found["detail"]) == (status, found["error"])
+    for word in words:
+        assert word in found["error"]
+    return found
+
+
+# What an answer says.
+
+
+def test_an_answer_in_json_has_every_output(client: TestClient) -> None:
+    answer = client.post(INFER, json=body(id="42"))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert LENGTH not in answer.headers
+    head = answer.json()
+    assert (head["id"], head["model_name"], head["model_version"]) == ("42", "digits-1", "2")
+    assert [(o["name"], o["datatype"], o["shape"]) for o in head["outputs"]] == [
+        ("PROBABILITIES", "FP32", [2, 2]),
+        ("LABEL", "BYTES", [2]),
+        ("ENTROPY", "FP32", [2]),
+        ("MUTUAL_INFORMATION", "FP32", [2]),
+    ]
+    assert head["outputs"][0]["data"] == [0.25, 0.75, 1.0, 0.0]
+    assert head["outputs"][1]["data"] == ["dög", "cat"]
+    assert head["outputs"][2]["data"] == pytest.approx([0.562335, 0], abs=1e-5)
+    assert head["outputs"][3]["data"] == pytest.approx([0, 0], abs=1e-5)
+
+
+def test_parameters_say_how_the_answer_came_about(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    aggregator.outcome = Outcome.DEGRADED
+    parameters = client.post(INFER, json=body(parameters={"timeout": 200_000})).json()["parameters"]
+    assert all(isinstance(value, str | int | float | bool) for value in parameters.values())
+    members = json.loads(parameters.pop("members"))
+    assert [(each["status"], each["epoch"]) for each in members] == [("ok", 1), ("ok", 1), ("late", 1)]
+    assert json.loads(parameters.pop("weights")) == [0.5, 0.5]
+    assert parameters == {
+        "ensemble": "digits-1", "version": 2, "mode": "between_graph", "outcome": "degraded", "requested": 3,
+        "answered": 2, "quorum": 2, "degraded": True, "deadline_ms": 200.0, "total_ms": 1.5,
+    }  # fmt: skip
+
+
+def test_without_an_id_there_is_none(client: TestClient) -> None:
+    assert "id" not in client.post(INFER, json=body()).json()
+
+
+def test_rows_may_come_row_by_row(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    assert client.post(INFER, json=body(inputs=[tensor(data=ROWS.tolist())])).status_code == 200
+    np.testing.assert_array_equal(aggregator.asked[0].inputs, ROWS)
+
+
+def test_keys_that_are_null_are_not_there(client: TestClient) -> None:
+    request = body(id=None, outputs=None, parameters=None, inputs=[tensor() | {"parameters": None}])
+    assert client.post(INFER, json=request).status_code == 200
+
+
+def test_bytes_both_ways(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    content, headers = binary(parameters={"binary_data_output": True})
+    answer = client.post(INFER, content=content, headers=headers)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    np.testing.assert_array_equal(aggregator.asked[0].inputs, ROWS)
+    plain = client.post(INFER, json=body())
+    for name, values in arrays(answer).items():
+        np.testing.assert_array_equal(values, arrays(plain)[name].astype(values.dtype))
+
+
+def test_only_what_is_asked_for_in_its_order_and_form(client: TestClient) -> None:
+    wanted = [{"name": "LABEL", "parameters": {"binary_data": True}}, {"name": "ENTROPY"},
+              {"name": "PROBABILITIES", "parameters": {"binary_data": False}}]  # fmt: skip
+    answer = client.post(INFER, json=body(outputs=wanted))
+    head = json.loads(answer.content[: int(answer.headers[LENGTH])])
+    assert [o["name"] for o in head["outputs"]] == ["LABEL", "ENTROPY", "PROBABILITIES"]
+    assert ["data" in o for o in head["outputs"]] == [False, True, True]
+    assert arrays(answer)["LABEL"].tolist() == ["dög", "cat"]
+
+
+def test_values_have_a_variance(client: TestClient) -> None:
+    found = arrays(client.post("/v2/models/house/infer", json=body()))
+    assert {name: values.shape for name, values in found.items()} == {"VALUES": (2, 1), "VARIANCE": (2, 1)}
+    assert found["VALUES"].ravel().tolist() == [0.25, 1]
+    assert found["VARIANCE"].ravel() == pytest.approx([0.5, 0.5])
+
+
+def test_the_path_may_name_a_version(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    answer = client.post("/v2/models/digits-1/versions/3/infer", json=body())
+    assert answer.json()["model_version"] == "3"
+    assert aggregator.asked[0].snapshot.version == 3
+
+
+def test_a_timeout_is_a_deadline(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    for timeout in (1, 250_000, 0, None):
+        client.post(INFER, json=body(parameters={"timeout": timeout}))
+    assert [asked.deadline_ms for asked in aggregator.asked] == [0.001, 250, None, None]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"), [(Outcome.SHED, 429), (Outcome.BELOW_QUORUM, 503), (Outcome.DEADLINE, 504)]
+)
+def test_no_answer_says_why_and_what_each_member_did(
+    client: TestClient, aggregator: ScriptedAggregator, outcome: Outcome, status: int
+) -> None:
+    aggregator.outcome = outcome
+    answer = client.post(INFER, json=body())
+    found = assert_error(answer, status, "0 of 3 members answered, the quorum is 2", "member 120 late")
+    assert found["parameters"]["outcome"] == outcome.value
+    assert len(json.loads(found["parameters"]["members"])) == 3
+    assert ("retry-after" in answer.headers) == (status in (429, 503))
+
+
+# Models and servers.
+
+
+def test_the_server_says_who_it_is(client: TestClient) -> None:
+    about = client.get("/v2").json()
+    assert about["name"] == "podium"
+    assert about["version"]
+    assert "binary_tensor_data" in about["extensions"]
+
+
+def test_a_model_says_what_it_takes_and_gives(client: TestClient) -> None:
+    about = client.get("/v2/models/digits-1").json()
+    assert about == {
+        "name": "digits-1",
+        "versions": ["2", "3"],
+        "platform": "podium_between_graph",
+        "inputs": [{"name": "INPUT", "datatype": "FP32", "shape": [-1, 3]}],
+        "outputs": [
+            {"name": "PROBABILITIES", "datatype": "FP32", "shape": [-1, 2]},
+            {"name": "LABEL", "datatype": "BYTES", "shape": [-1]},
+            {"name": "ENTROPY", "datatype": "FP32", "shape": [-1]},
+            {"name": "MUTUAL_INFORMATION", "datatype": "FP32", "shape": [-1]},
+        ],
+    }
+    assert client.get("/v2/models/digits-1/versions/3").json() == about
+
+
+def test_its_configuration_is_tritons(client: TestClient) -> None:
+    config = client.get("/v2/models/digits-1/config").json()
+    assert config["input"] == [{"name": "INPUT", "data_type": "TYPE_FP32", "dims": [-1, 3]}]
+    assert config["output"][1] == {"name": "LABEL", "data_type": "TYPE_STRING", "dims": [-1]}
+    assert client.get("/v2/models/digits-1/versions/2/config").json() == config
+
+
+def test_the_index_has_every_version(client: TestClient) -> None:
+    rows = client.post("/v2/repository/index").json()
+    found = [(r["name"], r["version"], r["state"]) for r in rows]
+    ready = [("digits-1", "2", "READY"), ("digits-1", "3", "READY"), ("a/b c?", "1", "READY"),
+             ("house", "1", "READY")]  # fmt: skip
+    assert found == [*ready, ("new", "1", "UNAVAILABLE")]
+    assert len(client.post("/v2/repository/index", json={"ready": True}).json()) == len(ready)
+    assert_error(client.post("/v2/repository/index", json={"ready": 1}), 400, "ready")
+    assert_error(client.post("/v2/repository/index", content=b"["), 400, "not JSON")
+
+
+def test_any_name_can_be_asked(client: TestClient) -> None:
+    path = f"/v2/models/{quote('a/b c?')}"
+    assert client.get(path).json()["name"] == "a/b c?"
+    assert client.get(f"{path}/ready").status_code == 200
+    assert client.get(f"{path}/versions/1/ready").status_code == 200
+    assert client.post(f"{path}/infer", json=body()).json()["parameters"]["mode"] == "in_graph"
+    assert client.get(f"/v2/models/{quote('a/b c?', safe='')}").json()["name"] == "a/b c?"
+
+
+def test_ready_is_what_has_its_quorum(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    assert client.get("/v2/models/digits-1/versions/3/ready").status_code == 200
+    assert client.get("/v2/models/new/ready").status_code == 503
+    assert client.get("/v2/health/ready").status_code == 200, "what is being built keeps nothing from its work"
+    aggregator.update([traffic(snapshot(up=2)), traffic(snapshot("other", ensemble_id=2, up=1))])
+    assert client.get("/v2/models/digits-1/ready").status_code == 200
+    assert client.get("/v2/models/other/ready").status_code == 503
+    assert client.get("/v2/health/ready").status_code == 503
+
+
+def test_health_is_public_and_the_rest_is_not(aggregator: ScriptedAggregator) -> None:
+    stranger = TestClient(serving(aggregator))
+    for path in ("/v2/health/live", "/v2/health/ready"):
+        assert (stranger.get(path).status_code, stranger.get(path).content) == (200, b"")
+    for path in ("/v2", "/v2/models/digits-1", "/v2/models/digits-1/ready", "/v2/models/digits-1/config", "/v2/x"):
+        answer = stranger.get(path)
+        assert_error(answer, 401, "Authorization")
+        assert answer.headers["www-authenticate"] == "Bearer"
+    assert_error(stranger.post(INFER, json=body()), 401)
+    assert_error(stranger.post("/v2/repository/index"), 401)
+    assert aggregator.asked == []
+
+
+@pytest.mark.parametrize("version", ["4", "0", "v1", "-1", "1.0", "９", "9" * 5000])
+def test_a_version_that_does_not_answer_is_404(client: TestClient, version: str) -> None:
+    for path in (f"/v2/models/digits-1/versions/{version}", f"/v2/models/digits-1/versions/{version}/ready"):
+        assert_error(client.get(path), 404, "version", "digits-1")
+    assert_error(client.post(f"/v2/models/digits-1/versions/{version}/infer", json=body()), 404, "digits-1")
+
+
+def test_a_model_that_is_not_there_is_404(client: TestClient) -> None:
+    assert_error(client.get("/v2/models/absent"), 404, "'absent'")
+    assert_error(client.get("/v2/models/absent/ready"), 404, "'absent'")
+    assert_error(client.post("/v2/models/absent/infer", json=body()), 404, "'absent'")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v2/repository/models/digits-1/load"), ("GET", "/v2/trace/setting"), ("GET", "/v2/repository/index"),
+     ("DELETE", "/v2/models/digits-1"), ("GET", INFER)],
+)  # fmt: skip
+def test_what_is_not_served_says_what_is(client: TestClient, method: str, path: str) -> None:
+    assert_error(client.request(method, path), 404)
+
+
+# What is no request.
+
+BILLION = 10**9
+HUGE: list[tuple[str, Any]] = [
+    ("a billion rows", [BILLION, FEATURES]),
+    ("rows that overflow 64 bits of bytes", [2**62, FEATURES]),
+    ("the largest number of JSON", [2**64 - 1, FEATURES]),
+]
+JSON_BODIES: list[tuple[str, Any, int, str]] = [
+    ("no JSON", b"hello", 400, "not JSON"),
+    ("nothing", b"", 400, "not JSON"),
+    ("not UTF-8", b'{"inputs": "\xff"}', 400, "not JSON"),
+    ("NaN", b'{"inputs": [{"name": "INPUT", "shape": [1, 3], "datatype": "FP32", "data": [NaN, 1, 1]}]}', 400, "JSON"),
+    ("depth", b'{"inputs": ' + b"[" * 100_000, 400, "not JSON"),
+    ("a list", [], 400, "the body"),
+    ("no inputs", {}, 400, "inputs"),
+    ("empty inputs", body(inputs=[]), 400, "'INPUT'"),
+    ("inputs by name", {"inputs": {"INPUT": []}}, 400, "inputs"),
+    ("two inputs", body(inputs=[tensor(), tensor()]), 400, "one input"),
+    ("many inputs", body(inputs=[tensor()] * 1000), 400, "inputs"),
+    ("another name", body(inputs=[tensor(name="input__0")]), 400, "'INPUT'"),
+    ("no name", body(inputs=[tensor(name=None)]), 400, "name"),
+    ("no shape", body(inputs=[tensor(shape=None)]), 400, "shape"),
+    ("no datatype", body(inputs=[tensor(datatype=None)]), 400, "datatype"),
+    ("no data", body(inputs=[tensor(data=None)]), 400, "data must be"),
+    ("FP64", body(inputs=[tensor(datatype="FP64")]), 400, "INPUT: the datatype is FP32, not 'FP64'"),
+    ("INT64", body(inputs=[tensor(datatype="INT64")]), 400, "FP32"),
+    ("BYTES", body(inputs=[tensor(datatype="BYTES", data=["a"] * 6)]), 400, "FP32"),
+    ("an unknown datatype", body(inputs=[tensor(datatype="x" * 10_000)]), 400, "FP32"),
+    ("a shape of words", body(inputs=[tensor(shape=["2", "3"])]), 400, "shape"),
+    ("a shape of fractions", body(inputs=[tensor(shape=[2.0, 3.0])]), 400, "shape"),
+    ("a shape of truth", body(inputs=[tensor(shape=[True, 3])]), 400, "shape"),
+    ("a shape without end", body(inputs=[tensor(shape=[1] * 100_000)]), 400, "shape"),
+    ("one dimension", body(inputs=[tensor(shape=[6])]), 400, "[rows, 3]"),
+    ("three dimensions", body(inputs=[tensor(shape=[1, 2, 3])]), 400, "[rows, 3]"),
+    ("no dimension", body(inputs=[tensor(shape=[])]), 400, "[rows, 3]"),
+    ("another width", body(inputs=[tensor(shape=[3, 2])]), 400, "[rows, 3]"),
+    ("no rows", body(inputs=[tensor(shape=[0, 3], data=[])]), 400, "at least one row"),
+    ("fewer than no rows", body(inputs=[tensor(shape=[-2, -3])]), 400, "[rows, 3]"),
+    ("fewer than no rows, alone", body(inputs=[tensor(shape=[-2, 3])]), 400, "[rows, 3]"),
+    *((name, body(inputs=[tensor(shape=shape)]), 400, "elements") for name, shape in HUGE),
+    ("too few elements", body(inputs=[tensor(data=[1, 2, 3])]), 400, "6 elements, and data has 3"),
+    ("too many elements", body(inputs=[tensor(data=[1.0] * 7)]), 400, "data has 7"),
+    ("a ragged row", body(inputs=[tensor(data=[[1, 2, 3], [4, 5]])]), 400, "every row"),
+    ("half rows", body(inputs=[tensor(data=[[1, 2, 3], 4])]), 400, "every row"),
+    ("rows of rows", body(inputs=[tensor(data=[[[1], [2], [3]], [[4], [5], [6]]])]), 400, "must be a number"),
+    ("words", body(inputs=[tensor(data=["1"] * 6)]), 400, "must be a number"),
+    ("a long word", body(inputs=[tensor(data=["x" * 100_000, *"12345"])]), 400, "must be a number"),
+    ("a hole", body(inputs=[tensor(data=[1, 2, 3, 4, 5, None])]), 400, "must be a number"),
+    ("truth", body(inputs=[tensor(data=[True] * 6)]), 400, "must be a number"),
+    ("objects", body(inputs=[tensor(data=[{}] * 6)]), 400, "must be a number"),
+    ("data in words", body(inputs=[tensor(data="123456")]), 400, "data must be"),
+    ("too large for FP32", body(inputs=[tensor(data=[1, 2, 3, 4, 1e39, 6])]), 400, "row 1, column 1 is not finite"),
+    ("data and bytes", body(inputs=[tensor(parameters={"binary_data_size": 24})]), 400, "one of the two"),
+    ("bytes that are not there", body(inputs=[tensor(data=None, parameters={"binary_data_size": 24})]), 400, "24, and"),
+    ("shared memory", body(inputs=[tensor(data=None, parameters={"shared_memory_region": "r"})]), 400, "shared memory"),
+    ("an unknown output", body(outputs=[{"name": "VALUES"}]), 400, "PROBABILITIES, LABEL, ENTROPY"),
+    ("an output twice", body(outputs=[{"name": "LABEL"}, {"name": "LABEL"}]), 400, "once"),
+    ("outputs by name", body(outputs=["LABEL"]), 400, "outputs.0"),
+    ("many outputs", body(outputs=[{"name": "LABEL"}] * 1000), 400, "outputs"),
+    ("shared memory out", body(outputs=[{"name": "LABEL", "parameters": {"shared_memory_region": "r"}}]), 400, "memo"),
+    ("classification", body(outputs=[{"name": "LABEL", "parameters": {"classification": 3}}]), 400, "LABEL"),
+    ("binary in words", body(outputs=[{"name": "LABEL", "parameters": {"binary_data": "yes"}}]), 400, "binary_data"),
+    ("an id that is none", body(id=7), 400, "id"),
+    ("a timeout in words", body(parameters={"timeout": "soon"}), 400, "parameters.timeout"),
+    ("a timeout in the past", body(parameters={"timeout": -1}), 400, "parameters.timeout"),
+    ("a timeout next year", body(parameters={"timeout": 10**15}), 400, "parameters.timeout"),
+    ("a sequence", body(parameters={"sequence_id": 5}), 400, "sequence_id"),
+    ("parameters in a list", body(parameters=[]), 400, "parameters"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"), [case[1:] for case in JSON_BODIES], ids=[case[0] for case in JSON_BODIES]
+)
+def test_what_is_no_request_is_refused(
+    client: TestClient, aggregator: ScriptedAggregator, content: Any, status: int, words: str
+) -> None:
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    found = assert_error(client.post(INFER, content=text), status, words)
+    assert len(found["error"]) < 500
+    assert aggregator.asked == []
+
+
+def claims(size: object, shape: object = (2, FEATURES), raw: bytes = ROWS.tobytes()) -> tuple[bytes, dict[str, str]]:
+    """Raw bytes with a size and a shape that somebody says they have."""
+    return packed(body(inputs=[tensor(shape=shape, data=None, parameters={"binary_data_size": size})]), raw)
+
+
+HEAD = claims(24)[0][:-24]
+BINARY_BODIES: list[tuple[str, tuple[bytes, dict[str, str]], str]] = [
+    ("fewer bytes than it says", claims(24, raw=b"\0" * 23), "24, and 23 bytes follow"),
+    ("more bytes than it says", claims(24, raw=b"\0" * 25), "24, and 25 bytes follow"),
+    ("a size that is not the shape's", claims(20, raw=b"\0" * 20), "24 bytes, and there are 20"),
+    ("no bytes", claims(0, raw=b""), "24 bytes, and there are 0"),
+    ("a size below 0", claims(-24), "binary_data_size"),
+    ("a size in words", claims("24"), "binary_data_size"),
+    ("a fraction of a size", claims(24.0), "binary_data_size"),
+    ("a billion rows", claims(24, [BILLION, FEATURES]), "12,000,000,000 bytes"),
+    ("a billion bytes", claims(BILLION), "24 bytes follow"),
+    ("a product that is 24 in 64 bits", claims(24, [2**62 + 2, FEATURES]), "bytes, and there are 24"),
+    ("NaN", claims(24, raw=np.full(6, np.nan, "<f4").tobytes()), "row 0, column 0 is not finite"),
+    ("infinity", claims(24, raw=np.array([1, 2, 3, 4, -np.inf, 6], "<f4").tobytes()), "row 1, column 1"),
+    ("JSON that ends too late", (HEAD, {LENGTH: str(len(HEAD) + 1)}), "bytes of JSON in a body of"),
+    ("JSON that ends too early", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) - 1)}), "not JSON"),
+    ("JSON without end", (HEAD, {LENGTH: "9" * 18}), "bytes of JSON in a body of"),
+    ("no JSON", (ROWS.tobytes(), {LENGTH: "0"}), "not JSON"),
+    ("a length in words", (HEAD, {LENGTH: "all"}), "not a number of bytes"),
+    ("a length below 0", (HEAD, {LENGTH: "-1"}), "not a number of bytes"),
+    ("a length that is too long", (HEAD, {LENGTH: "1" * 4000}), "not a number of bytes"),
+    ("bytes after data in JSON", packed(body(), b"\0"), "0, and 1 bytes follow"),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"), [case[1:] for case in BINARY_BODIES], ids=[case[0] for case in BINARY_BODIES]
+)
+def test_bytes_that_are_not_what_they_say_are_refused(
+    client: TestClient, aggregator: ScriptedAggregator, request_: tuple[bytes, dict[str, str]], words: str
+) -> None:
+    content, headers = request_
+    assert_error(client.post(INFER, content=content, headers=headers), 400, words)
+    assert aggregator.asked == []
+
+
+@pytest.mark.parametrize("shape", [shape for _, shape in HUGE], ids=[name for name, _ in HUGE])
+def test_a_claimed_size_costs_no_memory(shape: list[int]) -> None:
+    requests = [claims(24, shape), packed(body(inputs=[tensor(shape=shape)]))]
+    tracemalloc.start()
+    for content, headers in requests:
+        with pytest.raises(BadRequestError):
+            parse(content, int(headers[LENGTH]), FEATURES, OUTPUTS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference_protocol, "MAX_PREDICTION_BYTES", 50)
+    assert_error(client.post(INFER, json=body()), 413, "above 50 bytes")
+    bomb = gzip.compress(b"0" * 51)
+    assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "unpacked")
+
+
+def test_json_above_its_limit_is_413_and_says_what_to_send(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, headers = binary()
+    monkeypatch.setattr(inference_request, "MAX_JSON_BYTES", int(headers[LENGTH]))
+    assert_error(client.post(INFER, content=json.dumps(body(id="x" * 100))), 413, "binary")
+    assert client.post(INFER, content=content, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)]
+)
+def test_bodies_may_come_packed(client: TestClient, encoding: str, pack: Any) -> None:
+    content, headers = binary()
+    answer = client.post(INFER, content=pack(content), headers={**headers, "Content-Encoding": encoding})
+    assert answer.status_code == 200
+
+
+def test_an_unknown_packing_is_415(client: TestClient) -> None:
+    assert_error(client.post(INFER, content=b"x", headers={"Content-Encoding": "br"}), 415, "gzip or deflate")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_damaged_pack_is_400(client: TestClient, encoding: str) -> None:
+    pack: Callable[[bytes], bytes] = gzip.compress if encoding == "gzip" else zlib.compress
+    sound = pack(json.dumps(body()).encode())
+    for content in (b"", b"hello", sound[:-1], sound + b"\0", sound + sound):
+        assert_error(client.post(INFER, content=content, headers={"Content-Encoding": encoding}), 400, encoding)
+
+
+def test_a_pack_is_never_opened_further_than_the_limit() -> None:
+    bomb = zlib.compress(b"\0" * (64 << 20))
+    tracemalloc.start()
+    with pytest.raises(TooLargeError):
+        unpacked(bomb, "deflate", 1 << 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_a_request_with_changed_bytes_is_never_5xx(client: TestClient) -> None:
+    chance = random.Random(2)
+    sound, headers = binary(outputs=[{"name": "LABEL", "parameters": {"binary_data": True}}])
+    for _ in range(300):
+        content = bytearray(sound)
+        for _ in range(chance.randint(1, 4)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        answer = client.post(INFER, content=bytes(content), headers=headers)
+        assert answer.status_code in (200, 400), answer.text
+
+
+# Rules that hold for all rows.
+
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+MATRICES = st.lists(st.lists(FLOATS, min_size=FEATURES, max_size=FEATURES), min_size=1, max_size=8)
+
+
+@given(MATRICES, st.booleans())
+def test_the_same_rows_are_the_same_bits_in_every_form(rows: list[list[float]], row_by_row: bool) -> None:
+    array = np.array(rows, np.float32)
+    content, headers = binary(array)
+    data = array.tolist() if row_by_row else array.ravel().tolist()
+    text = json.dumps(body(inputs=[tensor(shape=list(array.shape), data=data)])).encode()
+    from_bytes = parse(content, int(headers[LENGTH]), FEATURES, OUTPUTS).inputs
+    from_json = parse(text, None, FEATURES, OUTPUTS).inputs
+    assert from_bytes.tobytes() == from_json.tobytes() == array.tobytes()
+    assert from_bytes.flags.aligned
+    assert from_bytes.dtype == from_json.dtype == np.float32
+
+
+@given(st.lists(st.integers(-(2**63), 2**64 - 1), max_size=4), st.integers(-(2**63), 2**64 - 1))
+def test_a_shape_is_believed_only_with_its_bytes(shape: list[int], size: int) -> None:
+    content, headers = claims(size, shape)
+    if (shape, size) != ([2, FEATURES], 24):
+        with pytest.raises(BadRequestError):
+            parse(content, int(headers[LENGTH]), FEATURES, OUTPUTS)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_strings_come_out_as_they_went_in(labels: list[str]) -> None:
+    assert strings(Tensor("LABEL", (len(labels),), labels).as_bytes()) == labels
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | FLOATS | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(
+                        ["id", "inputs", "outputs", "name", "shape", "datatype", "data", "parameters"]), inner),
+                    max_leaves=20))  # fmt: skip
+def test_any_json_is_a_request_or_a_clear_error(value: object) -> None:
+    for whole in (value, body(inputs=value), body(inputs=[tensor(data=value)]), body(outputs=value)):
+        try:
+            parse(json.dumps(whole).encode(errors="replace"), None, FEATURES, OUTPUTS)
+        except BadRequestError as error:
+            assert 0 < len(str(error)) < 500
+
+
+def test_outputs_are_not_computed_where_nobody_asks(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Sequence[Any]) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(combine, "uncertainty", never)
+    answer = client.post(INFER, json=body(outputs=[{"name": "PROBABILITIES"}]))
+    assert answer.status_code == 200
+
+
+def test_a_name_that_ends_like_a_path_is_read_as_the_path(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    aggregator.update(
+        [traffic(snapshot("x")), traffic(replace(snapshot("x/ready", ensemble_id=2), classes=("a",) * 9))]
+    )
+    assert client.get("/v2/models/x/ready").content == b""
+    assert client.get("/v2/models/x/ready/versions/1").json()["outputs"][0]["shape"] == [-1, 9]
