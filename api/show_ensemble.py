@@ -75,17 +75,16 @@ def _calibrated(ensemble: dict[str, Any]) -> str:
 
 
 def selection(found: dict[str, Any]) -> Iterator[str]:
-    """How the members were found, a fact a line."""
-    yield f"chosen by {found['method']}"
-    yield from _facts({key: value for key, value in found.items() if key not in ("method", "path")})
-    for position, step in enumerate(found.get("path") or []):
-        yield f"  step {position + 1}: {_plain(step)}"
-
-
-def _facts(found: dict[str, Any]) -> Iterator[str]:
-    for key, value in found.items():
-        if value not in (None, "", [], {}):
-            yield f"  {key.replace('_', ' ')}: {_plain(value)}"
+    """How the members were found, and where what they are combined by was fitted."""
+    fitted = "" if found.get("fitted_on") is None else f"; fitted on {found['fitted_on']}"
+    forced = ", by force" if found.get("forced") else ""
+    among = "" if found["method"] == "explicit" else f" of {found['candidates']} finished trials"
+    yield f"chosen: {found['method']}{among}{fitted}{forced}"
+    if found.get("note"):
+        yield f"  {found['note']}"
+    for number_, step in enumerate(found.get("path") or [], 1):
+        facts = {key: value for key, value in step.items() if key != "position"}
+        yield f"  step {number_}: {_plain(facts)}"
 
 
 def _plain(value: Any) -> str:
@@ -263,12 +262,11 @@ def _doubt(result: dict[str, Any]) -> Iterator[str]:
     if pairs:
         mean = sum(pairs) / len(pairs)
         yield f"Two members differ on {100 * mean:.1f} % of the rows" if labels else f"Two members differ by {mean:.4g}"
-    doubt = result["doubt"]
-    name = "Entropy" if labels else "Variance"
-    yield (
-        f"{name} of a prediction: {doubt['total']:.4g} = {doubt['expected']:.4g} of the members' own doubt "
-        f"+ {doubt['disagreement']:.4g} of their disagreement"
-    )
+    whole, own, between = map(number, result["uncertainty"].values())
+    if labels:
+        yield f"Entropy of a prediction: {whole} nats = {own} of the members' own + {between} of their disagreement"
+    else:
+        yield f"Variance of a prediction: {whole} = {own} of the noise + {between} of the members' disagreement"
 
 
 def degradation(result: dict[str, Any]) -> Table:

@@ -1,13 +1,16 @@
-"""A service without its processes, for the tests of api and gateway."""
+"""A service without its processes, and the command line without one of its own."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from api import cli
+from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
 
@@ -23,3 +26,18 @@ def service(tmp_path: Path) -> Iterator[ServiceRig]:
 def client(service: ServiceRig) -> TestClient:
     """The admin, at the REST API."""
     return service.client()
+
+
+@pytest.fixture
+def podium(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Podium:
+    """Runs `podium ARGUMENTS...`: its exit code, standard output and standard error."""
+    monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["podium", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        said = capsys.readouterr()
+        return int(caught.value.code or 0), said.out, said.err
+
+    return run

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from api import cli, local
+from api import local
 from api.client import Client
 from sweep.trial import SweepState
+from tests.commands import Podium
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
 
-Podium = Callable[..., tuple[int, str, str]]
 GOOD = """\
 name: small
 method: random
@@ -34,21 +34,6 @@ COMMANDS = [
     ("status",), ("devices",), ("sweep", "list"), ("sweep", "show", "1"), ("sweep", "cancel", "1"),
     ("trial", "list", "1"), ("trial", "show", "1"), ("trial", "logs", "1"),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def podium(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Podium:
-    """Runs `podium ARGUMENTS...`: its exit code, standard output and standard error."""
-    monkeypatch.delenv("PODIUM_DATA_DIR", raising=False)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["podium", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        said = capsys.readouterr()
-        return int(caught.value.code or 0), said.out, said.err
-
-    return run
 
 
 @pytest.fixture

@@ -1,0 +1,619 @@
+"""`podium ensemble`: what it sends, what people read, and how it ends; against a server that answers as told."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx2
+import numpy as np
+import pytest
+
+from api import local, show, show_ensemble
+from api.client import Client
+from api.commands import ensemble_options
+from api.ensemble_views import EnsembleView, EvaluationView
+from ensemble import evaluation
+from ensemble.spec import Combination, Mode, Placement, Precision, Rule, Select, Split, Task
+from tests.commands import Podium
+from tests.specs import builtin_document
+
+URL = "/api/v1/ensembles"
+
+
+def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
+    """An ensemble as REST shows it, with a member in each of these states."""
+    members = [
+        {
+            "id": position + 1,
+            "position": position,
+            "trial_id": 11 + position,
+            "trial_number": 7 + position,
+            "sweep_id": 1,
+            "weight": 1 / len(states),
+            "state": state,
+            "reason": "no such file" if state == "failed" else "",
+            "replicas": [_replica(position + 1, state)],
+        }
+        for position, state in enumerate(states)
+    ]
+    view = {
+        "id": 3,
+        "name": "digits-1",
+        "sweep_id": 1,
+        "state": "ready",
+        "reason": "",
+        "version": 1,
+        "target": None,
+        "canary": None,
+        "canary_share": 0.0,
+        "created_at": "2026-11-21T09:00:00Z",
+        "mode": "between_graph",
+        "task": "classification",
+        "combine": "weighted",
+        "temperature": 1.25,
+        "quorum": 2,
+        "deadline_ms": 1000.0,
+        "placement": "shared",
+        "precision": "float32",
+        "classes": ["cat", "dog"],
+        "features": 4,
+        "selection": {
+            "method": "greedy", "path": [{"position": 0, "trial_id": 11, "score": 0.4321}], "note": "stopped at 1",
+            "candidates": 18, "best_member": 0, "fitted_on": "calibration", "forced": False,
+        },
+        "plan": {},
+        "members": members,
+        "versions": [_version(1, "active")],
+    }  # fmt: skip
+    return EnsembleView.model_validate(view | changes).model_dump(mode="json")
+
+
+def _replica(number: int, state: str) -> dict[str, Any]:
+    return {
+        "id": number, "number": 0, "state": state, "reason": "", "device_id": "cpu-0", "node": "node",
+        "pid": 4000 + number, "epoch": 2, "restarts": 1, "p50_ms": 1.25, "p99_ms": 20.5, "late_share": 0.125,
+    }  # fmt: skip
+
+
+def _version(number: int, role: str) -> dict[str, Any]:
+    return {
+        "number": number, "role": role, "combine": "mean", "k": 2, "trial_ids": [11, 12], "created_at": None
+    }  # fmt: skip
+
+
+def measured(task: Task, **changes: Any) -> dict[str, Any]:
+    """An evaluation of two members on eight rows, as REST shows it."""
+    generator = np.random.default_rng(0)
+    if task is Task.CLASSIFICATION:
+        predictions = generator.dirichlet([1.0, 1.0], (2, 8)).astype(np.float32)
+        targets: Any = generator.integers(0, 2, 8)
+    else:
+        predictions, targets = (generator.normal(size=s).astype(np.float32) for s in ((2, 8, 1), (8, 1)))
+    combination = Combination(task, Rule.MEAN, (0.5, 0.5), noise_variance=() if targets.ndim == 1 else (0.25,))
+    result = evaluation.evaluate("test", predictions, targets, combination, quorum=1, flags=("chosen on it",)).to_dict()
+    view = {
+        "id": 5, "ensemble_id": 3, "version": 1, "split": "test", "state": "finished", "reason": "",
+        "result": result, "created_at": None, "ended_at": None,
+    }  # fmt: skip
+    return EvaluationView.model_validate(view | changes).model_dump(mode="json")
+
+
+PREDICTED = {
+    "ensemble": "digits-1", "version": 1, "mode": "between_graph", "outcome": "degraded", "requested": 2, "answered": 1,
+    "quorum": 1, "degraded": True, "deadline_ms": 200.0, "total_ms": 201.5, "outputs": [[0.25, 0.75]],
+    "labels": ["dog"], "entropy": [0.5623], "mutual_information": [0.0], "weights": [1.0],
+    "members": [
+        {"member_id": 1, "trial_id": 11, "status": "ok", "epoch": 2, "queue_ms": 0.1, "compute_ms": 3.4, "message": ""},
+        {"member_id": 2, "trial_id": 12, "status": "late", "epoch": 2, "queue_ms": 0, "compute_ms": 0, "message": ""},
+    ],
+}  # fmt: skip
+
+
+class Server:
+    """Answers each route as told, the last answer again and again, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, Any]] = []
+        self._answers: dict[tuple[str, str], list[Any]] = {}
+
+    def on(self, method: str, path: str, *answers: Any, status: int = 200) -> None:
+        self._answers[method, path] = [(status, answer) for answer in answers]
+
+    def client(self) -> Client:
+        made = Client("http://testserver", "token")
+        made._http.close()
+        made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(self._answer))
+        return made
+
+    def bodies(self, path: str) -> list[Any]:
+        """What was posted there."""
+        return [body for method, asked, body in self.asked if (method, asked) == ("POST", path)]
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        path = request.url.path
+        is_json = request.headers.get("content-type") == "application/json"
+        body = json.loads(request.content) if is_json else request.content
+        self.asked.append((request.method, path, body))
+        left = self._answers.get((request.method, path))
+        if left is None:
+            return httpx2.Response(404, json={"detail": f"there is no {path}"})
+        status, answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, BaseException):
+            raise answer
+        return httpx2.Response(status, json=answer)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The service that every command finds: one ensemble, which is ready."""
+    made = Server()
+    made.on("GET", URL, {"items": [ensemble("ready", "ready")], "next": None})
+    made.on("GET", f"{URL}/3", ensemble("ready", "ready"))
+    made.on("POST", URL, ensemble("starting", "starting", state="building"), status=201)
+    monkeypatch.setattr(Client, "of", lambda _: made.client())
+    monkeypatch.setattr(show_ensemble, "REFRESH_S", 0)
+    monkeypatch.setattr(show.console, "_width", 200)
+    return made
+
+
+# Building.
+
+OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "nothing": ((), {}),
+    "choosing": (("-k", "5", "--select", "greedy", "--bags", "7"), {"k": 5, "select": "greedy", "bags": 7}),
+    "combining": (
+        ("--combine", "stacking", "--calibrate", "--fit-on", "validation", "--force"),
+        {"combine": "stacking", "calibrate": True, "fit_on": "validation", "force": True},
+    ),
+    "running": (
+        ("--mode", "in_graph", "--precision", "bfloat16", "--placement", "dedicated", "--replicas", "2"),
+        {"mode": "in_graph", "precision": "bfloat16", "placement": "dedicated", "replicas": 2},
+    ),
+    "answering": (
+        ("--deadline-ms", "50", "--quorum", "1", "--name", "podium"),
+        {"deadline_ms": 50.0, "quorum": 1, "name": "podium"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "sent"), OPTIONS.values(), ids=OPTIONS)
+def test_only_what_was_asked_for_is_sent(
+    podium: Podium, server: Server, arguments: tuple[str, ...], sent: dict[str, Any]
+) -> None:
+    code, out, err = podium("ensemble", "build", "1", *arguments, "--no-wait")
+    assert (code, err) == (0, "")
+    assert server.bodies(URL) == [{"sweep_id": 1, **sent}]
+    assert "ensemble 3 'digits-1': building; podium ensemble show 3" in out
+
+
+def test_trials_are_named_one_by_one_with_their_weights(podium: Podium, server: Server) -> None:
+    arguments = ("--trial", "11", "--trial", "9", "--combine", "weighted", "--weights", "0.25,0.75")
+    assert podium("ensemble", "build", *arguments, "--no-wait")[0] == 0
+    assert server.bodies(URL) == [{"trial_ids": [11, 9], "combine": "weighted", "weights": [0.25, 0.75]}]
+
+
+WRONG: dict[str, tuple[tuple[str, ...], str]] = {
+    "nothing to choose from": ((), "give SWEEP, or --trial for each trial; one of the two"),
+    "both": (("1", "--trial", "4"), "one of the two"),
+    "no such rule": (("1", "--combine", "best"), "'best' is not one of 'mean', 'logit_mean'"),
+    "no k": (("1", "-k", "0"), "ensemble: -k: input should be greater than or equal to 1"),
+    "a quorum above k": (("1", "--quorum", "4"), "ensemble: --quorum: 4 of 3 members can never answer"),
+    "fitting where chosen": (("1", "--fit-on", "validation"), "ensemble: --fit-on: members are selected on validation"),
+    "one weight": (("--trial", "1", "--trial", "2", "--weights", "1"), "ensemble: --weights: one for each"),
+    "no weights": (("--trial", "1", "--weights", "x"), "ensemble: --weights: input should be a valid number"),
+    "a trial twice": (("--trial", "1", "--trial", "1"), "ensemble: --trial: every trial once"),
+    "an empty name": (("1", "--name", ""), "ensemble: --name: string should have at least 1"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_meant_is_2_and_nothing_is_sent(
+    podium: Podium, server: Server, arguments: tuple[str, ...], words: str
+) -> None:
+    code, out, err = podium("ensemble", "build", *arguments)
+    assert (code, out) == (2, "")
+    assert words in " ".join(err.split())
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("option", "enum", "without"),
+    [
+        (ensemble_options.Selecting, Select, {Select.EXPLICIT}),  # that is what --trial says
+        (ensemble_options.Combining, Rule, set()),
+        (ensemble_options.FitOn, Split, {Split.TEST}),
+        (ensemble_options.Modes, Mode, set()),
+        (ensemble_options.Placing, Placement, set()),
+        (ensemble_options.Precise, Precision, set()),
+    ],
+    ids=str,
+)
+def test_the_choices_are_all_there_are(option: Any, enum: type[StrEnum], without: set[StrEnum]) -> None:
+    literal, _ = get_args(get_args(option)[0])
+    assert set(get_args(literal)) == {one.value for one in set(enum) - without}
+
+
+def test_building_is_followed_until_every_member_is_ready(podium: Podium, server: Server) -> None:
+    warming = ensemble("ready", "warming", state="building")
+    server.on("GET", f"{URL}/3", warming, warming, ensemble("ready", "ready"))
+    code, out, err = podium("ensemble", "build", "1")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:2] == [
+        "ensemble 3 'digits-1': building; 1 of 2 members ready",
+        "ensemble 3 'digits-1': ready; 2 of 2 members ready",
+    ]
+    assert "cpu-0" in out
+
+
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        (ensemble("ready", "failed", state="degraded", reason="1 of 2 members"), 0),
+        (ensemble("failed", "failed", state="below_quorum", reason="0 of 2 members"), 1),
+        (ensemble("starting", state="failed", reason="its models are gone"), 1),
+        (ensemble("starting", state="stopped", reason="stopped on request"), 1),
+    ],
+    ids=lambda value: value["state"] if isinstance(value, dict) else "",
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_waiting_ends_where_it_changes_nothing(
+    podium: Podium, server: Server, last: dict[str, Any], code: int, as_json: bool
+) -> None:
+    server.on("GET", f"{URL}/3", ensemble("starting", state="building"), last)
+    found, out, _ = podium("ensemble", "build", "1", *(["--json"] if as_json else []))
+    assert found == code
+    if as_json:
+        assert json.loads(out) == last
+    else:
+        assert last["reason"] in out
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_leaves_it_building_and_says_so(podium: Podium, server: Server, as_json: bool) -> None:
+    server.on("GET", f"{URL}/3", KeyboardInterrupt())
+    code, _, err = podium("ensemble", "build", "1", *(["--json"] if as_json else []))
+    assert code == 130
+    assert err == "ensemble 3 is built without you: podium ensemble show 3\n"
+
+
+def test_what_the_server_will_not_build_is_1_in_its_words(podium: Podium, server: Server) -> None:
+    server.on("POST", URL, {"detail": "k is 9, but only 2 trials"}, status=422)
+    assert podium("ensemble", "build", "1", "-k", "9") == (1, "", "k is 9, but only 2 trials\n")
+
+
+# Looking.
+
+
+def test_people_see_where_each_member_runs_and_how_it_does(podium: Podium, server: Server) -> None:
+    code, out, err = podium("ensemble", "show", "3")
+    assert (code, err) == (0, "")
+    for words in (
+        "ensemble 3 'digits-1': ready",
+        "version 1: between_graph, weighted of 2, quorum 2, deadline 1,000 ms, float32, shared devices",
+        "calibrated: temperature 1.25",
+        "chosen: greedy of 18 finished trials; fitted on calibration",
+        "stopped at 1",
+        "step 1: trial id 11, score 0.4321",
+    ):
+        assert words in out
+    assert ["0", "7", "11", "0.5", "ready", "cpu-0", "4001", "2", "1", "1.25", "20.5", "12.5", "%"] in [
+        line.split() for line in out.splitlines()
+    ]
+
+
+def test_replicas_have_a_line_each(podium: Podium, server: Server) -> None:
+    found = ensemble("ready")
+    unasked = {"number": 1, "p50_ms": None, "p99_ms": None, "late_share": None}
+    found["members"][0]["replicas"].append(_replica(9, "restarting") | unasked)
+    server.on("GET", f"{URL}/3", found)
+    out = podium("ensemble", "show", "3")[1]
+    lines = [line.split() for line in out.splitlines() if line.strip().startswith(("0.0", "0.1"))]
+    assert [line[4] for line in lines] == ["ready", "restarting"]
+
+
+def test_a_canary_and_a_version_on_its_way_are_shown(podium: Podium, server: Server) -> None:
+    versions = [_version(1, "active"), _version(2, "canary")]
+    server.on("GET", f"{URL}/3", ensemble("ready", canary=2, canary_share=0.1, versions=versions))
+    out = podium("ensemble", "show", "3")[1]
+    assert "version 2 answers 10 % of the requests, as a canary" in out
+    out = podium("ensemble", "version", "list", "3")[1]
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [["1", "active"], ["2", "canary"]]
+    server.on("GET", f"{URL}/3", ensemble("ready", target=2))
+    assert "version 2 takes over when it is ready" in podium("ensemble", "show", "3")[1]
+
+
+def test_ensembles_are_listed(podium: Podium, server: Server) -> None:
+    code, out, _ = podium("ensemble", "list")
+    assert code == 0
+    assert out.splitlines()[1].split() == ["3", "digits-1", "ready", "2/2", "between_graph", "weighted", "1", "1"]
+
+
+def test_an_ensemble_goes_by_its_name_too(podium: Podium, server: Server) -> None:
+    assert podium("ensemble", "show", "digits-1", "--json") == podium("ensemble", "show", "3", "--json")
+    code, out, err = podium("ensemble", "show", "digit")
+    assert (code, out) == (1, "")
+    assert err == "there is no ensemble 'digit'; `podium ensemble list` says which there are\n"
+
+
+@pytest.mark.parametrize("command", [("list",), ("show", "3"), ("version", "list", "3")], ids=" ".join)
+def test_json_is_one_document(podium: Podium, server: Server, command: tuple[str, ...]) -> None:
+    code, out, err = podium("ensemble", *command, "--json")
+    assert (code, err) == (0, "")
+    whole = ensemble("ready", "ready")
+    assert json.loads(out) == {"list": [whole], "show": whole, "version": whole["versions"]}[command[0]]
+
+
+# Measuring.
+
+
+def test_an_evaluation_says_what_the_difference_is_worth_and_which_quorum_is_safe(
+    podium: Podium, server: Server
+) -> None:
+    found = measured(Task.CLASSIFICATION)
+    server.on("POST", f"{URL}/3/evaluate", found)
+    code, out, err = podium("ensemble", "evaluate", "3", "--force", "--version", "1")
+    assert (code, err) == (0, "")
+    assert server.bodies(f"{URL}/3/evaluate") == [{"version": 1, "split": "test", "force": True}]
+    scores = found["result"]["ensemble"]
+    for words in (
+        "digits-1, version 1, on 8 rows (test):",
+        "trial 7 (best single network)",
+        f"{scores['accuracy']:.4f}",
+        f"{scores['log_loss']:.4f}",
+        f"{found['result']['difference']:+.4f} accuracy, 95 % interval",
+        "McNemar's p = ",
+        "Two members differ on",
+        "Entropy of a prediction",
+        "worst accuracy",
+        "afe quorum" if found["result"]["degradation"]["safe_quorum"] else "No quorum is safe",
+        "Beware: chosen on it",
+    ):
+        assert words in out
+    assert json.loads(podium("ensemble", "evaluate", "3", "--json")[1]) == found
+
+
+def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> None:
+    found = measured(Task.REGRESSION, version=2)
+    server.on("POST", f"{URL}/3/evaluate", found)
+    out = podium("ensemble", "evaluate", "3")[1]
+    for words in ("RMSE", "MAE", "NLL", "member 0 (best single network)", "Two members differ by", "Variance of"):
+        assert words in out
+    assert "McNemar" not in out
+
+
+@pytest.mark.parametrize(
+    ("safe", "quorum", "words"),
+    [
+        (None, 1, "No quorum is safe"),
+        (2, 1, "The quorum is 1: a degraded answer may be worse"),
+        (2, 2, "Safe quorum: 2 of 2; whichever members answer"),
+    ],
+)
+def test_the_safe_quorum_is_said_in_words(
+    podium: Podium, server: Server, safe: int | None, quorum: int, words: str
+) -> None:
+    found = measured(Task.CLASSIFICATION)
+    found["result"]["quorum"] = quorum
+    found["result"]["degradation"]["safe_quorum"] = safe
+    server.on("POST", f"{URL}/3/evaluate", found)
+    out = podium("ensemble", "evaluate", "3")[1]
+    assert words in out
+    assert ("The quorum is" in out) == (safe == 2 and quorum == 1)
+
+
+def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: Path) -> None:
+    server.on("POST", f"{URL}/3/evaluate", measured(Task.CLASSIFICATION, split="posted"))
+    np.save(tmp_path / "x.npy", np.eye(2))
+    (tmp_path / "y.json").write_text("[0, 1]")
+    arguments = ("--inputs", tmp_path / "x.npy", "--targets", tmp_path / "y.json")
+    assert podium("ensemble", "evaluate", "3", *arguments)[0] == 0
+    assert server.bodies(f"{URL}/3/evaluate") == [{"inputs": [[1.0, 0.0], [0.0, 1.0]], "targets": [0, 1]}]
+    code, _, err = podium("ensemble", "evaluate", "3", "--inputs", tmp_path / "x.npy")
+    assert (code, "go together" in err) == (2, True)
+
+
+def test_an_evaluation_that_takes_long_is_waited_for(
+    podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.client.POLL_S", 0)
+    queued = measured(Task.CLASSIFICATION, state="queued", result=None)
+    server.on("POST", f"{URL}/3/evaluate", queued, status=202)
+    server.on("GET", f"{URL}/3/evaluations/5", queued, measured(Task.CLASSIFICATION))
+    assert podium("ensemble", "evaluate", "3")[0] == 0
+    failed = measured(Task.CLASSIFICATION, state="failed", result=None, reason="no such rows")
+    server.on("GET", f"{URL}/3/evaluations/5", failed)
+    assert podium("ensemble", "evaluate", "3") == (1, "", "no such rows\n")
+
+
+# Asking.
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Callable[[str], Path]:
+    """A file with one row of four numbers, in the format of its name."""
+
+    def write(name: str) -> Path:
+        path = tmp_path / name
+        if path.suffix == ".npy":
+            np.save(path, np.arange(4.0).reshape(1, 4))
+        else:
+            path.write_text({"rows.json": "[[0, 1, 2, 3]]", "row.json": "[0, 1, 2, 3]"}[name])
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "rows.json", "row.json"])
+def test_rows_come_from_a_file_and_a_late_member_is_named(
+    podium: Podium, server: Server, rows: Callable[[str], Path], name: str
+) -> None:
+    server.on("POST", f"{URL}/3/predict", PREDICTED)
+    code, out, err = podium("ensemble", "predict", "digits-1", "--input", rows(name), "--deadline-ms", "200")
+    assert (code, err) == (0, "")
+    (body,) = server.bodies(f"{URL}/3/predict")
+    assert np.load(io.BytesIO(body)).tolist() == [[0, 1, 2, 3]]
+    assert ["0", "dog", "0.7500", "0.5623", "0"] in [line.split() for line in out.splitlines()]
+    assert "degraded: 1 of 2 members in 201.5 ms (deadline 200 ms, quorum 1, digits-1 version 1, between_graph)" in out
+    assert "trial id 11: ok, 3.4 ms" in out
+    assert "trial id 12: late" in out
+
+
+def test_rows_come_from_standard_input(podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.on("POST", f"{URL}/3/predict", PREDICTED)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"inputs": [[1, 2, 3, 4]]}')))
+    code, out, _ = podium("ensemble", "predict", "3", "--json")
+    assert (code, json.loads(out)) == (0, PREDICTED)
+
+
+def test_values_are_printed_with_their_deviation(podium: Podium, server: Server, rows: Callable[[str], Path]) -> None:
+    doubt = {"outputs": [[1.5]] * 60, "variance": [[0.25]] * 60}
+    valued = {key: value for key, value in PREDICTED.items() if key not in ("labels", "entropy", "mutual_information")}
+    server.on("POST", f"{URL}/3/predict", valued | doubt)
+    out = podium("ensemble", "predict", "3", "-i", rows("rows.json"))[1]
+    assert ["0", "1.5", "0.5"] in [line.split() for line in out.splitlines()]
+    assert "… and 10 more rows; --json has them all" in out
+
+
+NO_ROWS: dict[str, tuple[bytes, str]] = {
+    "no JSON": (b"nothing", "neither .npy nor JSON rows of numbers"),
+    "uneven": (b"[[1, 2], [3]]", "neither .npy nor JSON rows of numbers"),
+    "words": (b'[["a", "b"]]', "rows of numbers are wanted"),
+    "no rows": (b'{"rows": [[1]]}', "rows of numbers are wanted"),
+    "half a file": (b"\x93NUMPY\x01\x00", "neither .npy nor JSON rows of numbers"),
+    "no text": (b"\xff\xfe\x00", "neither .npy nor JSON rows of numbers"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NO_ROWS.values(), ids=NO_ROWS)
+def test_what_are_no_rows_is_2(podium: Podium, server: Server, tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "rows").write_bytes(content)
+    code, out, err = podium("ensemble", "predict", "3", "--input", tmp_path / "rows")
+    assert (code, out) == (2, "")
+    assert str(tmp_path / "rows") in err and words in err
+    assert server.asked == []
+
+
+def test_a_file_that_is_not_there_is_2(podium: Podium, server: Server, tmp_path: Path) -> None:
+    code, _, err = podium("ensemble", "predict", "3", "--input", tmp_path / "rows")
+    assert (code, err) == (2, f"{tmp_path / 'rows'}: No such file or directory\n")
+
+
+def test_too_few_answers_are_1_in_the_servers_words(
+    podium: Podium, server: Server, rows: Callable[[str], Path]
+) -> None:
+    server.on("POST", f"{URL}/3/predict", {"detail": "1 of 3 members answered, the quorum is 2"}, status=503)
+    code, _, err = podium("ensemble", "predict", "3", "-i", rows("rows.npy"))
+    assert (code, err) == (1, "1 of 3 members answered, the quorum is 2\n")
+
+
+# Its life.
+
+
+@pytest.mark.parametrize("what", ["start", "stop", "retire", "promote", "rollback"])
+def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, what: str) -> None:
+    server.on("POST", f"{URL}/3/{what}", ensemble("ready", target=2))
+    code, out, err = podium("ensemble", what, "digits-1")
+    assert (code, err) == (0, "")
+    assert out == "ensemble 3 'digits-1': ready\nversion 2 takes over when it is ready\n"
+    assert json.loads(podium("ensemble", what, "3", "--json")[1])["target"] == 2
+    assert server.bodies(f"{URL}/3/{what}") == [b"", b""]
+
+
+def test_another_version_takes_a_share_as_a_canary(podium: Podium, server: Server) -> None:
+    server.on("POST", f"{URL}/3/versions", ensemble("ready", canary=2, canary_share=0.1), status=201)
+    code, out, _ = podium("ensemble", "version", "add", "3", "1", "-k", "5", "--canary", "0.1")
+    assert (code, "version 2 answers 10 %" in out) == (0, True)
+    assert server.bodies(f"{URL}/3/versions") == [{"sweep_id": 1, "k": 5, "canary_share": 0.1}]
+    code, _, err = podium("ensemble", "version", "add", "3", "1", "--canary", "1")
+    assert (code, err) == (2, "ensemble: --canary: input should be less than 1\n")
+
+
+EVERY = [
+    ("build", "1"), ("list",), ("show", "1"), ("evaluate", "1"), ("start", "1"), ("stop", "x"), ("retire", "1"),
+    ("promote", "1"), ("rollback", "1"), ("version", "list", "1"), ("version", "add", "1", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
+def test_without_a_service_a_command_is_4(podium: Podium, tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, out, err = podium("ensemble", *command, "--data-dir", tmp_path / "data")
+    assert (code, out) == (4, "")
+    assert err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve`\n"
+
+
+# A sweep with an `ensemble:` block.
+
+
+@pytest.fixture
+def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sweep file with a block; the service accepts it, and has finished the sweep when it is looked at."""
+    path = tmp_path / "sweep.json"
+    path.write_text(json.dumps(builtin_document(ensemble={"k": 2})))
+    server.on("POST", "/api/v1/sweeps", _sweep(), status=201)
+    server.on("GET", "/api/v1/sweeps/1/best", [])
+    monkeypatch.setattr(local, "service", lambda *_: server.client())
+    return path
+
+
+def _sweep(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": 1, "name": "small", "state": "finished", "reason": "run_cap", "counts": {"finished": 4}, "best": None,
+        "run_cap": 4, "spec": builtin_document(ensemble={"k": 2}), "ensembles": [], "ensemble_error": None, **changes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_waits_for_the_ensemble_of_its_block(podium: Podium, server: Server, file: Path, as_json: bool) -> None:
+    server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(), _sweep(ensembles=[3]))
+    server.on("GET", f"{URL}/3", ensemble("warming", "ready", state="building"), ensemble("ready", "ready"))
+    code, out, err = podium("sweep", "run", file, *(["--json"] if as_json else []))
+    assert (code, err) == (0, "")
+    if as_json:
+        assert json.loads(out)["ensemble"] == ensemble("ready", "ready")
+        assert json.loads(out)["ensembles"] == [3]
+    else:
+        assert "ensemble 3 'digits-1': ready" in out
+        assert "cpu-0" in out
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_block_that_cannot_be_built_is_1_and_says_why(
+    podium: Podium, server: Server, file: Path, as_json: bool
+) -> None:
+    server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(ensemble_error="k is 2, but only 1 trial"))
+    code, out, err = podium("sweep", "run", file, *(["--json"] if as_json else []))
+    assert (code, err) == (1, "")
+    assert "k is 2, but only 1 trial" in out
+    assert not as_json or json.loads(out)["ensemble"] is None
+
+
+def test_a_sweep_that_failed_has_no_ensemble_to_wait_for(podium: Podium, server: Server, file: Path) -> None:
+    server.on("GET", "/api/v1/sweeps/1", _sweep(state="failed"))
+    assert podium("sweep", "run", file)[0] == 1
+
+
+def test_a_block_that_nobody_takes_up_is_not_waited_for_for_ever(
+    podium: Podium, server: Server, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show_ensemble, "TAKE_UP_S", 0)
+    server.on("GET", "/api/v1/sweeps/1", _sweep())
+    code, _, err = podium("sweep", "run", file)
+    assert (code, "nobody began the ensemble of sweep 1" in err) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"ensembles": [3]}, "ensemble 3 'digits-1': ready"), ({"ensemble_error": "k is 2"}, "no ensemble: k is 2")],
+)
+def test_a_sweep_shows_what_was_built_of_it(
+    podium: Podium, server: Server, file: Path, changes: dict[str, Any], words: str
+) -> None:
+    server.on("GET", "/api/v1/sweeps/1", _sweep(**changes))
+    code, out, _ = podium("sweep", "show", "1")
+    assert (code, words in out) == (0, True)
