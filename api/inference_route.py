@@ -10,13 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from api import problems
 from sweep.errors import PodiumError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-_NOBODY_READS_IT = 499
 
 
 class InferenceRoute(APIRoute):
@@ -35,8 +33,6 @@ class InferenceRoute(APIRoute):
                 return refusal(422, "The request is not valid", "; ".join(each["msg"] for each in error.errors()))
             except HTTPException as error:
                 return refusal(error.status_code, "The request cannot be answered", str(error.detail))
-            except ClientDisconnect:
-                return Response(status_code=_NOBODY_READS_IT)
 
         return handle
 

@@ -11,6 +11,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 from sweep.errors import (
     BadRequestError,
@@ -64,6 +66,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(PodiumError, _podium_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -94,6 +97,11 @@ def _sendable(text: str) -> str:
 def _http_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return problem(error.status_code, "The request cannot be answered", str(error.detail))
+
+
+def _gone(_: Request, __: Exception) -> Response:
+    """The client left; nobody reads this, and it is no error of ours."""
+    return Response(status_code=499)
 
 
 def _unexpected(_: Request, error: Exception) -> JSONResponse:

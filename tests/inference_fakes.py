@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from api import exposition, inference_protocol, problems
 from db.tokens import Holder, Role
 from ensemble.aggregator import Aggregator
+from ensemble.link import LinkHealth
 from ensemble.prediction import MemberReport, MemberStatus, Outcome, Prediction
 from ensemble.spec import (
     Combination,
@@ -94,7 +95,7 @@ class Asked:
 class ScriptedAggregator(Aggregator):
     """Knows ensembles, versions and counts as the real one does; every member says `inputs[:, 0]` of the first column.
 
-    `outcome` is what becomes of a request.
+    `outcome` is what becomes of a request, `states` are those of replicas that are not as the links say.
     """
 
     def __init__(self, *known: Traffic) -> None:
@@ -102,6 +103,10 @@ class ScriptedAggregator(Aggregator):
         self.update(known)
         self.asked: list[Asked] = []
         self.outcome = Outcome.OK
+        self.states: dict[int, MemberState] = {}
+
+    def health(self) -> dict[int, LinkHealth]:
+        return {key: replace(each, state=self.states.get(key, each.state)) for key, each in super().health().items()}
 
     async def predict(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None

@@ -1,0 +1,92 @@
+"""A client that leaves: the work for it ends, and nothing of it stays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from api.departure import while_there
+
+
+def request_of(receive: Callable[[], Awaitable[Any]]) -> Request:
+    return Request({"type": "http", "method": "POST", "path": "/", "headers": []}, receive)
+
+
+async def stays() -> dict[str, Any]:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_who_stays_gets_the_answer() -> None:
+    async def work() -> str:
+        return "answer"
+
+    async def main() -> None:
+        assert await while_there(request_of(stays), work()) == "answer"
+        assert asyncio.all_tasks() == {asyncio.current_task()} or await _settled()
+
+    asyncio.run(main())
+
+
+async def _settled() -> bool:
+    await asyncio.sleep(0)
+    return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_an_error_of_the_work_is_the_callers() -> None:
+    async def work() -> str:
+        raise ArithmeticError("poison")
+
+    async def main() -> None:
+        with pytest.raises(ArithmeticError, match="poison"):
+            await while_there(request_of(stays), work())
+
+    asyncio.run(main())
+
+
+def test_the_work_of_who_leaves_ends_and_cleans_up() -> None:
+    cleaned = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append(True)
+
+    async def leaves() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def main() -> None:
+        with pytest.raises(ClientDisconnect):
+            await while_there(request_of(leaves), work())
+        assert await _settled()
+
+    asyncio.run(main())
+    assert cleaned == [True]
+
+
+def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
+    cleaned = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned.append(True)
+
+    async def main() -> None:
+        waiting = asyncio.ensure_future(while_there(request_of(stays), work()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await _settled()
+
+    asyncio.run(main())
+    assert cleaned == [True]

@@ -1,0 +1,136 @@
+"""What the api hands on to the gateway arrives as it was sent, and comes back as it was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI, Request, Response
+from starlette.testclient import TestClient
+
+from api import forwarding, problems, service
+from tests.inference_fakes import TOKEN, OneToken
+
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+class Gateway:
+    """Keeps what came, and answers what the test says."""
+
+    def __init__(self) -> None:
+        self.came: list[dict[str, Any]] = []
+        self.answer = Response(b"{}", media_type="application/json")
+        self.app = FastAPI()
+        self.app.add_api_route("/{rest:path}", self._keep, methods=["GET", "POST"])
+
+    async def _keep(self, request: Request) -> Response:
+        content = await request.body()
+        url = request.scope["raw_path"].decode(), request.scope["query_string"].decode()
+        self.came.append({"method": request.method, "url": url, "headers": request.headers, "content": content})
+        return self.answer
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    """What is behind the Unix socket."""
+    return Gateway()
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Iterator[TestClient]:
+    """The api's side, with its connection to the gateway."""
+    app = FastAPI()
+    app.state.gateway = httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway.app))
+    app.state.doorkeeper = OneToken()
+    app.state.service = None
+    app.dependency_overrides[service.context.dependency] = lambda: Settingless()
+    problems.install(app)
+    app.include_router(forwarding.predictions)
+    app.include_router(forwarding.inference)
+    with TestClient(app, raise_server_exceptions=False) as opened:
+        yield opened
+
+
+class Settingless:
+    """A service whose settings nobody reads, since the connection is there."""
+
+    settings = None
+
+
+def test_a_prediction_goes_on_as_it_came(client: TestClient, gateway: Gateway) -> None:
+    headers = {**BEARER, "Content-Type": "application/x-npy", "Cookie": "secret", "X-Own": "1"}
+    answer = client.post("/api/v1/ensembles/7/predict?whole=true&deadline_ms=5", content=b"rows", headers=headers)
+    assert answer.status_code == 200
+    (came,) = gateway.came
+    assert (came["method"], came["content"]) == ("POST", b"rows")
+    assert came["url"] == ("/api/v1/ensembles/7/predict", "whole=true&deadline_ms=5")
+    assert came["headers"]["content-type"] == "application/x-npy"
+    assert came["headers"]["authorization"] == BEARER["Authorization"]
+    assert "cookie" not in came["headers"]
+    assert "x-own" not in came["headers"]
+
+
+def test_raw_tensors_go_both_ways(client: TestClient, gateway: Gateway) -> None:
+    gateway.answer = Response(b'{"a":1}\0\xff', headers={"Inference-Header-Content-Length": "7"},
+                              media_type="application/octet-stream")  # fmt: skip
+    headers = {**BEARER, "Inference-Header-Content-Length": "2", "Content-Encoding": "gzip"}
+    answer = client.post("/v2/models/m/infer", content=b"{}\xff\0", headers=headers)
+    (came,) = gateway.came
+    assert came["content"] == b"{}\xff\0"
+    assert (came["headers"]["inference-header-content-length"], came["headers"]["content-encoding"]) == ("2", "gzip")
+    assert answer.content == b'{"a":1}\0\xff'
+    assert answer.headers["inference-header-content-length"] == "7"
+    assert answer.headers["content-type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize("path", ["/v2/models/a%2Fb%20c%3F", "/v2/models/d%C3%B6g/versions/1/ready", "/v2", "/v2/x/y"])
+def test_a_path_stays_as_it_was_written(client: TestClient, gateway: Gateway, path: str) -> None:
+    assert client.get(path, headers=BEARER).status_code == 200
+    assert gateway.came[0]["url"] == (path, "")
+
+
+def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> None:
+    gateway.answer = problems.problem(429, "Too many", "later", error="later")
+    answer = client.post("/v2/models/m/infer", content=b"{}", headers=BEARER)
+    assert (answer.status_code, answer.json()["error"]) == (429, "later")
+    assert answer.headers["retry-after"] == "1"
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_health_is_public_and_the_rest_is_not_read(client: TestClient, gateway: Gateway) -> None:
+    assert client.get("/v2/health/live").status_code == 200
+    assert client.get("/v2/health/ready").status_code == 200
+    assert len(gateway.came) == 2
+    for path in ("/v2", "/v2/models/m", "/v2/models/m/ready"):
+        answer = client.get(path)
+        assert answer.status_code == 401
+        assert "Authorization" in answer.json()["error"]
+    assert client.post("/v2/models/m/infer", content=b"{}").status_code == 401
+    assert client.post("/api/v1/ensembles/7/predict", content=b"{}").status_code == 401
+    assert len(gateway.came) == 2
+
+
+def test_a_body_above_the_limit_is_not_handed_on(
+    client: TestClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "MAX_PREDICTION_BYTES", 3)
+    answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
+    assert (answer.status_code, answer.json()["error"]) == (413, "the body is above 3 bytes")
+    assert gateway.came == []
+
+
+def test_a_gateway_that_is_not_there_is_503(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise httpx2.ConnectError("refused")
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", refuse)
+    for answer in (
+        client.post("/v2/models/m/infer", content=b"{}", headers=BEARER),
+        client.get("/v2/health/live"),
+    ):
+        assert answer.status_code == 503
+        assert "podium serve" in answer.json()["error"]
+    answer = client.post("/api/v1/ensembles/7/predict", content=b"{}", headers=BEARER)
+    assert "podium serve" in answer.json()["detail"]
