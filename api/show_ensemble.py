@@ -16,6 +16,7 @@ from api.show import REFRESH_S, console, number, state, table
 from sweep.errors import ServiceError
 
 ROWS_SHOWN = 50
+STEPS_SHOWN = 8
 TAKE_UP_S = 120.0
 METRICS = {
     "accuracy": "accuracy",
@@ -82,29 +83,28 @@ def selection(found: dict[str, Any]) -> Iterator[str]:
     yield f"chosen: {found['method']}{among}{fitted}{forced}"
     if found.get("note"):
         yield f"  {found['note']}"
-    for number_, step in enumerate(found.get("path") or [], 1):
-        facts = {key: value for key, value in step.items() if key != "position"}
-        yield f"  step {number_}: {_plain(facts)}"
+    if path := found.get("path"):
+        yield f"  {_path(path)}"
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_plain(part)}" for key, part in value.items())
-    if isinstance(value, list):
-        return ", ".join(_plain(part) for part in value)
-    return number(value) if isinstance(value, float) else str(value)
+def _path(steps: list[dict[str, Any]]) -> str:
+    """Which trial was taken next, and the loss with it."""
+    shown = ", ".join(f"{step['trial_id']} ({number(step['score'])})" for step in steps[:STEPS_SHOWN])
+    more = f" … {len(steps)} steps; --json has them all" if len(steps) > STEPS_SHOWN else ""
+    return f"trial ids in turn, with the loss on validation: {shown}{more}"
 
 
-def members(ensemble: dict[str, Any]) -> Table:
-    """The members, a line for each of their processes."""
-    columns = ("member", "trial", "trial id", "weight", "state", "device", "pid", "epoch", "restarts",
-               "p50 ms", "p99 ms", "late", "reason")  # fmt: skip
-    return table(None, columns, (row for member in ensemble["members"] for row in _processes(member)))
+def members(ensemble: dict[str, Any]) -> Group:
+    """The members, a line for each of their processes, and why one is not as it should be."""
+    columns = ("#", "trial", "id", "weight", "state", "device", "pid", "epoch", "p50 ms", "p99 ms", "late")
+    rows = (row for member in ensemble["members"] for row in _processes(member))
+    reasons = (line for member in ensemble["members"] for line in _reasons(member))
+    return Group(table(None, columns, rows), *reasons)
 
 
 def _processes(member: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    several = len(member["replicas"]) > 1
     for replica in member["replicas"]:
-        several = len(member["replicas"]) > 1
         late = replica["late_share"]
         yield (
             f"{member['position']}.{replica['number']}" if several else member["position"],
@@ -115,18 +115,22 @@ def _processes(member: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
             replica["device_id"] or "–",
             replica["pid"] or "–",
             replica["epoch"],
-            replica["restarts"],
             number(replica["p50_ms"]),
             number(replica["p99_ms"]),
             "–" if late is None else f"{100 * late:.3g} %",
-            replica["reason"] or member["reason"],
         )
+
+
+def _reasons(member: dict[str, Any]) -> Iterator[str]:
+    """What the member says, or its processes where those say something else; each once."""
+    for reason in dict.fromkeys(r for r in (member["reason"], *(x["reason"] for x in member["replicas"])) if r):
+        yield f"trial {member['trial_number']} (id {member['trial_id']}): {reason}"
 
 
 def versions(found: list[dict[str, Any]]) -> Table:
     """Every version, the oldest first."""
     rows = (
-        (v["number"], v["role"], v["combine"], v["k"], ", ".join(map(str, v["trial_ids"])), v["created_at"])
+        (v["number"], v["role"], v["combine"], v["k"], ", ".join(map(str, v["trial_ids"])), v["created_at"] or "–")
         for v in found
     )
     return table(None, ("version", "role", "combined by", "members", "trial ids", "built at"), rows)
@@ -229,7 +233,7 @@ def scores(result: dict[str, Any], names: list[str]) -> Table:
     shown = [key for key in METRICS if key in result["ensemble"]]
     rows = []
     for position, (name, of_member) in enumerate(zip(names, result["members"], strict=True)):
-        mark = " (best single network)" if position == result["best_member"] else ""
+        mark = " (best single)" if position == result["best_member"] else ""
         rows.append((f"{name}{mark}", *(_figure(of_member[key]) for key in shown)))
     rows.append(("ensemble", *(_figure(result["ensemble"][key]) for key in shown)))
     return table(None, ("network", *(METRICS[key] for key in shown)), rows)

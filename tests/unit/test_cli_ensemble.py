@@ -64,7 +64,7 @@ def ensemble(*states: str, **changes: Any) -> dict[str, Any]:
         "classes": ["cat", "dog"],
         "features": 4,
         "selection": {
-            "method": "greedy", "path": [{"position": 0, "trial_id": 11, "score": 0.4321}], "note": "stopped at 1",
+            "method": "greedy", "path": [{"position": 0, "trial_id": 11, "score": 0.4321}] * 9, "note": "stopped at 1",
             "candidates": 18, "best_member": 0, "fitted_on": "calibration", "forced": False,
         },
         "plan": {},
@@ -299,10 +299,11 @@ def test_people_see_where_each_member_runs_and_how_it_does(podium: Podium, serve
         "calibrated: temperature 1.25",
         "chosen: greedy of 18 finished trials; fitted on calibration",
         "stopped at 1",
-        "step 1: trial id 11, score 0.4321",
+        "trial ids in turn, with the loss on validation: 11 (0.4321), 11 (0.4321)",
+        "… 9 steps",
     ):
         assert words in out
-    assert ["0", "7", "11", "0.5", "ready", "cpu-0", "4001", "2", "1", "1.25", "20.5", "12.5", "%"] in [
+    assert ["0", "7", "11", "0.5", "ready", "cpu-0", "4001", "2", "1.25", "20.5", "12.5", "%"] in [
         line.split() for line in out.splitlines()
     ]
 
@@ -363,7 +364,7 @@ def test_an_evaluation_says_what_the_difference_is_worth_and_which_quorum_is_saf
     scores = found["result"]["ensemble"]
     for words in (
         "digits-1, version 1, on 8 rows (test):",
-        "trial 7 (best single network)",
+        "trial 7 (best single)",
         f"{scores['accuracy']:.4f}",
         f"{scores['log_loss']:.4f}",
         f"{found['result']['difference']:+.4f} accuracy, 95 % interval",
@@ -382,7 +383,7 @@ def test_values_have_figures_of_their_own(podium: Podium, server: Server) -> Non
     found = measured(Task.REGRESSION, version=2)
     server.on("POST", f"{URL}/3/evaluate", found)
     out = podium("ensemble", "evaluate", "3")[1]
-    for words in ("RMSE", "MAE", "NLL", "member 0 (best single network)", "Two members differ by", "Variance of"):
+    for words in ("RMSE", "MAE", "NLL", "member 0 (best single)", "Two members differ by", "Variance of"):
         assert words in out
     assert "McNemar" not in out
 
