@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from db import devices, ensembles, replicas
 from db.engine import Database
 from ensemble import placement
+from ensemble.network import ModelFile
 from ensemble.placement import Place
 from ensemble.post import Post, PostKey
 from ensemble.spec import MemberState, Mode, Placement
 from ensemble.trial_files import model_path
-from ensemble.worker import ModelFile, Phase, Sight, Worker, WorkerPlan, Workers
+from ensemble.worker import Phase, Sight, Worker, WorkerPlan, Workers
 from sweep.clock import Clock
 from sweep.errors import EnsembleError
 from sweep.part import wake

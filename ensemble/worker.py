@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class ModelFile:
-    """A member's weights: where they lie, what they must be, and on which of the visible devices they go."""
-
-    path: str
-    sha256: str
-    device_index: int
+from ensemble.network import ModelFile
 
 
 @dataclass(frozen=True, slots=True)

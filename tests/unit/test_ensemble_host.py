@@ -1,0 +1,526 @@
+"""The host on a real database and fake workers: placing, watching, replacing, swapping, taking over, ending."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db import replicas as replica_store
+from ensemble import keeper
+from ensemble.keeper import MAX_RESTART_S, restart_s
+from ensemble.spec import EnsembleState, MemberState, Mode, Placement
+from ensemble.worker import Phase, Sight
+from tests.host_rig import HostRig
+
+MakeRig = Callable[..., HostRig]
+STARTING, WARMING, READY = MemberState.STARTING, MemberState.WARMING, MemberState.READY
+RESTARTING, FAILED, STOPPED = MemberState.RESTARTING, MemberState.FAILED, MemberState.STOPPED
+
+
+@pytest.fixture
+def make_host(tmp_path: Path) -> Iterator[MakeRig]:
+    """Makes a host on fakes: `make_host("cpu-0", trials=2)`."""
+    made: list[HostRig] = []
+
+    def make(*device_ids: str, trials: int = 3) -> HostRig:
+        made.append(HostRig(tmp_path, *device_ids, trials=trials))
+        return made[-1]
+
+    yield make
+    for rig in made:
+        rig.close()
+
+
+@pytest.fixture
+def rig(make_host: MakeRig) -> HostRig:
+    """Two devices, and an ensemble of three members that is ready."""
+    rig = make_host("cpu-0", "cpu-1")
+    rig.build()
+    rig.come_up()
+    return rig
+
+
+# Coming up.
+
+
+def test_an_ensemble_comes_up_member_by_member(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1")
+    assert rig.build().state is EnsembleState.BUILDING
+    rig.step()
+    assert rig.states() == [STARTING] * 3
+    assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-1-0-1", "worker-1-1-2-0-1"]
+    rig.workers.placed[0].sight = Sight(Phase.WARMING)
+    rig.step()
+    assert rig.states() == [WARMING, STARTING, STARTING]
+    assert rig.row().state is EnsembleState.WARMING
+    for number, worker in enumerate(rig.workers.placed):
+        assert rig.row().state is EnsembleState.WARMING, "not ready until the last one is"
+        worker.come_up()
+        rig.step()
+        assert rig.states()[number] is READY
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
+
+
+def test_what_is_written_of_a_replica_is_what_the_worker_got(rig: HostRig) -> None:
+    for member, worker in zip(rig.row().active.members, rig.workers.placed, strict=True):
+        (replica,) = member.replicas
+        assert (replica.device_id,) == worker.plan.device_ids
+        assert (replica.pid, replica.epoch, replica.node) == (worker.pid, 1, "node")
+        assert replica.endpoint == worker.plan.endpoint
+        assert worker.plan.endpoint == f"ipc://{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
+        assert worker.plan.files[0].sha256 == member.files.model_sha256
+
+
+def test_members_share_devices_when_there_are_more_of_them_and_say_so(rig: HostRig) -> None:
+    assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-1", "cpu-0"]
+    assert [replica.reason for replica in rig.replicas()] == ["", "", "shares cpu-0 with 1 other of this ensemble"]
+
+
+def test_replicas_of_a_member_are_workers_on_devices_of_their_own(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1", trials=2)
+    rig.build(replicas=2)
+    rig.come_up()
+    for member in rig.row().active.members:
+        assert {replica.device_id for replica in member.replicas} == {"cpu-0", "cpu-1"}
+    assert len(rig.workers.living) == 4
+    rig.die("worker-1-1-0-0-1")
+    assert rig.states() == [RESTARTING, READY, READY, READY]
+    assert rig.row().state is EnsembleState.READY, "the member's other replica answers"
+    assert rig.row().reason == "member 0: replica 0: killed, as played"
+
+
+def test_in_graph_all_members_are_one_worker_and_say_the_same(make_host: MakeRig) -> None:
+    rig = make_host("gpu-0", "gpu-1")
+    rig.build(mode=Mode.IN_GRAPH, quorum=3, replicas=2)
+    rig.step()
+    assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-0-1-1"]
+    plan = rig.workers.placed[0].plan
+    assert (plan.in_graph, plan.visible) == (True, "0,1")
+    assert [file.device_index for file in plan.files] == [0, 1, 0]
+    for worker in rig.workers.placed:
+        worker.come_up(plan={"groups": [3]})
+    rig.step()
+    assert rig.row().state is EnsembleState.READY
+    assert rig.row().active.plan == {"groups": [3]}
+    for number, worker in enumerate(rig.workers.placed):
+        mine = [member.replicas[number] for member in rig.row().active.members]
+        assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.plan.endpoint, worker.pid, 1)}
+    for name in ("worker-1-1-0-0-1", "worker-1-1-0-1-1"):
+        rig.die(name)
+    assert rig.states() == [RESTARTING] * 6
+    assert rig.row().state is EnsembleState.BELOW_QUORUM
+
+
+def test_without_a_device_members_wait_and_say_so(make_host: MakeRig) -> None:
+    rig = make_host()
+    rig.build()
+    rig.step()
+    assert rig.row().reason == "; ".join(f"member {n}: no device is ready" for n in range(3))
+    rig.device("cpu-0", "lost", "its slot is gone")
+    rig.step(1)
+    assert rig.workers.placed == []
+    rig.device("cpu-0")
+    rig.come_up()
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
+
+
+# Dying and coming back.
+
+
+def test_a_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
+    rig.die("worker-1-1-1-0-1")
+    assert rig.states() == [READY, RESTARTING, READY]
+    dead = rig.replicas()[1]
+    assert (dead.endpoint, dead.pid, dead.restarts) == (None, None, 1)
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: killed, as played")
+    rig.step(0.2)
+    assert rig.states() == [READY, STARTING, READY]
+    assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
+    assert rig.row().state is EnsembleState.DEGRADED, "an ensemble that was ready does not warm again"
+    rig.come_up()
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
+    assert rig.replicas()[1].epoch == 2
+
+
+def test_with_fewer_than_the_quorum_it_is_below_and_recovers(rig: HostRig) -> None:
+    rig.die("worker-1-1-0-0-1")
+    rig.die("worker-1-1-1-0-1")
+    assert rig.row().state is EnsembleState.BELOW_QUORUM
+    assert rig.row().reason.startswith("member 0: killed, as played")
+    rig.step(1)
+    rig.come_up()
+    assert rig.row().state is EnsembleState.READY
+
+
+def test_a_member_that_keeps_dying_is_started_less_and_less_often(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", trials=1)
+    rig.build()
+    starts: list[float] = []
+    while len(starts) < 12:
+        rig.step(0.1 if len(starts) < 5 else 1.0)
+        if rig.workers.living:
+            starts.append(rig.clock.monotonic_s())
+            rig.die(rig.workers.names[0])
+    waits = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert waits[0] < 0.5
+    assert MAX_RESTART_S / 2 <= waits[-1] <= MAX_RESTART_S + 1
+    assert rig.replicas()[0].restarts == 12
+    assert rig.replicas()[0].epoch == 12
+
+
+def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> None:
+    for epoch in range(1, 9):
+        rig.die(f"worker-1-1-0-0-{epoch}")
+        rig.step(MAX_RESTART_S)
+        rig.come_up()
+    rig.step(keeper.SETTLED_S)
+    rig.die("worker-1-1-0-0-9")
+    rig.step(0.2)
+    assert "worker-1-1-0-0-10" in rig.workers.names
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
+def test_the_wait_before_a_restart_is_bounded_and_short_at_first(deaths: int, jitter: float) -> None:
+    assert 0 < restart_s(deaths, jitter) <= MAX_RESTART_S
+    assert restart_s(deaths, jitter) <= restart_s(deaths + 2, jitter)
+    assert restart_s(1, jitter) <= 0.2
+
+
+def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
+    hung = rig.workers["worker-1-1-2-0-1"]
+    hung.come_up(silent_s=keeper.HUNG_S)
+    rig.step()
+    assert rig.states() == [READY] * 3
+    hung.come_up(silent_s=keeper.HUNG_S + 1)
+    rig.step()
+    assert hung.killed
+    assert rig.replicas()[2].reason == "no answer for 30 s"
+    rig.step(1)
+    rig.come_up()
+    assert rig.states() == [READY] * 3
+
+
+@pytest.mark.parametrize(
+    ("phase", "limit_s", "says"),
+    [(Phase.STARTING, keeper.START_S, "no process"), (Phase.WARMING, keeper.LOAD_S, "not loaded")],
+)
+def test_a_worker_that_does_not_come_up_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
+    rig.die("worker-1-1-0-0-1")
+    rig.step(1)
+    slow = rig.workers["worker-1-1-0-0-2"]
+    slow.sight = Sight(phase)
+    rig.step()
+    rig.step(limit_s - 1)
+    assert not slow.killed
+    rig.step(2)
+    assert slow.killed
+    assert rig.states()[0] is RESTARTING
+    assert says in rig.replicas()[0].reason
+
+
+def test_a_worker_that_cannot_be_placed_is_tried_again(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", trials=1)
+    rig.build()
+    rig.workers.refuses = "worker-1-1-0-0-1 cannot be placed: as played"
+    rig.step()
+    assert rig.states() == [RESTARTING]
+    assert rig.row().reason == "member 0: worker-1-1-0-0-1 cannot be placed: as played"
+    rig.workers.refuses = ""
+    rig.step(1)
+    rig.come_up()
+    assert rig.row().state is EnsembleState.READY
+
+
+def test_a_member_that_cannot_be_loaded_is_named_and_left_alone(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0")
+    rig.build()
+    rig.step()
+    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "model.safetensors is damaged")
+    rig.come_up()
+    rig.step(1000)
+    assert rig.states() == [READY, FAILED, READY]
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 1: model.safetensors is damaged")
+    assert rig.workers.placed[1].killed
+    assert len(rig.workers.placed) == 3
+    rig.restart()
+    rig.step()
+    assert len(rig.workers.placed) == 3, "nor does the next host try it again"
+
+
+def test_in_graph_one_damaged_member_is_all_of_them(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0")
+    rig.build(mode=Mode.IN_GRAPH, quorum=3)
+    rig.step()
+    rig.workers.placed[0].sight = Sight(Phase.BROKEN, "member 1: model.safetensors is damaged")
+    rig.step()
+    assert rig.states() == [FAILED] * 3
+    assert rig.row().state is EnsembleState.BELOW_QUORUM
+    assert rig.row().reason == "member 1: model.safetensors is damaged"
+
+
+# Another host.
+
+
+def test_the_next_host_takes_over_what_lives_and_replaces_what_does_not(rig: HostRig) -> None:
+    rig.workers["worker-1-1-1-0-1"].killed = True
+    rig.restart()
+    rig.step()
+    assert rig.states() == [READY, STARTING, READY]
+    assert rig.row().state is EnsembleState.DEGRADED
+    rig.come_up()
+    assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
+    assert [replica.pid for replica in rig.replicas()] == [1000, 1003, 1002]
+
+
+def test_the_next_host_takes_over_what_is_still_coming_up(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0")
+    rig.build()
+    rig.step()
+    rig.restart()
+    rig.come_up()
+    assert rig.states() == [READY] * 3
+    assert len(rig.workers.placed) == 3
+
+
+def test_after_a_stop_of_the_whole_service_an_ensemble_warms_again(rig: HostRig) -> None:
+    for worker in rig.workers.placed:
+        worker.killed = True
+    rig.restart()
+    rig.step()
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.WARMING, "")
+    rig.come_up()
+    assert rig.row().state is EnsembleState.READY
+    assert {replica.epoch for replica in rig.replicas()} == {2}
+
+
+def test_what_was_stopped_while_there_was_no_host_is_ended_by_the_next(rig: HostRig) -> None:
+    rig.change("stop")
+    rig.restart()
+    rig.step()
+    assert rig.workers.living == []
+    assert rig.states() == [STOPPED] * 3
+    assert {replica.endpoint for replica in rig.replicas()} == {None}
+
+
+# Versions.
+
+
+def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostRig) -> None:
+    assert rig.add_version(deadline_ms=100.0) == 2
+    rig.step()
+    assert (rig.row().version, rig.row().target) == (1, 2)
+    assert len(rig.workers.living) == 6
+    rig.come_up()
+    assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S - 0.1)
+    assert rig.states(1) == [READY] * 3, "requests of before may be under way"
+    rig.step(0.2)
+    assert rig.states(1) == [STOPPED] * 3
+    assert rig.workers.names == ["worker-1-2-0-0-1", "worker-1-2-1-0-1", "worker-1-2-2-0-1"]
+
+
+def test_the_old_version_drains_as_long_as_its_own_deadline(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0")
+    rig.build(deadline_ms=10_000.0)
+    rig.come_up()
+    rig.add_version(deadline_ms=100.0)
+    rig.come_up()
+    rig.step()
+    rig.step(9.9)
+    assert rig.states(1) == [READY] * 3
+    rig.step(0.2)
+    assert rig.states(1) == [STOPPED] * 3
+
+
+def test_a_version_takes_over_with_a_quorum_when_the_others_never_will_be_ready(rig: HostRig) -> None:
+    rig.add_version()
+    rig.step()
+    rig.workers["worker-1-2-0-0-1"].sight = Sight(Phase.BROKEN, "damaged")
+    rig.workers["worker-1-2-1-0-1"].come_up()
+    rig.step()
+    assert rig.row().version == 1, "one member is still on its way"
+    rig.come_up()
+    assert rig.row().version == 2
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.DEGRADED, "member 0: damaged")
+
+
+def test_a_version_that_cannot_take_over_leaves_the_active_one_alone_and_says_why(rig: HostRig) -> None:
+    rig.add_version()
+    rig.step()
+    for position in (0, 1):
+        rig.workers[f"worker-1-2-{position}-0-1"].sight = Sight(Phase.BROKEN, "damaged")
+    rig.come_up()
+    rig.step(1000)
+    assert (rig.row().version, rig.row().target, rig.row().state) == (1, 2, EnsembleState.READY)
+    assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
+    rig.change("roll_back")
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    assert (rig.row().target, rig.row().reason) == (None, "")
+    assert rig.states(2) == [STOPPED] * 3
+    assert len(rig.workers.living) == 3
+
+
+def test_a_crash_looping_version_never_takes_over(rig: HostRig) -> None:
+    rig.add_version()
+    rig.step()
+    rig.workers["worker-1-2-1-0-1"].come_up()
+    rig.workers["worker-1-2-2-0-1"].come_up()
+    for epoch in range(1, 5):
+        rig.die(f"worker-1-2-0-0-{epoch}")
+        assert rig.row().version == 1
+        rig.step(10)
+    assert rig.row().state is EnsembleState.READY
+
+
+def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig) -> None:
+    rig.add_version()
+    rig.come_up()
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    rig.change("roll_back")
+    assert rig.row().target == 1
+    rig.come_up()
+    assert (rig.row().version, rig.row().target) == (1, None)
+    assert {replica.epoch for replica in rig.replicas(1)} == {2}
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.states(2) == [STOPPED] * 3
+
+
+def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: HostRig) -> None:
+    rig.add_version()
+    rig.come_up()
+    rig.step()
+    rig.change("roll_back")
+    rig.step()
+    assert rig.row().version == 1
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.states(1) == [READY] * 3
+    assert {replica.epoch for replica in rig.replicas(1)} == {1}
+
+
+def test_a_canary_runs_beside_the_active_version_until_promoted(rig: HostRig) -> None:
+    rig.add_version(0.1)
+    rig.come_up()
+    assert (rig.row().version, rig.row().canary) == (1, 2)
+    assert rig.states(2) == [READY] * 3
+    rig.change("promote")
+    rig.step()
+    assert (rig.row().version, rig.row().canary) == (2, None)
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.states(1) == [STOPPED] * 3
+
+
+def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
+    rig.add_version(0.1)
+    rig.come_up()
+    rig.change("roll_back")
+    rig.step()
+    assert rig.states(2) == [READY] * 3
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.states(2) == [STOPPED] * 3
+    assert len(rig.workers.living) == 3
+
+
+# Stopping and starting.
+
+
+@pytest.mark.parametrize("what", ["stop", "retire"])
+def test_a_stopped_ensemble_drains_and_leaves_nothing(rig: HostRig, what: str) -> None:
+    rig.change(what)
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.workers.living == []
+    for replica in rig.replicas():
+        assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
+
+
+def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0")
+    rig.build()
+    rig.step()
+    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "damaged")
+    rig.come_up()
+    rig.change("stop")
+    rig.step()
+    rig.step(keeper.MIN_DRAIN_S)
+    assert rig.states() == [STOPPED] * 3
+    rig.change("start")
+    rig.come_up()
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
+    assert {replica.epoch for replica in rig.replicas()} == {2}
+
+
+# Devices of their own.
+
+
+def reserved(rig: HostRig) -> dict[str, str]:
+    """What the scheduler reads."""
+    with rig.service.database.read() as connection:
+        return replica_store.dedicated(connection)
+
+
+def test_a_dedicated_member_waits_until_its_device_is_set_aside_and_free(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1", trials=1)
+    rig.service.trial(rig.sweep_id, 7, None)  # runs on cpu-0
+    rig.build(placement=Placement.DEDICATED)
+    rig.step()
+    assert reserved(rig) == {"cpu-1": "dedicated to member 0 of ensemble small-1"}, "the idle one"
+    assert (rig.states(), rig.workers.placed) == ([STARTING], [])
+    assert rig.row().reason == "member 0: waiting for cpu-1 to be free of trials"
+    rig.step(1)
+    assert rig.workers.placed == []
+    rig.device("cpu-1", "dedicated", "to member 0")
+    rig.come_up()
+    assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
+    assert rig.workers.placed[0].plan.device_ids == ("cpu-1",)
+    rig.die("worker-1-1-0-0-1")
+    assert list(reserved(rig)) == ["cpu-1"], "it keeps the device while it restarts"
+    rig.step(1)
+    rig.come_up()
+    assert rig.replicas()[0].device_id == "cpu-1"
+    rig.change("stop")
+    assert reserved(rig) == {}
+
+
+def test_a_trial_that_runs_on_the_device_ends_first(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", trials=1)
+    rig.service.trial(rig.sweep_id, 7, None)
+    rig.build(placement=Placement.DEDICATED)
+    rig.step()
+    rig.device("cpu-0", "dedicated", "to member 0")
+    rig.step(1)
+    assert rig.workers.placed == [], "the scheduler has set it aside, but its trial runs"
+
+
+def test_dedicated_members_have_a_device_each_and_share_those_when_there_are_no_more(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1")
+    rig.build(placement=Placement.DEDICATED)
+    rig.step()
+    assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-1", "cpu-0"]
+    for device_id in ("cpu-0", "cpu-1"):
+        rig.device(device_id, "dedicated", "")
+    rig.come_up()
+    assert rig.states() == [READY] * 3
+    assert "shares cpu-0" in rig.replicas()[0].reason
+
+
+def test_shared_members_stay_off_dedicated_devices_while_others_are_left(make_host: MakeRig) -> None:
+    rig = make_host("cpu-0", "cpu-1", "cpu-2", trials=1)
+    rig.build(placement=Placement.DEDICATED)
+    rig.step()
+    rig.device("cpu-0", "dedicated", "")
+    rig.come_up()
+    other = rig.service.ensemble(rig.sweep_id, rig.trial_ids, replicas=3)
+    rig.step()
+    devices = [replica.device_id for replica in rig.replicas(ensemble_id=other)]
+    assert "cpu-0" not in devices
+    assert set(devices) == {"cpu-1", "cpu-2"}
