@@ -1,84 +1,195 @@
-"""How good an ensemble is, measured from predictions alone; numpy only, host and tests."""
+"""How good an ensemble is beside its members, measured from predictions alone; numpy only, host and tests."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-BOOTSTRAP_RESAMPLES = 2000
+from ensemble import fitting, scorable
+from ensemble.combine import combine, uncertainty
+from ensemble.comparison import Comparison, compare_labels, compare_values
+from ensemble.degradation import Degradation, degradation
+from ensemble.reliability import ReliabilityBin, calibration_error, reliability
+from ensemble.scores import (
+    ClassificationScores,
+    Predictions,
+    RegressionScores,
+    brier,
+    hits,
+    log_losses,
+    regression_scores,
+)
+from ensemble.spec import Combination, Rule, Task
+
+Calibration = tuple[Predictions, NDArray[Any]]
+Scores = ClassificationScores | RegressionScores
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """Of one predictor on one split."""
+class MeanEntropy:
+    """In nats: predictive = expected, the members' own, + mutual information, their disagreement.
 
-    accuracy: float
-    log_loss: float
+    That is exact for the mean of probabilities. Where a temperature or another rule makes a row surer than its members
+    are, its mutual information is 0 and all its entropy is expected.
+    """
+
+    predictive_entropy: float
+    expected_entropy: float
+    mutual_information: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeanVariance:
+    """In the targets' unit squared, over rows and outputs: total = noise + variance of the members' means."""
+
+    total_variance: float
+    noise_variance: float
+    variance_of_means: float
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """An ensemble and its members on one split; the interval is of ensemble minus best member, in accuracy."""
+    """An ensemble and its members on one split."""
 
     split: str
+    task: Task
     rows: int
+    quorum: int
     ensemble: Scores
     members: tuple[Scores, ...]  # in member order
     best_member: int  # position of the best single network, chosen before this split was seen
-    difference: float
-    difference_ci95: tuple[float, float]
+    comparison: Comparison  # of ensemble and best member
+    uncertainty: MeanEntropy | MeanVariance
+    reliability: tuple[ReliabilityBin, ...]  # of the ensemble's probabilities as they are served; regression: empty
+    degradation: Degradation
+    flags: tuple[str, ...]  # what makes these figures less than they seem
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Plain JSON values, the comparison's at the top; a figure that does not exist is None."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
+        compared: dict[str, Any] = plain.pop("comparison")
+        return {**plain, **compared}
 
 
 def evaluate(
     split: str,
-    combined: NDArray[np.float32],
-    members: NDArray[np.float32],
-    targets: NDArray[np.int64],
+    predictions: Predictions,
+    targets: NDArray[Any],
+    combination: Combination,
     *,
+    quorum: int,
     best_member: int = 0,
+    calibration: Calibration | None = None,
+    combined: Predictions | None = None,
     seed: int = 0,
+    flags: Sequence[str] = (),
 ) -> Evaluation:
-    """Score probabilities (rows, classes) and (members, rows, classes) against targets (rows,).
+    """Score predictions (members, rows, outputs) against targets: (rows,) int64, or (rows, outputs) float32.
 
-    The interval is the paired bootstrap's 2.5 and 97.5 percentiles (Efron & Tibshirani 1993, chapter 13).
+    `combined` (rows, outputs) is what the service answered, if it was asked; else it is what it would answer.
+    `calibration` is the members' predictions on rows of another split and their targets: for the temperatures of the
+    members and of the ensemble. Raises `EnsembleError` for what cannot be scored.
     """
-    ensemble_hits = combined.argmax(axis=1) == targets
-    best_hits = members[best_member].argmax(axis=1) == targets
-    low, high = bootstrap_ci95(ensemble_hits, best_hits, seed)
+    scorable.check(split, predictions, targets, combination)
+    scorable.check_positions(len(predictions), quorum=quorum, best_member=best_member)
+    if calibration is not None:
+        scorable.check("calibration", *calibration, combination, outputs=predictions.shape[2])
+    if combined is None:
+        combined = combine(combination, predictions, range(len(predictions)))
+    scorable.check_answers(f"{split}: the ensemble", combined, predictions.shape[1:], combination.task)
+    classification = combination.task is Task.CLASSIFICATION
+    compare = compare_labels if classification else compare_values
     return Evaluation(
         split=split,
+        task=combination.task,
         rows=len(targets),
-        ensemble=_scores(combined, targets),
-        members=tuple(_scores(member, targets) for member in members),
+        quorum=quorum,
+        ensemble=_scores(combination, predictions, combined, targets, calibration),
+        members=_member_scores(combination, predictions, targets, calibration),
         best_member=best_member,
-        difference=float(ensemble_hits.mean() - best_hits.mean()),
-        difference_ci95=(low, high),
+        comparison=compare(predictions, combined, targets, best_member=best_member, seed=seed),
+        uncertainty=_mean_uncertainty(combination, predictions, combined),
+        reliability=reliability(combined, targets) if classification else (),
+        degradation=degradation(combination, predictions, targets, best_member=best_member, seed=seed),
+        flags=tuple(flags),
     )
 
 
-def bootstrap_ci95(one: NDArray[np.bool_], other: NDArray[np.bool_], seed: int) -> tuple[float, float]:
-    """The 95 % interval of mean(one) - mean(other) over rows drawn together with replacement.
+def _member_scores(
+    combination: Combination, predictions: Predictions, targets: NDArray[Any], calibration: Calibration | None
+) -> tuple[Scores, ...]:
+    """Every member is an ensemble of itself; the noise around it is taken to be that around the ensemble."""
+    alone = replace(combination, rule=Rule.MEAN, weights=(1.0,), temperature=1.0, stacking=None)
+    scores = []
+    for member, served in enumerate(predictions):
+        only = slice(member, member + 1)
+        held_out = None if calibration is None else (calibration[0][only], calibration[1])
+        scores.append(_scores(alone, predictions[only], served, targets, held_out))
+    return tuple(scores)
 
-    A row's difference is -1, 0 or 1, so a resample is a draw of how often each occurs.
-    """
-    difference = one.astype(np.int64) - other.astype(np.int64)
-    rows = len(difference)
-    shares = np.array([(difference == value).mean() for value in (-1, 0, 1)])
-    drawn = np.random.default_rng(seed).multinomial(rows, shares, size=BOOTSTRAP_RESAMPLES)
-    means = (drawn[:, 2] - drawn[:, 0]) / rows
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
 
-
-def _scores(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> Scores:
-    chosen = probabilities[np.arange(len(targets)), targets].astype(np.float64)
-    return Scores(
-        accuracy=float((probabilities.argmax(axis=1) == targets).mean()),
-        log_loss=float(-np.log(np.clip(chosen, np.finfo(np.float64).tiny, 1)).mean()),
+def _scores(
+    combination: Combination,
+    predictions: Predictions,
+    served: Predictions,
+    targets: NDArray[Any],
+    calibration: Calibration | None,
+) -> Scores:
+    if combination.task is Task.REGRESSION:
+        return regression_scores(served, targets, _variance(combination, predictions, served))
+    degree = _temperature(combination, calibration)
+    return ClassificationScores(
+        accuracy=float(hits(served, targets).mean()),
+        log_loss=float(log_losses(served, targets).mean()),
+        brier=brier(served, targets),
+        ece=_ece(1.0, combination, predictions, served, targets),
+        ece_after_temperature=None if degree is None else _ece(degree, combination, predictions, served, targets),
+        temperature=degree,
     )
+
+
+def _temperature(combination: Combination, calibration: Calibration | None) -> float | None:
+    """The combination's own where it has one; else the best on the calibration split."""
+    if combination.temperature != 1.0:
+        return combination.temperature
+    if calibration is None:
+        return None
+    predictions, targets = calibration
+    return fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
+
+
+def _ece(
+    degree: float, combination: Combination, predictions: Predictions, served: Predictions, targets: NDArray[Any]
+) -> float:
+    """With this temperature after the members are combined, whatever temperature is served."""
+    if degree != combination.temperature:
+        served = combine(replace(combination, temperature=degree), predictions, range(len(predictions)))
+    return calibration_error(reliability(served, targets))
+
+
+def _variance(combination: Combination, predictions: Predictions, served: Predictions) -> NDArray[np.float32] | None:
+    """Of the mixture of the members: noise, and how their means differ (Lakshminarayanan et al. 2017, section 2.4)."""
+    if not combination.noise_variance:
+        return None
+    return uncertainty(combination, predictions, served, range(len(predictions))).variance
+
+
+def _mean_uncertainty(
+    combination: Combination, predictions: Predictions, served: Predictions
+) -> MeanEntropy | MeanVariance:
+    found = uncertainty(combination, predictions, served, range(len(predictions)))
+    if found.entropy is not None and found.mutual_information is not None:
+        return MeanEntropy(*_split(found.entropy, found.mutual_information))
+    assert found.variance is not None and found.disagreement is not None
+    return MeanVariance(*_split(found.variance, found.disagreement))
+
+
+def _split(whole: NDArray[np.float32], part: NDArray[np.float32]) -> tuple[float, float, float]:
+    """Means of the whole, of the rest and of the part."""
+    total, disagreement = float(whole.mean(dtype=np.float64)), float(part.mean(dtype=np.float64))
+    return total, max(total - disagreement, 0.0), disagreement

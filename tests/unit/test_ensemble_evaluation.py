@@ -1,8 +1,9 @@
-"""Scores against scikit-learn, and the bootstrap's interval against scipy's."""
+"""An evaluation holds every figure for members and ensemble, is plain JSON, and refuses what cannot be scored."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,91 +13,205 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn import metrics
 
-from ensemble.evaluation import bootstrap_ci95, evaluate
+from ensemble import fitting
+from ensemble.combine import combine
+from ensemble.evaluation import MeanEntropy, MeanVariance, evaluate
+from ensemble.reliability import calibration_error, reliability
+from ensemble.scores import ClassificationScores, RegressionScores
+from ensemble.spec import Combination, Rule, Task
+from sweep.errors import EnsembleError
+
+seeds = st.integers(0, 2**32)
+Array = NDArray[np.float32]
 
 
-def _probabilities(generator: np.random.Generator, *shape: int) -> NDArray[np.float32]:
-    return generator.dirichlet(np.ones(shape[-1]), shape[:-1]).astype(np.float32)
+def _mean_of(members: int, task: Task = Task.CLASSIFICATION, **values: Any) -> Combination:
+    return Combination(task, Rule.MEAN, (1 / members,) * members, **values)
 
 
-def _hits(generator: np.random.Generator, rows: int, share: float) -> NDArray[np.bool_]:
-    return generator.random(rows) < share
-
-
-@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(2, 6), st.integers(1, 4))
-def test_accuracy_and_log_loss_are_those_of_scikit_learn(seed: int, rows: int, classes: int, members: int) -> None:
-    generator = np.random.default_rng(seed)
-    combined, alone = _probabilities(generator, rows, classes), _probabilities(generator, members, rows, classes)
+def _networks(
+    generator: np.random.Generator, members: int, rows: int, classes: int = 3, sharpness: float = 1.0
+) -> tuple[Array, NDArray[np.int64]]:
+    """Probabilities of networks that are right more often than not, and surer than they should be if sharp."""
     targets = generator.integers(0, classes, rows)
-    found = evaluate("test", combined, alone, targets)
-    assert (found.split, found.rows, len(found.members)) == ("test", rows, members)
-    for scores, said in zip((found.ensemble, *found.members), (combined, *alone), strict=True):
-        wide = said.astype(np.float64)
-        wide /= wide.sum(axis=1, keepdims=True)
+    logits = sharpness * (np.eye(classes)[targets] + generator.standard_normal((members, rows, classes)))
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32), targets
+
+
+def _regressors(generator: np.random.Generator, members: int, rows: int, outputs: int = 2) -> tuple[Array, Array]:
+    targets = generator.standard_normal((rows, outputs)).astype(np.float32)
+    return (targets + 0.5 * generator.standard_normal((members, rows, outputs))).astype(np.float32), targets
+
+
+@given(seeds, st.integers(1, 4), st.integers(1, 60))
+def test_the_ensemble_is_scored_as_it_is_combined_and_every_member_alone(seed: int, members: int, rows: int) -> None:
+    predictions, targets = _networks(np.random.default_rng(seed), members, rows)
+    combination = _mean_of(members)
+    found = evaluate("test", predictions, targets, combination, quorum=1)
+    assert (found.split, found.rows, found.task, len(found.members)) == ("test", rows, Task.CLASSIFICATION, members)
+    combined = combine(combination, predictions, range(members))
+    for scores, said in zip((found.ensemble, *found.members), (combined, *predictions), strict=True):
+        assert isinstance(scores, ClassificationScores)
         assert scores.accuracy == pytest.approx(metrics.accuracy_score(targets, said.argmax(axis=1)))
-        assert scores.log_loss == pytest.approx(
-            metrics.log_loss(targets, wide, labels=list(range(classes))), rel=1e-4, abs=1e-6
-        )
+        assert scores.ece == calibration_error(reliability(said, targets))
+        assert (scores.ece_after_temperature, scores.temperature) == (None, None)
+    assert found.reliability == reliability(combined, targets)
+    everyone = found.degradation.subsets[-1]
+    assert isinstance(found.ensemble, ClassificationScores)
+    assert everyone.scores == {"accuracy": found.ensemble.accuracy, "log_loss": found.ensemble.log_loss}
 
 
-def test_a_class_held_impossible_costs_much_but_stays_finite() -> None:
-    said = np.array([[1.0, 0.0]], np.float32)
-    assert 700 < evaluate("test", said, said[None], np.array([1])).ensemble.log_loss < 710
+def test_what_the_service_answered_is_scored_if_it_was_asked() -> None:
+    predictions, targets = _networks(np.random.default_rng(0), 2, 30)
+    answered = np.eye(3, dtype=np.float32)[targets]
+    found = evaluate("test", predictions, targets, _mean_of(2), quorum=1, combined=answered)
+    assert isinstance(found.ensemble, ClassificationScores)
+    assert (found.ensemble.accuracy, found.ensemble.log_loss, found.ensemble.brier) == (1, 0, 0)
 
 
 def test_the_difference_is_of_ensemble_minus_the_member_that_was_best_before() -> None:
     right, wrong = np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[::-1]
-    targets = np.array([0, 1])
-    found = evaluate("test", right, np.stack([right, wrong]), targets, best_member=1)
-    assert (found.best_member, found.difference, found.difference_ci95) == (1, 1.0, (1.0, 1.0))
-    assert evaluate("test", right, np.stack([right, wrong]), targets).difference == 0.0
+    predictions, targets = np.stack([right, wrong]), np.array([0, 1])
+    found = evaluate("test", predictions, targets, _mean_of(2), quorum=1, best_member=1, combined=right).comparison
+    assert (found.metric, found.difference, found.difference_ci95) == ("accuracy", 1.0, (1.0, 1.0))
+    assert found.mcnemar is not None
+    assert (found.mcnemar.only_ensemble_right, found.mcnemar.only_best_right, found.mcnemar.p_value) == (2, 0, 0.5)
+    assert found.log_loss_difference == pytest.approx(-87.3, abs=0.1)
+    assert found.disagreement == ((0.0, 1.0), (1.0, 0.0))
+    assert evaluate("test", predictions, targets, _mean_of(2), quorum=1, combined=right).comparison.difference == 0.0
+
+
+def test_a_temperature_of_the_calibration_split_mends_networks_that_are_too_sure() -> None:
+    generator = np.random.default_rng(1)
+    predictions, targets = _networks(generator, 3, 3000, sharpness=4.0)
+    calibration = _networks(generator, 3, 3000, sharpness=4.0)
+    found = evaluate("test", predictions, targets, _mean_of(3), quorum=2, calibration=calibration)
+    for scores in (found.ensemble, *found.members):
+        assert isinstance(scores, ClassificationScores)
+        assert scores.temperature is not None
+        assert scores.ece_after_temperature is not None
+        assert scores.ece_after_temperature < scores.ece
+    member = found.members[1]
+    assert isinstance(member, ClassificationScores)
+    assert member.temperature is not None
+    assert member.temperature > 1
+    assert member.temperature == pytest.approx(fitting.temperature(calibration[0][1], calibration[1]), rel=1e-6)
+    cooler = predictions[1].astype(np.float64) ** (1 / member.temperature)
+    cooler /= cooler.sum(axis=1, keepdims=True)
+    expected = calibration_error(reliability(cooler.astype(np.float32), targets))
+    assert member.ece_after_temperature == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_temperature_that_is_served_is_not_fitted_again() -> None:
+    generator = np.random.default_rng(2)
+    predictions, targets = _networks(generator, 2, 500, sharpness=4.0)
+    plain, served = _mean_of(2), _mean_of(2, temperature=3.0)
+    found = evaluate("test", predictions, targets, served, quorum=1, calibration=_networks(generator, 2, 500))
+    without = evaluate("test", predictions, targets, plain, quorum=1)
+    assert isinstance(found.ensemble, ClassificationScores)
+    assert isinstance(without.ensemble, ClassificationScores)
+    assert found.ensemble.temperature == 3.0
+    assert found.ensemble.ece == without.ensemble.ece
+    assert found.ensemble.ece_after_temperature == calibration_error(found.reliability)
+    assert found.ensemble.log_loss != without.ensemble.log_loss
+    assert found.ensemble.accuracy == without.ensemble.accuracy
+
+
+@given(seeds, st.integers(1, 4))
+def test_entropy_is_the_members_own_and_their_mutual_information(seed: int, members: int) -> None:
+    predictions, targets = _networks(np.random.default_rng(seed), members, 40)
+    found = evaluate("test", predictions, targets, _mean_of(members), quorum=1).uncertainty
+    assert isinstance(found, MeanEntropy)
+    wide = predictions.astype(np.float64)
+    assert found.predictive_entropy == pytest.approx(stats.entropy(wide.mean(axis=0), axis=-1).mean(), abs=1e-5)
+    assert found.expected_entropy == pytest.approx(stats.entropy(wide, axis=-1).mean(), abs=1e-5)
+    assert found.predictive_entropy == pytest.approx(found.expected_entropy + found.mutual_information, abs=1e-6)
+
+
+@given(seeds, st.integers(1, 4), st.integers(1, 40), st.integers(1, 3))
+def test_values_are_scored_with_the_variance_of_the_mixture(seed: int, members: int, rows: int, outputs: int) -> None:
+    predictions, targets = _regressors(np.random.default_rng(seed), members, rows, outputs)
+    noise = (0.25,) * outputs
+    found = evaluate("test", predictions, targets, _mean_of(members, Task.REGRESSION, noise_variance=noise), quorum=1)
+    wide = predictions.astype(np.float64)
+    mean, between = wide.mean(axis=0), wide.var(axis=0)
+    assert isinstance(found.ensemble, RegressionScores)
+    assert found.ensemble.rmse == pytest.approx(
+        metrics.root_mean_squared_error(targets.ravel(), mean.ravel()), rel=1e-4
+    )
+    expected = -stats.norm(mean, np.sqrt(0.25 + between)).logpdf(targets).mean()
+    assert found.ensemble.nll == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    for scores, values in zip(found.members, wide, strict=True):
+        assert isinstance(scores, RegressionScores)
+        assert scores.nll == pytest.approx(-stats.norm(values, 0.5).logpdf(targets).mean(), rel=1e-4, abs=1e-5)
+        assert scores.interval95_width == pytest.approx(2 * 1.96 * 0.5, rel=1e-3)
+    assert isinstance(found.uncertainty, MeanVariance)
+    assert found.uncertainty.variance_of_means == pytest.approx(between.mean(), rel=1e-3, abs=1e-6)
+    assert found.uncertainty.noise_variance == pytest.approx(0.25, abs=1e-5)
+    assert (found.comparison.metric, found.comparison.mcnemar, found.reliability) == ("rmse", None, ())
+
+
+def test_values_without_a_known_noise_have_no_likelihood() -> None:
+    predictions, targets = _regressors(np.random.default_rng(0), 3, 20)
+    found = evaluate("test", predictions, targets, _mean_of(3, Task.REGRESSION), quorum=2).to_dict()
+    assert [scores["nll"] for scores in (found["ensemble"], *found["members"])] == [None] * 4
+    assert found["log_loss_difference"] is None
+    assert found["difference"] < 0
+    assert found["difference_ci95"][0] < found["difference"] < found["difference_ci95"][1]
+    assert found["degradation"]["safe_quorum"] is not None
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_every_rule_can_be_evaluated(rule: Rule) -> None:
+    predictions, targets = _networks(np.random.default_rng(0), 3, 200)
+    combination = fitting.fit(rule, Task.CLASSIFICATION, predictions, targets, weights=None, calibrate=True)
+    found = evaluate("test", predictions, targets, combination, quorum=2, calibration=(predictions, targets))
+    assert isinstance(found.ensemble, ClassificationScores)
+    assert found.ensemble.accuracy > 0.4
+    assert len(found.degradation.subsets) == 7
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_an_evaluation_is_plain_json() -> None:
-    said = np.array([[0.9, 0.1]], np.float32)
-    found = json.loads(json.dumps(evaluate("test", said, said[None], np.array([0])).to_dict()))
-    assert found["ensemble"]["accuracy"] == 1.0
-    assert found["difference_ci95"] == [0.0, 0.0]
+    predictions, targets = _networks(np.random.default_rng(0), 3, 40)
+    found = evaluate("test", predictions, targets, _mean_of(3), quorum=2, flags=["weights were fitted on validation"])
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert (plain["task"], plain["rows"], plain["quorum"], plain["best_member"]) == ("classification", 40, 2, 0)
+    assert plain["flags"] == ["weights were fitted on validation"]
+    assert plain["members"][plain["best_member"]]["accuracy"] == pytest.approx(
+        plain["ensemble"]["accuracy"] - plain["difference"]
+    )
+    assert len(plain["difference_ci95"]) == len(plain["log_loss_difference_ci95"]) == 2
+    assert plain["degradation"]["subsets"][3]["answered"] == [0, 1]
+    assert sum(bin_["count"] for bin_ in plain["reliability"]) == 40
 
 
-def test_the_interval_is_fixed_by_its_seed() -> None:
-    generator = np.random.default_rng(0)
-    one, other = _hits(generator, 300, 0.8), _hits(generator, 300, 0.7)
-    assert bootstrap_ci95(one, other, 7) == bootstrap_ci95(one, other, 7)
-    assert bootstrap_ci95(one, other, 7) != bootstrap_ci95(one, other, 8)
+def test_an_evaluation_is_fixed_by_its_seed() -> None:
+    predictions, targets = _networks(np.random.default_rng(0), 2, 200)
+    one, again, other = (
+        evaluate("test", predictions, targets, _mean_of(2), quorum=1, seed=seed).to_dict() for seed in (5, 5, 6)
+    )
+    assert one == again
+    assert one["log_loss_difference_ci95"] != other["log_loss_difference_ci95"]
 
 
-@given(st.integers(0, 2**32), st.integers(1, 200))
-def test_the_interval_holds_the_difference_that_was_seen(seed: int, rows: int) -> None:
-    generator = np.random.default_rng(seed)
-    one, other = _hits(generator, rows, 0.8), _hits(generator, rows, 0.7)
-    low, high = bootstrap_ci95(one, other, seed)
-    seen = one.mean() - other.mean()
-    assert -1 <= low <= seen + 1e-9
-    assert seen - 1e-9 <= high <= 1
-
-
-def test_the_interval_covers_the_true_difference_about_as_often_as_it_says() -> None:
-    covered = 0
-    for seed in range(200):
-        generator = np.random.default_rng(seed)
-        low, high = bootstrap_ci95(_hits(generator, 400, 0.8), _hits(generator, 400, 0.7), seed)
-        covered += low <= 0.1 <= high
-    assert 180 <= covered <= 199  # 190 expected, 3 standard deviations are 9
-
-
-def test_predictors_that_are_the_same_differ_by_nothing() -> None:
-    hits = _hits(np.random.default_rng(0), 50, 0.8)
-    assert bootstrap_ci95(hits, hits, 0) == (0.0, 0.0)
-
-
-def test_the_interval_is_close_to_that_of_scipy() -> None:
-    generator = np.random.default_rng(3)
-    one, other = _hits(generator, 500, 0.8), _hits(generator, 500, 0.75)
-    difference = one.astype(float) - other.astype(float)
-    expected = stats.bootstrap(
-        (difference,), np.mean, method="percentile", n_resamples=5000, rng=np.random.default_rng(0)
-    ).confidence_interval
-    low, high = bootstrap_ci95(one, other, 0)
-    assert low == pytest.approx(expected.low, abs=0.006)
-    assert high == pytest.approx(expected.high, abs=0.006)
+def test_what_cannot_be_scored_is_refused_by_name() -> None:
+    predictions, targets = _networks(np.random.default_rng(0), 2, 10)
+    bad: list[tuple[str, dict[str, Any]]] = [
+        (r"test: predictions of shape \(2, 0, 3\)", {"predictions": predictions[:, :0], "targets": targets[:0]}),
+        ("test: member 0 answered with a value that is not finite", {"predictions": predictions * np.nan}),
+        ("the ensemble answered", {"combined": predictions[0][:9]}),
+        ("the ensemble answered with a value that is not", {"combined": predictions[0] * np.nan}),
+        ("a quorum of 3, of 2 members", {"quorum": 3}),
+        ("best member 2, of members 0 to 1", {"best_member": 2}),
+        ("calibration: predictions of 1 members", {"calibration": (predictions[:1], targets)}),
+        ("calibration: predictions of 2 outputs", {"calibration": (predictions[:, :, :2], targets)}),
+        ("calibration: targets of shape", {"calibration": (predictions, targets[:3])}),
+    ]
+    good: dict[str, Any] = {"predictions": predictions, "targets": targets, "combination": _mean_of(2), "quorum": 1}
+    assert evaluate("test", **good).rows == 10
+    for message, change in bad:
+        with pytest.raises(EnsembleError, match=message):
+            evaluate("test", **{**good, **change})
