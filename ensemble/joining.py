@@ -30,11 +30,11 @@ def join(ticket: Ticket, total_ms: float) -> Prediction:
     parts = [part for ask in ticket.asks for part in _parts(ask, snapshot)]  # asks are in member order
     reports = tuple(part.report for part in parts)
     sound = [part for part in parts if part.outputs is not None]
+    answered = tuple(part.position for part in sound)
     if len(sound) < snapshot.quorum:
         late = any(report.status is MemberStatus.LATE for report in reports)
         outcome = Outcome.DEADLINE if late and not sound else Outcome.BELOW_QUORUM
-        return Prediction(outcome, snapshot, reports, ticket.deadline_ms, total_ms)
-    answered = tuple(part.position for part in sound)
+        return Prediction(outcome, snapshot, reports, ticket.deadline_ms, total_ms, answered_positions=answered)
     stacked = np.stack([part.outputs for part in sound if part.outputs is not None])
     combined = _combined_there(ticket, len(sound))
     return Prediction(

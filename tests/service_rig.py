@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI
 from httpx2 import Response
+from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
 from api import gateway
 from api.app import create_app
-from db import ensembles, sweeps, tokens
+from db import ensembles, evaluations, replicas, sweeps, tokens
 from db.engine import Database
 from db.migrate import migrate
 from db.tokens import Role
-from ensemble.spec import EnsembleRequest, EnsembleState, MemberState
+from ensemble.spec import (
+    Combination,
+    EnsembleState,
+    MemberState,
+    Mode,
+    Placement,
+    Precision,
+    Rule,
+    Task,
+    majority,
+)
+from ensemble.version import NewVersion
 from sweep.changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -29,6 +43,7 @@ from sweep.changes import (
     SweepChanged,
     TrialPlanned,
 )
+from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from sweep.recorder import DatabaseRecorder
 from sweep.settings import ServiceSettings
@@ -38,6 +53,12 @@ from tests.specs import builtin_document
 
 AT = 1_700_000_000.0
 MODEL = "model.safetensors"
+ARCHITECTURE = {
+    "labels": ["cat", "dog"],
+    "image": [1, 1, 3],
+    "data": {"name": "digits"},
+    "split": {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0},
+}
 
 
 @functools.cache
@@ -46,6 +67,25 @@ def _migrated() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         migrate(Path(folder) / "empty.sqlite3")
         return (Path(folder) / "empty.sqlite3").read_bytes()
+
+
+def new_version(trial_ids: list[int], **options: Any) -> NewVersion:
+    """A version of these trials as `ensemble.building` would decide it: two classes, three features."""
+    members = len(trial_ids)
+    values: dict[str, Any] = {
+        "trial_ids": tuple(trial_ids),
+        "mode": Mode.BETWEEN_GRAPH,
+        "quorum": majority(members),
+        "deadline_ms": 1000.0,
+        "replicas": 1,
+        "placement": Placement.SHARED,
+        "precision": Precision.FLOAT32,
+        "combination": Combination(Task.CLASSIFICATION, Rule.MEAN, (1 / members,) * members),
+        "selection": {"method": "top_k", "path": [], "note": "", "best_member": 0, "fitted_on": None, "forced": False},
+        "classes": ("cat", "dog"),
+        "features": 3,
+    }
+    return NewVersion(**{**values, **options})
 
 
 class ServiceRig:
@@ -97,6 +137,7 @@ class ServiceRig:
         params: Params | None = None,
         model: bool = True,
         log: str | None = None,
+        architecture: dict[str, Any] | None = None,
     ) -> int:
         """A trial with one attempt on cpu-0: finished with `value`, or running where that is None."""
         trial_id = self._recorder.last_trial_id() + 1
@@ -111,11 +152,19 @@ class ServiceRig:
             folder.prepare()
             folder.log.write_text(log)
         if model:
-            self.commit(ArtifactSaved(Saved(key, MODEL, "ab" * 32, 1000)))
+            self.commit(ArtifactSaved(Saved(key, MODEL, self._save_model(sweep_id, number, architecture or {}), 1000)))
         if value is not None:
             ended = Ended(key, TrialState.FINISHED, AT + 1, AT + 3, value=value, exit="0")
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
         return trial_id
+
+    def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:
+        """A model file whose header says what an ensemble must know; returns its SHA-256."""
+        folder = AttemptDirectory(self.data.attempt(sweep_id, number, 1))
+        folder.prepare()
+        header = json.dumps({**ARCHITECTURE, **architecture})
+        save_file({"number": np.full(1, number, np.float32)}, folder.model, {"architecture": header})
+        return sha256_of(folder.model)
 
     def points(self, trial_id: int, name: str, *values: float) -> None:
         """A curve, from step 0 on."""
@@ -125,32 +174,31 @@ class ServiceRig:
     def device(self, device_id: str = "cpu-0") -> None:
         self.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, "ready", "", AT))
 
-    def ensemble(self, sweep_id: int, trial_ids: list[int], **options: Any) -> int:
-        """An ensemble of these trials, `building`."""
-        request = EnsembleRequest(sweep_id=sweep_id, k=len(trial_ids), **options)
+    def ensemble(self, sweep_id: int, trial_ids: list[int], name: str | None = None, **options: Any) -> int:
+        """An ensemble of these trials, `building`; `options` are fields of its version."""
         with self.database.write() as connection:
-            return ensembles.create(connection, request, trial_ids, AT)
+            return ensembles.create(connection, name, sweep_id, new_version(trial_ids, **options), AT)
 
-    def ready(self, ensemble_id: int, endpoints: list[str], features: int) -> None:
-        """What the host writes when all members are up: each at an endpoint, in epoch 1."""
+    def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
+        """What the host writes when all members of the active version are up: each at an endpoint, in epoch 1."""
         with self.database.write() as connection:
-            ensembles.describe(connection, ensemble_id, ["cat", "dog"], features)
-            members = ensembles.get(connection, ensemble_id).members
+            members = ensembles.get(connection, ensemble_id).active.members
             for member, endpoint in zip(members, endpoints, strict=True):
-                ensembles.change_member(
-                    connection, member.id, MemberState.READY, device_id="cpu-0", epoch=1, endpoint=endpoint
-                )
+                for replica in member.replicas:
+                    replicas.change(
+                        connection, replica.id, MemberState.READY, device_id="cpu-0", pid=77, epoch=1, endpoint=endpoint
+                    )
             ensembles.change(connection, ensemble_id, EnsembleState.READY, "", AT)
 
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
         """What the host writes when it has measured, or could not."""
         with self.database.write() as connection:
-            ensembles.finish_evaluation(connection, evaluation_id, result, reason, AT)
+            evaluations.finish(connection, evaluation_id, result, reason, AT)
 
     def evaluation(self, ensemble_id: int) -> int:
         """An evaluation that nobody has taken up."""
         with self.database.write() as connection:
-            return ensembles.queue_evaluation(connection, ensemble_id, "test", AT)
+            return evaluations.queue(connection, ensemble_id, 1, "test", forced=False, at=AT)
 
     def commit(self, *changes: Change) -> None:
         self._recorder.commit(changes)

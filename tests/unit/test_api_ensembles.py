@@ -6,9 +6,12 @@ import itertools
 import json
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
+from sweep.layout import AttemptDirectory
 from sweep.part import on_wake
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -26,8 +29,16 @@ def sweep_id(service: ServiceRig) -> int:
 
 @pytest.fixture
 def ensemble_id(client: TestClient, sweep_id: int) -> int:
+    """Of trials 1, 2 and 0; `building`."""
     built: int = client.post(URL, json={"sweep_id": sweep_id}).json()["id"]
     return built
+
+
+@pytest.fixture
+def ready_id(service: ServiceRig, ensemble_id: int) -> int:
+    """The same, `ready`."""
+    service.ready(ensemble_id, ["ipc:///nowhere"] * 3)
+    return ensemble_id
 
 
 def test_the_best_that_left_a_model_become_members(client: TestClient, sweep_id: int) -> None:
@@ -56,9 +67,28 @@ def test_names_are_the_sweeps_with_a_number_and_never_twice(client: TestClient, 
 BAD: list[tuple[dict[str, Any], int, str]] = [
     ({"k": 5}, 422, "k is 5, but only 4"),
     ({"k": 0}, 422, "body.k"),
-    ({"k": 2, "quorum": 3}, 422, "quorum is 3"),
+    ({"k": 2, "quorum": 3}, 422, "quorum: 3 of 2"),
     ({"mode": "both"}, 422, "in_graph"),
-    ({"combine": "median"}, 422, "mean"),
+    ({"combine": "best"}, 422, "stacking"),
+    ({"fit_on": "test"}, 422, "fit_on"),
+    ({"fit_on": "validation"}, 422, "force"),
+    ({"trial_ids": [1]}, 422, "sweep_id or trial_ids"),
+    ({"sweep_id": None}, 422, "sweep_id or trial_ids"),
+    ({"sweep_id": None, "trial_ids": []}, 422, "trial_ids"),
+    ({"sweep_id": None, "trial_ids": [1, 1]}, 422, "every trial once"),
+    ({"sweep_id": None, "trial_ids": [1, 99]}, 404, "no trial 99"),
+    ({"sweep_id": None, "trial_ids": [4]}, 422, "trial 4 saved no model"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "k": 3}, 422, "k: leave it out"),
+    ({"sweep_id": None, "trial_ids": [1], "select": "greedy"}, 422, "select"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1]}, 422, "weights: one for each"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [0, 0]}, 422, "at least one"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1, 2], "combine": "median"}, 422, "median has none"),
+    ({"weights": [1, 2, 3]}, 422, "weights: one for each"),
+    ({"select": "explicit"}, 422, "trial_ids"),
+    ({"select": "greedy"}, 422, "left no predictions"),
+    ({"combine": "stacking"}, 422, "left no predictions"),
+    ({"combine": "weighted"}, 422, "left no predictions"),
+    ({"calibrate": True}, 422, "left no predictions"),
     ({"deadline_ms": 0.5}, 422, "deadline_ms"),
     ({"unknown": 1}, 422, "body.unknown"),
     ({"\ud83d": 1}, 422, "body"),
@@ -96,13 +126,13 @@ def test_stopping_is_idempotent(client: TestClient, ensemble_id: int) -> None:
 
 
 def test_an_evaluation_that_takes_longer_is_202_and_found_by_its_id(
-    client: TestClient, service: ServiceRig, ensemble_id: int
+    client: TestClient, service: ServiceRig, ready_id: int
 ) -> None:
-    answer = client.post(f"{URL}/{ensemble_id}/evaluate", json={"wait_s": 0})
+    answer = client.post(f"{URL}/{ready_id}/evaluate", json={"wait_s": 0})
     assert answer.status_code == 202
     found = answer.json()
     assert (found["state"], found["split"], found["result"]) == ("queued", "test", None)
-    url = f"{URL}/{ensemble_id}/evaluations/{found['id']}"
+    url = f"{URL}/{ready_id}/evaluations/{found['id']}"
     assert_problem(client.get(f"{url}/probabilities"), 404, "no result yet")
     service.finish_evaluation(found["id"], {"rows": 3})
     service.data.probabilities(found["id"]).write_bytes(b"npy")
@@ -115,20 +145,138 @@ def test_an_evaluation_that_takes_longer_is_202_and_found_by_its_id(
     ("result", "reason", "status"), [({"rows": 7}, "", 200), (None, "member 2 did not answer", 422)]
 )
 def test_evaluating_waits_for_the_host(
-    client: TestClient, service: ServiceRig, ensemble_id: int, result: Any, reason: str, status: int
+    client: TestClient, service: ServiceRig, ready_id: int, result: Any, reason: str, status: int
 ) -> None:
     ids = itertools.count(1)
     on_wake(service.settings.runtime.wake_socket("host"), lambda: service.finish_evaluation(next(ids), result, reason))
-    answer = client.post(f"{URL}/{ensemble_id}/evaluate", json={"split": "validation"})
+    answer = client.post(f"{URL}/{ready_id}/evaluate", json={"split": "calibration"})
     if result is None:
         assert_problem(answer, status, reason)
     else:
-        assert (answer.status_code, answer.json()["result"], answer.json()["split"]) == (status, result, "validation")
+        assert (answer.status_code, answer.json()["result"], answer.json()["split"]) == (status, result, "calibration")
 
 
-@pytest.mark.parametrize("body", [{"split": "train"}, {"wait_s": -1}, {"wait_s": 301}, {"rows": 5}, []], ids=str)
-def test_what_cannot_be_measured_is_422(client: TestClient, ensemble_id: int, body: Any) -> None:
-    assert_problem(client.post(f"{URL}/{ensemble_id}/evaluate", json=body), 422)
+ROWS = {"inputs": [[1, 2, 3], [4, 5, 6]]}
+UNMEASURABLE: list[tuple[Any, int, str]] = [
+    ({"split": "train"}, 422, "split"),
+    ({"wait_s": -1}, 422, "wait_s"),
+    ({"wait_s": 301}, 422, "wait_s"),
+    ({"rows": 5}, 422, "rows"),
+    ([], 400, "object"),
+    ({"split": "validation"}, 422, "selected on this split"),
+    ({"version": 2}, 404, "no version 2"),
+    (ROWS, 422, "targets"),
+    ({"targets": [0, 1]}, 422, "inputs and targets"),
+    ({**ROWS, "targets": [0]}, 422, "one for each of the 2 rows"),
+    ({**ROWS, "targets": [0, 2]}, 422, "2 in row 1 is no class; there are cat, dog"),
+    ({**ROWS, "targets": ["cat", "cow"]}, 422, "'cow' in row 1"),
+    ({**ROWS, "targets": [0, True]}, 422, "True in row 1"),
+    ({**ROWS, "targets": {"0": 1}}, 422, "one for each"),
+    ({**ROWS, "targets": [0, 1], "split": "test"}, 422, "split: leave it out"),
+    ({"inputs": [[1, 2]], "targets": [0]}, 422, "[rows, 3]"),
+    ({"inputs": [["a", "b", "c"]], "targets": [0]}, 422, "rows of numbers"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "words"), UNMEASURABLE, ids=str)
+def test_what_cannot_be_measured_is_refused_and_not_queued(
+    client: TestClient, ready_id: int, body: Any, status: int, words: str
+) -> None:
+    assert_problem(client.post(f"{URL}/{ready_id}/evaluate", json=body), status, words)
+    assert client.get(f"{URL}/{ready_id}/evaluations").json() == []
+
+
+def test_an_ensemble_that_does_not_answer_cannot_be_measured(client: TestClient, ensemble_id: int) -> None:
+    assert_problem(client.post(f"{URL}/{ensemble_id}/evaluate", json={}), 409, "is building")
+
+
+def test_posted_rows_wait_for_the_host_as_they_came(client: TestClient, service: ServiceRig, ready_id: int) -> None:
+    body = {**ROWS, "targets": ["dog", 0], "wait_s": 0}
+    found = client.post(f"{URL}/{ready_id}/evaluate", json=body).json()
+    assert (found["split"], found["version"]) == ("posted", 1)
+    rows = load_file(service.data.posted_rows(found["id"]))
+    np.testing.assert_array_equal(rows["inputs"], ROWS["inputs"])
+    np.testing.assert_array_equal(rows["targets"], [1, 0])
+
+
+# Versions and life.
+
+
+def test_another_version_is_on_its_way_until_it_is_promoted_or_rolled_back(
+    client: TestClient, sweep_id: int, ready_id: int
+) -> None:
+    url = f"{URL}/{ready_id}"
+    assert_problem(client.post(f"{url}/rollback"), 409, "no version before 1")
+    assert_problem(client.post(f"{url}/promote"), 409, "no canary")
+    answer = client.post(f"{url}/versions", json={"sweep_id": sweep_id, "k": 1, "canary_share": 0.1})
+    assert answer.status_code == 201
+    body = answer.json()
+    assert (body["version"], body["canary"], body["canary_share"], body["target"]) == (1, 2, 0.1, None)
+    assert [(v["number"], v["role"], v["k"]) for v in body["versions"]] == [(1, "active", 3), (2, "canary", 1)]
+    again = client.post(f"{url}/versions", json={"sweep_id": sweep_id, "k": 2})
+    assert_problem(again, 409, "version 2 is on its way")
+    promoted = client.post(f"{url}/promote").json()
+    assert (promoted["version"], promoted["target"], promoted["canary"]) == (1, 2, None)
+    back = client.post(f"{url}/rollback").json()
+    assert (back["version"], back["target"], back["canary"]) == (1, None, None)
+
+
+def test_a_version_takes_the_inputs_of_the_one_before(client: TestClient, service: ServiceRig, ready_id: int) -> None:
+    other = service.sweep()
+    trial_id = service.trial(other, 0, 0.9, architecture={"image": [1, 2, 2]})
+    answer = client.post(f"{URL}/{ready_id}/versions", json={"trial_ids": [trial_id]})
+    assert_problem(answer, 422, "takes 4 inputs", "build another ensemble")
+
+
+def test_a_stopped_ensemble_starts_again_and_a_retired_one_never(client: TestClient, ready_id: int) -> None:
+    url = f"{URL}/{ready_id}"
+    assert client.post(f"{url}/stop").json()["state"] == "stopped"
+    assert_problem(client.post(f"{url}/promote"), 409, "stopped", "start it first")
+    assert client.post(f"{url}/start").json()["state"] == "building"
+    assert [client.post(f"{url}/retire").json()["state"] for _ in range(2)] == ["retired"] * 2
+    for action in ("start", "stop", "promote", "rollback"):
+        assert_problem(client.post(f"{url}/{action}"), 409, "retired")
+
+
+# Members that do not go together, and weights that are damaged.
+
+
+def test_members_of_different_data_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+    birds = service.trial(service.sweep(), 0, 0.9, architecture={"labels": ["hen", "owl"]})
+    wide = service.trial(service.sweep(), 0, 0.9, architecture={"image": [1, 1, 4]})
+    values = service.trial(service.sweep(), 0, 0.9, architecture={"task": "regression"})
+    assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, f"trial {birds} knows other classes")
+    assert_problem(client.post(URL, json={"trial_ids": [1, wide]}), 422, f"trial {wide} takes 4 inputs")
+    assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} does regression")
+
+
+def test_trials_of_several_sweeps_stand_together(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+    other = service.trial(service.sweep(name="other"), 0, 0.9)
+    body = client.post(URL, json={"trial_ids": [other, 1], "weights": [3, 1]}).json()
+    assert [(m["trial_id"], m["weight"]) for m in body["members"]] == [(other, 0.75), (1, 0.25)]
+    assert (body["name"], body["sweep_id"], body["selection"]["method"]) == ("ensemble-1", None, "explicit")
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", None], ids=["empty", "garbage", "gone"])
+def test_damaged_weights_are_named(
+    client: TestClient, service: ServiceRig, sweep_id: int, damage: bytes | None
+) -> None:
+    model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    model.unlink() if damage is None else model.write_bytes(damage)
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, str(model))
+
+
+def test_weights_that_changed_since_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
+    model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    content = model.read_bytes()
+    model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, str(model), "SHA-256")
+
+
+def test_a_sweep_that_saved_no_model_says_how_to(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    service.trial(sweep_id, 0, 0.5, model=False)
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, "save_model")
 
 
 def test_an_evaluation_belongs_to_its_ensemble(client: TestClient, service: ServiceRig, sweep_id: int) -> None:

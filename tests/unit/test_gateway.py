@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from ensemble import aggregator, member
+from ensemble import aggregator
 from ensemble.member import MemberServer
-from tests.ensemble_fakes import FakeNetwork, connected
+from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
 
 FEATURES = 3
@@ -25,18 +25,17 @@ NPY = {"Content-Type": "application/x-npy"}
 
 
 @pytest.fixture
-def networks(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeNetwork]]:
+def networks(service: ServiceRig) -> Iterator[list[FakeNetwork]]:
     """The networks of ensemble 1: three members, two of them a quorum, each served in a thread of this process."""
-    monkeypatch.setattr(member, "_POLL_MS", 5)  # how often a worker looks whether it is to close
     sweep_id = service.sweep()
     trials = [service.trial(sweep_id, number, 0.5) for number in range(3)]
     ensemble_id = service.ensemble(sweep_id, trials, deadline_ms=20_000)
     made = [FakeNetwork() for _ in trials]
-    endpoints = [f"ipc://{service.settings.runtime.member_socket(number, 1)}" for number in range(3)]
+    endpoints = [f"ipc://{service.settings.runtime.replica_socket(number, 1)}" for number in range(3)]
     servers = [MemberServer(endpoint, 1, network) for endpoint, network in zip(endpoints, made, strict=True)]
     for server in servers:
         server.start()
-    service.ready(ensemble_id, endpoints, FEATURES)
+    service.ready(ensemble_id, endpoints)
     yield made
     for network, server in zip(made, servers, strict=True):
         network.gate.set()
@@ -45,11 +44,8 @@ def networks(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Iterator[l
 
 @pytest.fixture
 def gateway(service: ServiceRig, networks: list[FakeNetwork]) -> Iterator[TestClient]:
-    """A client of the gateway, its links to the members up."""
-    app = service.gateway()
-    with service.client(app=app) as client:
-        assert client.portal is not None
-        client.portal.call(connected, app.state.aggregator)
+    """A client of the gateway, which follows the database meanwhile."""
+    with service.client(app=service.gateway()) as client:
         yield client
 
 
