@@ -14,6 +14,7 @@ import zmq.asyncio
 from numpy.typing import NDArray
 
 from ensemble.aggregator import Aggregator
+from ensemble.network import Predicted
 from ensemble.spec import EnsembleState, Member, MemberState, Mode, Snapshot
 from ensemble.wire import Reply, Request
 
@@ -108,26 +109,29 @@ def silent(_: Request) -> list[Reply]:
 class FakeNetwork:
     """Says `inputs[:, 0]` of the first class, as each of `members`; stands still while `gate` is shut.
 
-    Fails on NaN, and on everything once `fails` is set.
+    Fails on NaN, and on everything once `fails` is set; members that are in `broken` fail alone.
     """
 
     def __init__(self, members: int = 1, *, in_graph: bool = False) -> None:
         self.batches: list[int] = []  # rows of each computation, failed ones too
         self.fails = False
+        self.broken: dict[int, str] = {}  # position -> why
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Semaphore(0)  # released at each computation
         self._members = members
         self._in_graph = in_graph
 
-    def predict(self, inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
         self.batches.append(len(inputs))
         self.entered.release()
         assert self.gate.wait(30)
         if self.fails or np.isnan(inputs).any():
             raise ArithmeticError("poison")
         one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)
-        return np.stack([one] * self._members), one if self._in_graph else None
+        predictions = np.stack([one] * self._members)
+        predictions[list(self.broken)] = np.nan
+        return Predicted(predictions, dict(self.broken), one if self._in_graph and not self.broken else None)
 
 
 async def connected(aggregator: Aggregator) -> Aggregator:

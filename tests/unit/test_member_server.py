@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import random
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import zmq
+from numpy.typing import NDArray
 
 from ensemble import member as module
-from ensemble.member import MemberServer
+from ensemble.inbox import Counts
+from ensemble.member import Limits, MemberServer
+from ensemble.network import Predicted
 from ensemble.wire import Reply, Request
-from tests.ensemble_fakes import FakeNetwork
+from tests.ensemble_fakes import FakeNetwork, probabilities
 
 EPOCH = 3
 PATIENCE_MS = 30_000  # a reply that has not come by then never will
@@ -60,11 +71,6 @@ class Client:
         self._context.destroy(linger=0)
 
 
-@pytest.fixture(autouse=True)
-def _closes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_POLL_MS", 5)  # how often a worker looks whether it is to close
-
-
 @pytest.fixture
 def network() -> FakeNetwork:
     return FakeNetwork()
@@ -77,6 +83,18 @@ def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
     yield started
     network.gate.set()
     started.close()
+
+
+@contextmanager
+def serving(tmp_path: Path, network: FakeNetwork, limits: Limits) -> Iterator[tuple[MemberServer, Client]]:
+    """A server with limits of its own, and a client."""
+    server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits)
+    server.start()
+    client = Client(f"ipc://{tmp_path / 'own'}")
+    yield server, client
+    client.close()
+    network.gate.set()
+    server.close()
 
 
 @pytest.fixture
@@ -105,16 +123,12 @@ def test_rows_in_predictions_out(client: Client, server: MemberServer) -> None:
 
 
 def test_in_graph_the_predictions_of_all_members_and_their_combination_go_out(tmp_path: Path) -> None:
-    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, FakeNetwork(members=4, in_graph=True))
-    server.start()
-    client = Client(f"ipc://{tmp_path / 'm'}")
-    client.send(0.5, rows=2)
-    client.send(0.75)
-    for rows, reply in zip((2, 1), client.replies(2).values(), strict=True):
-        assert reply.predictions is not None and reply.predictions.shape == (4, rows, 2)
-        assert reply.combined is not None and reply.combined.shape == (rows, 2)
-    client.close()
-    server.close()
+    with serving(tmp_path, FakeNetwork(members=4, in_graph=True), Limits()) as (_, client):
+        client.send(0.5, rows=2)
+        client.send(0.75)
+        for rows, reply in zip((2, 1), client.replies(2).values(), strict=True):
+            assert reply.predictions is not None and reply.predictions.shape == (4, rows, 2)
+            assert reply.combined is not None and reply.combined.shape == (rows, 2)
 
 
 def test_what_waits_is_computed_together_and_each_gets_its_own_rows(
@@ -131,16 +145,30 @@ def test_what_waits_is_computed_together_and_each_gets_its_own_rows(
         assert (predictions[..., 0] == n / 8).all()
 
 
-def test_a_batch_ends_once_it_has_enough_rows(
-    client: Client, network: FakeNetwork, busy: int, monkeypatch: pytest.MonkeyPatch
+def test_the_network_begins_the_next_batch_before_anybody_hears_of_the_last(
+    client: Client, network: FakeNetwork, busy: int
 ) -> None:
-    monkeypatch.setattr(module, "BATCH_ROWS", 4)
-    for rows in (3, 2, 4, 1):
-        client.send(rows=rows)
+    """While the network computes, requests are taken in; once it is free it takes them by itself."""
+    waiting = {client.send(), client.send()}
     client.catch_up()
     network.gate.set()
-    client.replies(5)
-    assert network.batches == [1, 5, 4, 1]
+    network.entered.acquire()  # the second computation is under way, and nobody has read the first one's answer
+    assert network.batches == [1, 2]
+    assert set(client.replies(3)) == {busy, *waiting}
+
+
+def test_a_batch_has_no_more_rows_than_it_may_and_what_is_larger_goes_alone(tmp_path: Path) -> None:
+    network = FakeNetwork()
+    with serving(tmp_path, network, Limits(batch_rows=4)) as (_, client):
+        network.gate.clear()
+        client.send()
+        network.entered.acquire()
+        for rows in (3, 1, 2, 9, 4, 1):
+            client.send(rows=rows)
+        client.catch_up()
+        network.gate.set()
+        client.replies(7)
+    assert network.batches == [1, 4, 2, 9, 4, 1]
 
 
 def test_what_has_no_time_left_is_never_computed(client: Client, network: FakeNetwork) -> None:
@@ -169,19 +197,139 @@ def test_what_became_too_late_in_the_queue_is_dropped_and_the_rest_is_computed(
     assert replies[patient].queue_ms == pytest.approx(2000)
 
 
-@pytest.mark.parametrize("poison", [{"first": np.nan}, {"width": 5, "first": np.nan}], ids=["fails", "another width"])
 def test_only_the_culprit_of_a_failed_batch_fails(
-    client: Client, network: FakeNetwork, server: MemberServer, busy: int, poison: dict[str, float]
+    client: Client, network: FakeNetwork, server: MemberServer, busy: int
 ) -> None:
     sound = [client.send(0.25), client.send(0.75)]
-    culprit = client.send(**poison)  # type: ignore[arg-type]
+    culprit = client.send(np.nan)
     sound.append(client.send(0.5))
     client.catch_up()
     network.gate.set()
     replies = client.replies(5)
     assert [replies[request_id].status for request_id in sound] == ["ok"] * 3
     assert (replies[culprit].status, replies[culprit].message) == ("error", "ArithmeticError: poison")
+    assert network.batches == [1, 4, 1, 1, 1, 1]  # each once more, and never again
     assert (server.counts.answered, server.counts.errors) == (4, 1)
+
+
+def test_what_has_another_width_is_computed_apart(client: Client, network: FakeNetwork, busy: int) -> None:
+    sound = [client.send(0.25), client.send(0.75)]
+    culprit = client.send(np.nan, width=5)
+    sound.append(client.send(0.5))
+    client.catch_up()
+    network.gate.set()
+    replies = client.replies(5)
+    assert {replies[request_id].status for request_id in sound} == {"ok"}
+    assert replies[culprit].status == "error"
+    assert network.batches == [1, 3, 1]
+
+
+def test_time_may_run_out_before_the_second_try(
+    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, server: MemberServer, busy: int
+) -> None:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    hurried, patient = client.send(left_ms=1000), client.send(np.nan, left_ms=9000)
+    client.catch_up()
+    predict = network.predict
+
+    def slow(inputs: NDArray[np.float32]) -> Predicted:
+        clock.now += 2.0 if len(inputs) == 2 else 0.0
+        return predict(inputs)
+
+    monkeypatch.setattr(network, "predict", slow)
+    network.gate.set()
+    replies = client.replies(3)
+    assert (replies[hurried].status, replies[patient].status) == ("expired", "error")
+    assert server.counts.computing == server.counts.queued == 0
+
+
+def test_a_member_that_failed_alone_is_named_and_the_others_are_passed_on(tmp_path: Path) -> None:
+    network = FakeNetwork(members=3, in_graph=True)
+    network.broken = {1: "CudaError: gone"}
+    with serving(tmp_path, network, Limits()) as (server, client):
+        client.send(0.25)
+        reply = client.reply()
+        assert (reply.status, reply.failed, reply.combined) == ("ok", {"1": "CudaError: gone"}, None)
+        assert reply.predictions is not None
+        assert np.isnan(reply.predictions[:, 0, 0]).tolist() == [False, True, False]
+        assert server.counts.answered == 1
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_when_no_member_is_left_it_is_an_error(tmp_path: Path, members: int) -> None:
+    network = FakeNetwork(members)
+    network.broken = dict.fromkeys(range(members), "gone")
+    with serving(tmp_path, network, Limits()) as (server, client):
+        client.send()
+        reply = client.reply()
+        assert (reply.status, reply.message, reply.predictions) == ("error", "; ".join(["gone"] * members), None)
+        assert server.counts.errors == 1
+
+
+def test_a_member_that_always_fails_costs_a_second_try_once(tmp_path: Path) -> None:
+    network = FakeNetwork(members=3)
+    network.broken = {2: "gone"}
+    with serving(tmp_path, network, Limits()) as (_, client):
+        for _ in range(2):
+            network.gate.clear()
+            client.send()
+            network.entered.acquire()
+            client.send()
+            client.send()
+            client.catch_up()
+            network.gate.set()
+            assert {reply.status for reply in client.replies(3).values()} == {"ok"}
+            while network.entered.acquire(blocking=False):
+                pass
+    assert network.batches == [1, 2, 1, 1, 1, 2]
+
+
+def test_a_request_that_fails_one_member_fails_it_for_no_neighbour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = FakeNetwork(members=2)
+    predict = network.predict
+
+    def second_dislikes_nine(inputs: NDArray[np.float32]) -> Predicted:
+        network.broken = {1: "nine"} if (inputs == 9).any() else {}
+        return predict(inputs)
+
+    monkeypatch.setattr(network, "predict", second_dislikes_nine)
+    with serving(tmp_path, network, Limits()) as (_, client):
+        network.gate.clear()
+        client.send()
+        network.entered.acquire()
+        sound, culprit = client.send(0.5), client.send(9.0)
+        client.catch_up()
+        network.gate.set()
+        replies = client.replies(3)
+    assert (replies[sound].failed, replies[culprit].failed) == ({}, {"1": "nine"})
+
+
+def test_numbers_that_are_not_finite_are_passed_on_as_they_are(client: Client) -> None:
+    client.send(np.inf)
+    reply = client.reply()
+    assert reply.status == "ok" and reply.predictions is not None
+    np.testing.assert_array_equal(reply.predictions, [[[np.inf, -np.inf]]])
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (Predicted(probabilities(0.5, rows=3), {}, None), "2 rows with predictions of shape (1, 3, 2)"),
+        (Predicted(probabilities(0.5)[0], {}, None), "predictions of shape (2, 2)"),
+        (Predicted(probabilities(0.5), {}, probabilities(0.5)), "combination of shape (1, 2, 2)"),
+        (Predicted(probabilities(0.5).astype(np.float64), {}, None), "float32"),
+    ],
+)
+def test_a_network_that_answers_other_rows_than_asked_is_an_error(
+    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, predicted: Predicted, message: str
+) -> None:
+    monkeypatch.setattr(network, "predict", lambda _: predicted)
+    client.send(rows=2)
+    reply = client.reply()
+    assert reply.status == "error" and message in reply.message
 
 
 def test_a_long_error_is_cut(client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,24 +349,27 @@ def test_a_request_for_another_epoch_is_refused(client: Client, network: FakeNet
     assert network.batches == []
 
 
-def test_above_the_queues_length_requests_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_bytes=16)], ids=["requests", "bytes"])
+def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, limits: Limits) -> None:
     network = FakeNetwork()
     network.gate.clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "QUEUE_REQUESTS", 2)  # of the input queue alone: the socket's must hold all answers
-        server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
-    server.start()
-    client = Client(f"ipc://{tmp_path / 'm'}")
-    client.send()
-    network.entered.acquire()
-    waiting = [client.send(), client.send()]
-    refused = client.send()
-    reply = client.reply()
-    assert (reply.request_id, reply.status, reply.message) == (refused, "refused", "queue full")
-    network.gate.set()
-    assert set(waiting) < set(client.replies(3))
-    client.close()
-    server.close()
+    with serving(tmp_path, network, limits) as (server, client):
+        client.send()
+        network.entered.acquire()
+        waiting = [client.send(), client.send()]  # 8 bytes each
+        refused = client.send()
+        reply = client.reply()
+        assert (reply.request_id, reply.status, reply.message) == (refused, "refused", "queue full")
+        assert (server.counts.queued, server.counts.queued_bytes) == (2, 16)
+        network.gate.set()
+        assert set(waiting) < set(client.replies(3))
+        assert (server.counts.queued, server.counts.queued_bytes) == (0, 0)
+
+
+def test_what_is_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
+    with serving(tmp_path, FakeNetwork(), Limits(queue_bytes=16)) as (_, client):
+        client.send(rows=100)
+        assert client.reply().status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -262,20 +413,117 @@ def test_a_gateway_that_leaves_stops_nobody_elses_answers(
     assert set(client.replies(2)) == {busy, mine}
 
 
-def test_every_request_that_came_is_counted_once(
-    client: Client, server: MemberServer, network: FakeNetwork, busy: int
+def test_under_any_load_every_request_that_came_is_counted_once(
+    client: Client, server: MemberServer, network: FakeNetwork
 ) -> None:
-    for _ in range(10):
-        client.send(0.5)
-        client.send(np.nan)
-        client.send(left_ms=0)
-        client.send(epoch=0)
-        client.send_frames(b"?")
-    network.gate.set()
-    statuses = [reply.status for reply in client.replies(41).values()]
+    choose = random.Random(7)
+    sent = 0
+    for _ in range(40):
+        if choose.random() < 0.5:
+            network.gate.clear()
+        for _ in range(choose.randrange(12)):
+            kind = choose.randrange(5)
+            if kind == 4:
+                client.send_frames(b"?")
+                continue
+            client.send(
+                np.nan if kind == 1 else 0.5,
+                choose.randrange(1, 40),
+                left_ms=0.0 if kind == 2 else 60_000.0,
+                epoch=EPOCH + (kind == 3),
+            )
+            sent += 1
+        counts = server.counts
+        assert counts.came == _ended(counts) + counts.queued + counts.computing
+        network.gate.set()
+    statuses = Counter(reply.status for reply in client.replies(sent).values())
     counts = server.counts
-    assert (counts.answered, counts.errors, counts.expired, counts.refused) == (11, 10, 10, 10)
-    assert {status: statuses.count(status) for status in set(statuses)} == {
-        "ok": 11, "error": 10, "expired": 10, "refused": 10,
+    assert statuses == {
+        "ok": counts.answered, "error": counts.errors, "expired": counts.expired, "refused": counts.refused,
     }  # fmt: skip
-    assert counts.garbled == 10
+    assert (counts.came, _ended(counts), counts.queued, counts.computing) == (sent, sent, 0, 0)
+    assert counts.garbled > 0
+
+
+def _ended(counts: Counts) -> int:
+    return counts.answered + counts.errors + counts.expired + counts.refused
+
+
+def test_health_says_how_computing_goes(client: Client, server: MemberServer, busy: int, network: FakeNetwork) -> None:
+    assert server.health() == {
+        **asdict(server.counts), "batch_limit_rows": 64, "batches": 0, "rows_per_batch": None,
+        "compute_p50_ms": None, "compute_p95_ms": None,
+    }  # fmt: skip
+    client.send(rows=3)
+    client.catch_up()
+    network.gate.set()
+    client.replies(2)
+    health = server.health()
+    assert (health["batches"], health["rows_per_batch"], health["answered"]) == (2, 2.0, 2)
+    p50_ms, p95_ms = health["compute_p50_ms"], health["compute_p95_ms"]
+    assert p50_ms is not None and p95_ms is not None and 0 <= p50_ms <= p95_ms
+
+
+def test_a_file_that_a_dead_worker_left_is_no_obstacle(tmp_path: Path) -> None:
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(tmp_path / "own"))
+    left.close()
+    with serving(tmp_path, FakeNetwork(), Limits()) as (_, client):
+        client.send()
+        assert client.reply().status == "ok"
+
+
+def test_closing_waits_for_nothing_that_is_queued(tmp_path: Path, network: FakeNetwork) -> None:
+    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
+    server.close()  # never started
+    with serving(tmp_path, network, Limits(batch_wait_ms=1e9)) as (server, client):
+        client.send(left_ms=1e9)
+        client.catch_up()
+        assert server.counts.queued == 1
+    assert network.batches == []
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), GeneratorExit()], ids=lambda e: type(e).__name__)
+def test_when_a_thread_ends_the_process_ends(
+    tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def predict(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(network, "predict", predict)
+    ended = threading.Event()
+    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
+    server.start()
+    client = Client(f"ipc://{tmp_path / 'm'}")
+    client.send()
+    assert ended.wait(PATIENCE_MS / 1000)
+    client.close()
+    server.close()
+
+
+def test_the_process_really_ends(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading\n"
+        "from ensemble.member import MemberServer\n"
+        "class Network:\n"
+        "    def predict(self, inputs): sys.exit(0)\n"
+        f"MemberServer({f'ipc://{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
+        "threading.Event().wait()\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", program], cwd=Path(module.__file__).parents[1])
+    client = Client(f"ipc://{tmp_path / 'm'}")
+    client.send()
+    assert worker.wait(PATIENCE_MS / 1000) == module._CRASHED
+    client.close()
+
+
+def test_memory_that_runs_out_is_the_requests_answer(
+    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def predict(_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(network, "predict", predict)
+    client.send()
+    reply = client.reply()
+    assert (reply.status, reply.message) == ("error", "MemoryError: ")
