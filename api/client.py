@@ -171,8 +171,8 @@ class Client:
     ) -> dict[str, Any]:
         """Scores of an ensemble and its members on a split, or on `inputs` (rows, features) and their `targets`.
 
-        `targets` are class numbers (rows,), or values (rows, outputs). A split that something was chosen or fitted by
-        needs `force`. Waits until it is done. Raises `PodiumError` when it cannot be.
+        `targets` are classes (rows,), by name or number, or values (rows, outputs). A split that something was chosen
+        or fitted by needs `force`. Waits until it is done. Raises `PodiumError` when it cannot be.
         """
         body: dict[str, Any] = {} if version is None else {"version": version}
         if inputs is None:

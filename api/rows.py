@@ -17,10 +17,10 @@ NPY = b"\x93NUMPY"
 STDIN = Path("-")
 
 
-def read(path: Path) -> NDArray[Any]:
+def read(path: Path, *, words: bool = False) -> NDArray[Any]:
     """The array in `path`, or on standard input for `-`: .npy, or JSON rows, or `{"inputs": rows}`.
 
-    Raises `DataError` when that is no array of numbers.
+    Raises `DataError` when that is no array of numbers, or, where `words` are as good, of words.
     """
     content = _content(path)
     try:
@@ -28,7 +28,7 @@ def read(path: Path) -> NDArray[Any]:
     except ValueError as error:
         message = f"{_name(path)}: neither .npy nor JSON rows of numbers, all of the same length: {error}"
         raise DataError(message) from error
-    if array.dtype.kind not in "fiu":
+    if array.dtype.kind not in ("fiuU" if words else "fiu"):
         raise DataError(f"{_name(path)}: rows of numbers are wanted, not {array.dtype}")
     return array
 

@@ -79,7 +79,7 @@ def selection(found: dict[str, Any]) -> Iterator[str]:
     """How the members were found, and where what they are combined by was fitted."""
     fitted = "" if found.get("fitted_on") is None else f"; fitted on {found['fitted_on']}"
     forced = ", by force" if found.get("forced") else ""
-    among = "" if found["method"] == "explicit" else f" of {found['candidates']} finished trials"
+    among = "" if found["method"] == "explicit" else f" of {found.get('candidates', '?')} finished trials"
     yield f"chosen: {found['method']}{among}{fitted}{forced}"
     if found.get("note"):
         yield f"  {found['note']}"

@@ -149,11 +149,15 @@ def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_js
 @app.command("evaluate")
 def evaluate(
     ensemble: options.Name,
-    split: Annotated[Literal["test", "calibration", "validation"], typer.Option(help="the rows to score")] = "test",
+    split: Annotated[
+        Literal["test", "calibration", "validation"] | None, typer.Option(help="the rows to score; default test")
+    ] = None,
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="or rows of your own: .npy or JSON; with --targets")
     ] = None,
-    targets: Annotated[Path | None, typer.Option(metavar="FILE", help="what is true of them: .npy or JSON")] = None,
+    targets: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="their classes, by name or number, or values: .npy or JSON")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="a split that something was chosen or fitted by")] = False,
     version: Version = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -165,9 +169,13 @@ def evaluate(
 
     if (inputs is None) != (targets is None):
         raise typer.BadParameter("--inputs and --targets go together")
-    own = {} if inputs is None or targets is None else {"inputs": rows.read(inputs), "targets": rows.read(targets)}
+    if inputs is not None and split is not None:
+        raise typer.BadParameter("give --split, or --inputs with --targets; one of the two")
+    own: dict[str, Any] = {}
+    if inputs is not None and targets is not None:
+        own = {"inputs": rows.read(inputs), "targets": rows.read(targets, words=True)}
     with Client.of(data_dir) as client:
-        found = client.evaluate(ensemble, split, force=force, version=version, **own)
+        found = client.evaluate(ensemble, split or "test", force=force, version=version, **own)
         about = client.ensemble(found["ensemble_id"])
     if as_json:
         show.print_json(found)

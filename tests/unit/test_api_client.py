@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
 
 from api import client as module
 from api.client import Client
-from sweep.errors import InvalidSpecError, NotFoundError, PodiumError, ServiceError
+from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, PodiumError, ServiceError
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document, document
 
@@ -105,6 +107,72 @@ def test_waiting_for_an_ensemble_ends_when_it_fails(state: str) -> None:
         podium.wait_ensemble(1)
 
 
+def test_waiting_for_an_ensemble_ends_when_a_member_cannot_come() -> None:
+    members = [{"state": "ready"}, {"state": "failed"}]
+    found = {"id": 1, "state": "degraded", "reason": "1 of 2 members", "members": members}
+    podium = answering(lambda _: httpx2.Response(200, json=found))
+    with pytest.raises(ServiceError, match="ensemble 1 is degraded: 1 of 2 members"):
+        podium.wait_ensemble(1)
+
+
+def test_an_ensemble_goes_by_id_or_name(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    ensemble = podium.build_ensemble(trial_ids=[trial_id], name="best of/all")
+    assert [found["id"] for found in podium.ensembles()] == [ensemble["id"]]
+    for name in (ensemble["id"], str(ensemble["id"]), "best of/all"):
+        assert podium.ensemble(name) == podium.ensemble(ensemble["id"])
+    with pytest.raises(NotFoundError, match="there is no ensemble 'best'"):
+        podium.ensemble("best")
+
+
+def test_an_ensemble_through_its_life(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(2):
+        service.trial(sweep_id, number, 0.5)
+    ensemble = podium.build_ensemble(sweep_id, k=2)
+    assert podium.add_version("small-1", sweep_id, k=1, canary_share=0.25)["canary"] == 2
+    assert podium.promote("small-1")["target"] == 2
+    assert podium.roll_back("small-1")["target"] is None
+    assert podium.stop_ensemble("small-1")["state"] == "stopped"
+    assert podium.start_ensemble("small-1")["state"] == "building"
+    assert podium.retire_ensemble("small-1")["state"] == "retired"
+    assert podium.sweep(sweep_id)["ensembles"] == [ensemble["id"]]
+
+
+def test_an_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_S", 0)
+    states = iter(["queued", "queued", "finished", "queued", "failed"])
+    seen: list[tuple[str, str]] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append((request.method, request.url.path))
+        body = {"id": 5, "ensemble_id": 3, "state": next(states), "reason": "no such rows"}
+        return httpx2.Response(202, json=body)
+
+    podium = answering(handler)
+    assert podium.evaluate(3)["state"] == "finished"
+    assert seen == [("POST", "/api/v1/ensembles/3/evaluate")] + [("GET", "/api/v1/ensembles/3/evaluations/5")] * 2
+    with pytest.raises(EnsembleError, match="no such rows"):
+        podium.evaluate(3)
+
+
+def test_rows_of_ones_own_are_measured_as_numbers() -> None:
+    seen: list[Any] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        return httpx2.Response(200, json={"state": "finished"})
+
+    podium = answering(handler)
+    podium.evaluate(3, "validation", force=True)
+    podium.evaluate(3, version=2, inputs=np.eye(2), targets=["cat", "dog"])
+    assert seen == [
+        {"split": "validation", "force": True},
+        {"version": 2, "inputs": [[1.0, 0.0], [0.0, 1.0]], "targets": ["cat", "dog"]},
+    ]
+
+
 def _unreachable(_: httpx2.Request) -> httpx2.Response:
     raise httpx2.ConnectError("connection refused")
 
@@ -136,6 +204,23 @@ def test_a_prediction_carries_its_rows_and_deadline() -> None:
     assert seen == [
         ("/api/v1/ensembles/3/predict", {"whole": "true"}, {"inputs": [[1.0, 2.0]], "deadline_ms": 50})
     ]  # fmt: skip
+
+
+def test_an_array_is_sent_as_it_is() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, json={"outputs": [[1.0]]})
+
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    answering(handler).predict(3, array, 50)
+    answering(handler).predict(3, array)
+    for request, deadline in zip(seen, ({"deadline_ms": "50"}, {}), strict=True):
+        assert dict(request.url.params) == {"whole": "false", **deadline}
+        assert request.headers["content-type"] == "application/x-npy"
+        sent = np.load(io.BytesIO(request.content))
+        assert sent.dtype == np.float32 and np.array_equal(sent, array)
 
 
 def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:

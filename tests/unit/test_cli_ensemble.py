@@ -415,8 +415,13 @@ def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: P
     arguments = ("--inputs", tmp_path / "x.npy", "--targets", tmp_path / "y.json")
     assert podium("ensemble", "evaluate", "3", *arguments)[0] == 0
     assert server.bodies(f"{URL}/3/evaluate") == [{"inputs": [[1.0, 0.0], [0.0, 1.0]], "targets": [0, 1]}]
+    (tmp_path / "y.json").write_text('{"targets": ["cat", "dog"]}')
+    assert podium("ensemble", "evaluate", "3", *arguments)[0] == 0
+    assert server.bodies(f"{URL}/3/evaluate")[1]["targets"] == ["cat", "dog"]
     code, _, err = podium("ensemble", "evaluate", "3", "--inputs", tmp_path / "x.npy")
     assert (code, "go together" in err) == (2, True)
+    code, _, err = podium("ensemble", "evaluate", "3", "--split", "test", *arguments)
+    assert (code, "one of the two" in err) == (2, True)
 
 
 def test_an_evaluation_that_takes_long_is_waited_for(

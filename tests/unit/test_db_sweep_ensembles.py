@@ -1,0 +1,51 @@
+"""What a sweep knows of its ensembles: those built of it, and why the one its file asks for could not be."""
+
+from __future__ import annotations
+
+from db import ensembles, events, sweeps
+from db.engine import Database
+from sweep.trial import SweepState
+from tests.service_rig import AT, ServiceRig
+
+
+def without(database: Database) -> list[int]:
+    with database.read() as connection:
+        return [sweep_id for sweep_id, _ in ensembles.requested(connection)]
+
+
+def test_only_a_finished_sweep_with_a_block_waits_for_its_ensemble(service: ServiceRig) -> None:
+    wanted, unasked, running, failed = (service.sweep(ensemble=block) for block in ({}, None, {"k": 2}, {"k": 2}))
+    for sweep_id, state in ((wanted, SweepState.FINISHED), (unasked, SweepState.FINISHED), (failed, SweepState.FAILED)):
+        service.end_sweep(sweep_id, state)
+    assert without(service.database) == [wanted]
+    service.end_sweep(running)
+    assert without(service.database) == [wanted, running]
+
+
+def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> None:
+    sweep_id = service.sweep(ensemble={"k": 1})
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    service.end_sweep(sweep_id)
+    built = [service.ensemble(sweep_id, [trial_id]) for _ in range(2)]
+    assert without(service.database) == []
+    with service.database.read() as connection:
+        assert sweeps.get(connection, sweep_id).ensemble_ids == tuple(built)
+    shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
+    assert (shown["ensembles"], shown["ensemble_error"]) == (built, None)
+    assert service.client().get("/api/v1/sweeps").json()["items"] == [{**shown, "device_busy_share": None}]
+
+
+def test_what_cannot_be_built_is_said_once_and_not_tried_again(service: ServiceRig) -> None:
+    sweep_id = service.sweep(ensemble={"k": 3})
+    service.end_sweep(sweep_id)
+    with service.database.write() as connection:
+        sweeps.set_ensemble_error(connection, sweep_id, "k is 3, but only 0 trials", AT + 2)
+    assert without(service.database) == []
+    with service.database.read() as connection:
+        assert sweeps.get(connection, sweep_id).ensemble_error == "k is 3, but only 0 trials"
+        last = events.after(connection, 0)[-1]
+    assert (last["kind"], last["sweep_id"]) == ("sweep.ensemble_failed", sweep_id)
+    assert last["payload"] == {"reason": "k is 3, but only 0 trials"}
+    shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
+    assert (shown["state"], shown["ensembles"]) == ("finished", [])
+    assert shown["ensemble_error"] == "k is 3, but only 0 trials"
