@@ -138,7 +138,7 @@ def test_values_are_scored_with_the_variance_of_the_mixture(seed: int, members: 
     mean, between = wide.mean(axis=0), wide.var(axis=0)
     assert isinstance(found.ensemble, RegressionScores)
     assert found.ensemble.rmse == pytest.approx(
-        metrics.root_mean_squared_error(targets.ravel(), mean.ravel()), rel=1e-4
+        metrics.root_mean_squared_error(targets.ravel(), mean.ravel()), rel=1e-4, abs=1e-6
     )
     expected = -stats.norm(mean, np.sqrt(0.25 + between)).logpdf(targets).mean()
     assert found.ensemble.nll == pytest.approx(expected, rel=1e-4, abs=1e-5)
