@@ -138,7 +138,10 @@ def _candidates(connection: Connection, condition: Any) -> list[TrialFiles]:
 # Writing.
 
 
-def create(connection: Connection, name: str | None, sweep_id: int | None, version: NewVersion, at: float) -> int:
+def create(
+    connection: Connection, name: str | None, sweep_id: int | None, version: NewVersion, at: float,
+    *, requested: bool = False,
+) -> int:  # fmt: skip
     """Store a new ensemble with its first version, `building`; returns its id.
 
     Without a name it gets the sweep's with a number. Raises `ConflictError` for a name that is taken.
@@ -149,6 +152,7 @@ def create(connection: Connection, name: str | None, sweep_id: int | None, versi
     values = {
         "name": name,
         "sweep_id": sweep_id,
+        "requested_by": sweep_id if requested else None,
         "state": EnsembleState.BUILDING.value,
         "created_at": at,
         "changed_at": at,
@@ -359,11 +363,11 @@ def traffic(connection: Connection) -> list[Traffic]:
     ]
 
 
-def without_ensemble(connection: Connection) -> list[tuple[int, str]]:
+def requested(connection: Connection) -> list[tuple[int, str]]:
     """(id, spec) of each finished sweep whose file has an `ensemble:` block that nobody has taken up."""
     statement = (
         select(sweeps.c.id, sweeps.c.spec)
-        .outerjoin(ensembles, ensembles.c.sweep_id == sweeps.c.id)
+        .outerjoin(ensembles, ensembles.c.requested_by == sweeps.c.id)
         .where(
             sweeps.c.state == SweepState.FINISHED.value,
             sweeps.c.ensemble_error.is_(None),

@@ -157,7 +157,8 @@ ensembles = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String, nullable=False, unique=True),
-    Column("sweep_id", ForeignKey("sweeps.id")),  # whose `ensemble:` block asked for it, or whose trials it has
+    Column("sweep_id", ForeignKey("sweeps.id")),  # whose trials it has, if it is one sweep's
+    Column("requested_by", ForeignKey("sweeps.id"), unique=True),  # the sweep whose `ensemble:` block asked for it
     Column("state", String, nullable=False, index=True),
     Column("reason", String, nullable=False, server_default=""),
     Column("version", Integer, nullable=False, server_default="1"),  # that answers

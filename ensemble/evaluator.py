@@ -100,15 +100,18 @@ class Evaluator:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         body = io.BytesIO()
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
-        response = self._http().post(
-            f"/api/v1/ensembles/{ensemble_id}/predict",
-            params={"whole": True, "version": version},
-            content=body.getvalue(),
-            headers={
-                "Content-Type": "application/x-npy",
-                "Authorization": f"Bearer {self._settings.data.admin_token.read_text().strip()}",
-            },
-        )
+        try:
+            response = self._http().post(
+                f"/api/v1/ensembles/{ensemble_id}/predict",
+                params={"whole": True, "version": version},
+                content=body.getvalue(),
+                headers={
+                    "Content-Type": "application/x-npy",
+                    "Authorization": f"Bearer {self._settings.data.admin_token.read_text().strip()}",
+                },
+            )
+        except httpx2.HTTPError as error:
+            raise EnsembleError(f"the gateway did not answer: {error}; evaluate again when it is back") from error
         answer = response.json()
         if response.status_code != 200:
             raise EnsembleError(f"the ensemble did not answer: {answer.get('detail', response.status_code)}")

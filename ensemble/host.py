@@ -2,7 +2,7 @@
 
 A loop over what is wanted and what is there. It holds nothing that it could not find again: killed and started anew,
 it takes the workers that live, and replaces those that do not. What takes long is done elsewhere, so that a dead
-member is replaced at once: loading in the workers, building and evaluating in `ensemble.evaluating`.
+member is replaced at once: loading in the workers, building and evaluating in `ensemble.background`.
 """
 
 from __future__ import annotations

@@ -9,9 +9,12 @@ import signal
 import sys
 
 from db.engine import Database
+from ensemble.background import Background
+from ensemble.building import Builder
 from ensemble.evaluating import Evaluating
 from ensemble.evaluator import Evaluator
 from ensemble.host import Host
+from ensemble.requested import Requested
 from ensemble.workers import RayWorkers
 from sweep.clock import SystemClock
 from sweep.errors import PodiumError
@@ -25,17 +28,19 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     clock = SystemClock()
     host = Host(settings, database, RayWorkers(ray_address), clock)
     evaluating = Evaluating(settings, database, Evaluator(settings), clock)
+    requested = Requested(database, Builder(settings.data), clock)
+    background = Background([requested.step, evaluating.step])
 
     def wake() -> None:
         host.wake()
-        evaluating.wake()
+        background.wake()
 
     signal.signal(signal.SIGTERM, lambda *_: host.stop())
     on_wake(settings.runtime.wake_socket("host"), wake)
-    evaluating.start()
+    background.start()
     say_ready()
     host.run()
-    evaluating.stop()
+    background.stop()
     database.close()
 
 

@@ -174,10 +174,13 @@ class ServiceRig:
     def device(self, device_id: str = "cpu-0") -> None:
         self.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, "ready", "", AT))
 
-    def ensemble(self, sweep_id: int, trial_ids: list[int], name: str | None = None, **options: Any) -> int:
+    def ensemble(
+        self, sweep_id: int, trial_ids: list[int], name: str | None = None, *, requested: bool = False, **options: Any
+    ) -> int:
         """An ensemble of these trials, `building`; `options` are fields of its version."""
+        version = new_version(trial_ids, **options)
         with self.database.write() as connection:
-            return ensembles.create(connection, name, sweep_id, new_version(trial_ids, **options), AT)
+            return ensembles.create(connection, name, sweep_id, version, AT, requested=requested)
 
     def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
         """What the host writes when all members of the active version are up: each at an endpoint, in epoch 1."""

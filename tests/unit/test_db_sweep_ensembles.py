@@ -26,7 +26,9 @@ def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> N
     sweep_id = service.sweep(ensemble={"k": 1})
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
-    built = [service.ensemble(sweep_id, [trial_id]) for _ in range(2)]
+    built = [service.ensemble(sweep_id, [trial_id])]
+    assert without(service.database) == [sweep_id]  # that one was built by hand
+    built.append(service.ensemble(sweep_id, [trial_id], requested=True))
     assert without(service.database) == []
     with service.database.read() as connection:
         assert sweeps.get(connection, sweep_id).ensemble_ids == tuple(built)

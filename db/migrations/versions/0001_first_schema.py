@@ -79,6 +79,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("sweep_id", sa.Integer(), nullable=True),
+        sa.Column("requested_by", sa.Integer(), nullable=True),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), server_default="", nullable=False),
         sa.Column("version", sa.Integer(), server_default="1", nullable=False),
@@ -87,9 +88,11 @@ def upgrade() -> None:
         sa.Column("canary_share", sa.Float(), server_default="0", nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("changed_at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["requested_by"], ["sweeps.id"], name=op.f("fk_ensembles_requested_by_sweeps")),
         sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_ensembles_sweep_id_sweeps")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_ensembles")),
         sa.UniqueConstraint("name", name=op.f("uq_ensembles_name")),
+        sa.UniqueConstraint("requested_by", name=op.f("uq_ensembles_requested_by")),
     )
     with op.batch_alter_table("ensembles", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_ensembles_state"), ["state"], unique=False)

@@ -1,0 +1,46 @@
+"""Builds what finished sweeps asked for with an `ensemble:` block, once each; host process."""
+
+from __future__ import annotations
+
+import logging
+
+from db import ensembles, sweeps
+from db.engine import Database
+from ensemble.building import Builder
+from ensemble.spec import EnsembleOptions
+from sweep.clock import Clock
+from sweep.errors import PodiumError
+from sweep.spec import spec_from_json
+
+log = logging.getLogger("podium.requested")
+
+
+class Requested:
+    """Looks for sweeps that have ended without their ensemble; what cannot be built is said at the sweep."""
+
+    def __init__(self, database: Database, builder: Builder, clock: Clock) -> None:
+        self._database = database
+        self._builder = builder
+        self._clock = clock
+
+    def step(self) -> None:
+        """Build all that is asked for."""
+        with self._database.read() as connection:
+            asked = ensembles.requested(connection)
+        for sweep_id, spec in asked:
+            options = spec_from_json(spec).ensemble
+            if options is not None:
+                self._build(sweep_id, options)
+
+    def _build(self, sweep_id: int, options: EnsembleOptions) -> None:
+        at = self._clock.wall_s()
+        try:
+            with self._database.read() as connection:
+                trials = ensembles.candidates(connection, sweep_id)
+            version = self._builder.build(options, trials)
+            with self._database.write() as connection:
+                ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
+        except PodiumError as error:
+            log.error("the ensemble of sweep %d cannot be built: %s", sweep_id, error)
+            with self._database.write() as connection:
+                sweeps.set_ensemble_error(connection, sweep_id, str(error), at)
