@@ -1,39 +1,229 @@
-"""All networks and the aggregation as one module, each network on its device; the in-graph worker.
+"""All networks and their combination as one program, each network on its device; the in-graph worker.
 
-Géron 2017, chapter 12, figure 12-12: one graph, every prediction awaited, all or nothing.
+Géron 2017, chapter 12, figure 12-12: one graph, one call, every prediction awaited. Networks of one architecture on
+one device are one group, computed in the way that was the quickest when the program was warmed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+
+from ensemble import choosing, combine
+from ensemble.choosing import SIZES, WARM_S, Choice, Trial
+from ensemble.grouping import Group, Placed, groups
+from ensemble.network import Predicted
+from ensemble.plans import Plan, Plans
+from ensemble.spec import Combination
+
+_REASON_CHARACTERS = 500
 
 
-class InGraphEnsemble(nn.Module):
-    """Maps rows (n, features) to the members' probabilities (members, n, classes) and their weighted mean.
+@dataclass(slots=True)
+class Answers:
+    """What one group gave: float32 (its members, rows, outputs), and why a member of it failed, by position."""
 
-    The mean is summed in member order in float32, as `combine.mean` does, so both modes give the same numbers.
-    """
+    group: Group
+    tensors: list[torch.Tensor]  # one for all its members, or one (rows, outputs) for each that did not fail
+    positions: list[int]
+    failed: dict[int, str] = field(default_factory=dict)
 
-    weights: torch.Tensor
 
-    def __init__(self, members: Sequence[tuple[nn.Module, torch.device]], weights: Sequence[float]) -> None:
-        super().__init__()
-        self.members = nn.ModuleList(model for model, _ in members)
-        self._devices = [device for _, device in members]
-        weight = torch.tensor(weights, dtype=torch.float32)
-        self.register_buffer("weights", weight / weight.sum())
+class RunningGroup:
+    """A group, the plan for each size of a batch, and what to do when that plan raises."""
 
-    def forward(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        # Launched on all devices before anything is awaited: a GPU launch does not block.
-        launched = [
-            torch.softmax(model(inputs.to(device, non_blocking=True)).float(), dim=1)
-            for model, device in zip(self.members, self._devices, strict=True)
-        ]
-        predictions = torch.stack([prediction.to(self.weights.device) for prediction in launched])
-        combined = torch.zeros_like(predictions[0])
-        for weight, prediction in zip(self.weights, predictions, strict=True):
-            combined += weight * prediction
-        return predictions, combined
+    def __init__(self, group: Group, precision: torch.dtype) -> None:
+        self.group = group
+        self.choices: dict[int, Choice] = {}
+        self._plans = Plans(group)
+        self._precision = precision
+        self._fell_back = ""
+
+    def warm(self, features: int, budget_s: float, slow: bool) -> None:
+        """Choose a plan for each size, within `budget_s` seconds for all of them."""
+        trial = Trial(self._plans, self.group.device, self._precision, slow)
+        for size, sample in choosing.samples(features, self.group.device).items():
+            self.choices[size] = trial.choose(sample, budget_s / len(SIZES))
+
+    def run(self, rows: torch.Tensor) -> Answers:
+        """Answers to rows on this group's device; a GPU may still be computing them."""
+        try:
+            answers = self._compute(len(rows))(rows)
+        except Exception as error:  # noqa: BLE001 - a member's own fault, or the plan's: each is asked alone
+            return self._one_by_one(rows, error)
+        return Answers(self.group, [answers], list(self.group.positions))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "members": list(self.group.positions),
+            "device": str(self.group.device),
+            "slot": self.group.slot,
+            "sizes": [choice.to_dict() for choice in self.choices.values()],
+            "fell_back": self._fell_back,
+        }
+
+    def _compute(self, rows: int) -> Callable[[torch.Tensor], torch.Tensor]:
+        choice = self.choices.get(size_of(rows))
+        return self._plans.loop if choice is None else choice.compute
+
+    def _one_by_one(self, rows: torch.Tensor, error: Exception) -> Answers:
+        """Who is to blame: a member, or, if all answer when asked alone, the plan, which is not used again."""
+        answers = Answers(self.group, [], [])
+        for index, position in enumerate(self.group.positions):
+            try:
+                answers.tensors.append(self._plans.alone(index, rows))
+                answers.positions.append(position)
+            except Exception as own:  # noqa: BLE001 - whatever it is, it is this member's
+                answers.failed[position] = reason(own)
+        if not answers.failed:
+            self._fell_back = reason(error)
+            self.choices = {size: Choice(size, Plan.LOOP, self._plans.loop) for size in self.choices}
+        return answers
+
+
+class WholeEnsemble:
+    """All networks and their combination as one program; a `Network`."""
+
+    def __init__(
+        self, members: Sequence[Placed], combination: Combination, precision: torch.dtype = torch.float32
+    ) -> None:
+        self._members = len(members)
+        self._combination = combination
+        self._groups = [RunningGroup(group, precision) for group in groups(members)]
+        self._devices = self._by_device()
+        self._at_once = dict.fromkeys(SIZES, False)
+        self._took_us: dict[int, dict[str, float]] = {}
+        self._warm_s = 0.0
+        self._threads = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
+
+    @torch.inference_mode()
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+        """All members' answers and their combination, or None for it where a member failed or is not finite.
+
+        Raises what the first member raised when none could be run.
+        """
+        answers = self._run(torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()))
+        failed = {position: why for answer in answers for position, why in answer.failed.items()}
+        if len(failed) == self._members:
+            raise RuntimeError(f"every member failed; the first: {failed[0]}")
+        predictions = self._collect(answers, len(inputs))
+        sound = not failed and bool(np.isfinite(predictions.sum()))
+        combined = combine.combine(self._combination, predictions, range(self._members)) if sound else None
+        return Predicted(predictions, failed, combined)
+
+    @torch.inference_mode()
+    def warm(self, features: int, *, slow: bool = False, budget_s: float = WARM_S) -> None:
+        """Try the plans on rows of so many features; `slow` tries those too that take long to prepare."""
+        began = time.perf_counter()
+        for group in self._groups:
+            group.warm(features, budget_s / len(self._groups), slow)
+        if self._stand_ins():
+            self._choose_threads(features)
+        for size in SIZES[:2]:
+            self.predict(np.zeros((size, features), dtype=np.float32))
+        self._warm_s = time.perf_counter() - began
+
+    def plan(self) -> dict[str, Any]:
+        """How it is computed, and what the other ways took; plain values, for the ensemble's report."""
+        return {
+            "groups": [group.to_dict() for group in self._groups],
+            "devices_at_once": {str(size): at_once for size, at_once in self._at_once.items()},
+            "devices_took_us": {str(size): took for size, took in self._took_us.items()},
+            "warm_s": round(self._warm_s, 2),
+        }
+
+    # Several devices.
+
+    def _by_device(self) -> list[list[RunningGroup]]:
+        found: dict[tuple[torch.device, int], list[RunningGroup]] = {}
+        for running in self._groups:
+            found.setdefault((running.group.device, running.group.slot), []).append(running)
+        return list(found.values())
+
+    def _stand_ins(self) -> bool:
+        """Whether several CPU slots stand in for devices; a GPU computes by itself once it was told what."""
+        return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
+
+    def _choose_threads(self, features: int) -> None:
+        for size, sample in choosing.samples(features, torch.device("cpu")).items():
+            took: dict[str, float] = {}
+            for _ in range(2):  # the first starts the threads
+                for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
+                    took[name] = min(_timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
+            self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
+            self._at_once[size] = took["at once"] < took["one after the other"] * choosing.MARGIN
+
+    def _run(self, rows: torch.Tensor) -> list[Answers]:
+        run = self._threaded if self._at_once[size_of(len(rows))] else self._serial
+        return run(rows)
+
+    def _serial(self, rows: torch.Tensor) -> list[Answers]:
+        """Launched on all devices before anything is awaited: a GPU launch does not block."""
+        if any(running.group.device.type == "cuda" for running in self._groups):
+            rows = rows.pin_memory()
+        return [answer for device in self._devices for answer in _run_device(device, rows)]
+
+    def _threaded(self, rows: torch.Tensor) -> list[Answers]:
+        """A thread for each device: PyTorch leaves the interpreter while it computes."""
+        first, *others = self._devices
+        futures = [self._threads.submit(_run_device, device, rows) for device in others]
+        return _run_device(first, rows) + [answer for future in futures for answer in future.result()]
+
+    def _collect(self, answers: Sequence[Answers], rows: int) -> NDArray[np.float32]:
+        """One array in the order of the members; what failed is NaN."""
+        tensors = _on_host([tensor for answer in answers for tensor in answer.tensors])
+        if len(tensors) == 1 and not answers[0].failed and len(answers) == 1:
+            whole: NDArray[np.float32] = tensors[0].numpy().reshape(self._members, rows, -1)
+            return whole
+        outputs = tensors[0].shape[-1]
+        predictions = np.full((self._members, rows, outputs), np.nan, dtype=np.float32)
+        left = iter(tensors)
+        for answer in answers:
+            stacked = [next(left).numpy() for _ in answer.tensors]
+            if stacked:
+                predictions[answer.positions] = stacked[0] if stacked[0].ndim == 3 else stacked
+        return predictions
+
+
+def size_of(rows: int) -> int:
+    """The size that a batch belongs to."""
+    return next((size for size in SIZES if rows <= size), SIZES[-1])
+
+
+def reason(error: Exception) -> str:
+    """An exception in a line."""
+    return f"{type(error).__name__}: {error}"[:_REASON_CHARACTERS]
+
+
+@torch.inference_mode()  # holds for one thread
+def _run_device(device: Sequence[RunningGroup], rows: torch.Tensor) -> list[Answers]:
+    there = rows.to(device[0].group.device, non_blocking=True)
+    return [running.run(there) for running in device]
+
+
+def _on_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """All results on the host, awaited once a device."""
+    devices = {tensor.device for tensor in tensors if tensor.is_cuda}
+    if not devices:
+        return list(tensors)
+    there = [_pinned(tensor) if tensor.is_cuda else tensor for tensor in tensors]
+    for device in devices:
+        torch.cuda.synchronize(device)
+    return there
+
+
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor, non_blocking=True)
+
+
+def _timed_us(run: Callable[[torch.Tensor], object], rows: torch.Tensor) -> float:
+    began = time.perf_counter()
+    run(rows)
+    return (time.perf_counter() - began) * 1e6

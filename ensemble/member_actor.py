@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensemble.member import MemberServer
+
+COMPILE = "PODIUM_COMPILE"  # set to 1: in-graph, compiled plans are tried too; each takes many seconds to prepare
 
 
 class MemberActor:
@@ -20,25 +21,45 @@ class MemberActor:
         os.environ["OMP_NUM_THREADS"] = str(threads)
         self._threads = threads
         self._server: MemberServer | None = None
+        self._started = ""
 
-    def start(self, files: str, in_graph: bool, endpoint: str, epoch: int, features: int) -> str:
-        """Load, warm and bind; returns who it is, as JSON. Raises `EnsembleError` naming what cannot be loaded."""
-        import numpy as np  # these load torch, which must come after the mask
-        import torch
+    def start(
+        self, files: str, in_graph: bool, endpoint: str, epoch: int, features: int, combination: str, precision: str
+    ) -> str:
+        """Load, warm and bind; returns its pid and its plan, as JSON: who asks again hears the same.
+
+        Raises `EnsembleError` naming what cannot be loaded.
+        """
+        import torch  # this and the next must come after the mask
 
         from ensemble.member import MemberServer
-        from ensemble.networks import ModelFile, load
 
         if self._server is None:
             torch.set_num_threads(self._threads)
-            network = load([ModelFile(**file) for file in json.loads(files)], in_graph=in_graph)
-            for rows in (1, 64):
-                network.predict(np.zeros((rows, features), dtype=np.float32))
-            self._server = MemberServer(endpoint, epoch, network)
-            self._server.start()
-        return json.dumps({"pid": os.getpid()})
+            network = _load(files, in_graph, combination, precision, features)
+            server = MemberServer(endpoint, epoch, network)
+            server.start()
+            self._server = server
+            self._started = json.dumps({"pid": os.getpid(), "plan": network.plan()})
+        return self._started
 
     def health(self) -> str:
-        """The counts so far, as JSON: an answer at all says that the process lives."""
-        counts: dict[str, Any] = {} if self._server is None else asdict(self._server.counts)
-        return json.dumps(counts)
+        """The server's counts and times, as JSON: an answer at all says that the process lives."""
+        return json.dumps({} if self._server is None else self._server.health())
+
+
+def _load(files: str, in_graph: bool, combination: str, precision: str, features: int) -> Any:
+    """The network, warm: nothing is asked of it before."""
+    from ensemble.network import ModelFile
+    from ensemble.networks import WholeEnsemble, load
+    from ensemble.spec import Combination, Precision
+
+    network = load(
+        [ModelFile(**file) for file in json.loads(files)],
+        in_graph=in_graph, combination=Combination.from_json(combination), precision=Precision(precision),
+    )  # fmt: skip
+    if isinstance(network, WholeEnsemble):
+        network.warm(features, slow=os.environ.get(COMPILE) == "1")
+    else:
+        network.warm(features)
+    return network

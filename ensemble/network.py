@@ -1,4 +1,4 @@
-"""What a worker runs, seen from its server: rows in, its members' predictions out; needs no torch."""
+"""What a worker runs, seen from outside: files in, rows in, predictions out; host and workers, needs no torch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A member's weights: where they lie, what they must be, and on which of the visible devices they go."""
+
+    path: str
+    sha256: str
+    device_index: int
 
 
 @dataclass(frozen=True, slots=True)

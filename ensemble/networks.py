@@ -1,85 +1,104 @@
-"""Model files as networks that answer with probabilities: one, or all of them as one program; member processes."""
+"""Model files as networks that answer with probabilities or values: one, or all of them as one program; worker."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from ensemble.in_graph import InGraphEnsemble
+from ensemble.grouping import Placed
+from ensemble.in_graph import WholeEnsemble
+from ensemble.network import ModelFile, Predicted
+from ensemble.spec import Combination, Precision, Task
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
 
+__all__ = ["Answering", "ModelFile", "SingleNetwork", "WholeEnsemble", "load"]
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
-    """A member's weights: where they lie, what they must be, and on which of the visible devices they go."""
-
-    path: str
-    sha256: str
-    weight: float
-    device_index: int
+WARM_ROWS = (1, 64)
+_COMPUTED_IN_FLOAT32 = (models.Standardize, models.Rescale)  # raw rows and targets may be large
 
 
-class Network(Protocol):
-    """What a worker runs: rows in, predictions of each of its members out, and their combination in-graph."""
+class Answering(nn.Module):
+    """A network whose answers, float32 (rows, outputs), are probabilities, or values when the task is regression."""
 
-    def predict(self, inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]: ...
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model = model
+        self._classifies = task is Task.CLASSIFICATION
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.model(rows).float()
+        return torch.softmax(outputs, dim=1) if self._classifies else outputs
+
+    def extra_repr(self) -> str:
+        return "probabilities" if self._classifies else "values"
 
 
 class SingleNetwork:
-    """One network: a between-graph member."""
+    """One network: a between-graph member; a `Network`."""
 
-    def __init__(self, model: nn.Module, device: torch.device) -> None:
-        self._model = model
-        self._device = device
-
-    @torch.inference_mode()
-    def predict(self, inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], None]:
-        logits = self._model(_tensor(inputs).to(self._device))
-        return torch.softmax(logits.float(), dim=1).unsqueeze(0).cpu().numpy(), None
-
-
-class WholeEnsemble:
-    """All networks and their aggregation as one program."""
-
-    def __init__(self, ensemble: InGraphEnsemble) -> None:
-        self._ensemble = ensemble
+    def __init__(self, placed: Placed) -> None:
+        self._placed = placed
 
     @torch.inference_mode()
-    def predict(self, inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        predictions, combined = self._ensemble(_tensor(inputs))
-        return predictions.cpu().numpy(), combined.cpu().numpy()
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+        """Its answers, as the only member's. Raises what the network raises."""
+        rows = torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
+        answers = self._placed.module(rows.to(self._placed.device))
+        return Predicted(answers.unsqueeze(0).cpu().numpy(), {}, None)
+
+    def warm(self, features: int) -> None:
+        """Compute once as small and once as large as most requests are: the first time is slow."""
+        for rows in WARM_ROWS:
+            self.predict(np.zeros((rows, features), dtype=np.float32))
+
+    def plan(self) -> dict[str, Any]:
+        """There is nothing to choose."""
+        return {}
 
 
-def load(files: Sequence[ModelFile], *, in_graph: bool) -> Network:
+def load(
+    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
+) -> SingleNetwork | WholeEnsemble:
     """The network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or not ours."""
-    loaded = [(_load_one(file), file) for file in files]
+    members = [_load_one(file, precision) for file in files]
     if in_graph:
-        return WholeEnsemble(
-            InGraphEnsemble([(model, device) for (model, device), _ in loaded], [f.weight for f in files])
-        )
-    ((model, device), _) = loaded[0]
-    return SingleNetwork(model, device)
+        return WholeEnsemble(members, combination, getattr(torch, precision.value))
+    (member,) = members
+    return SingleNetwork(member)
 
 
-def _load_one(file: ModelFile) -> tuple[nn.Module, torch.device]:
+def _load_one(file: ModelFile, precision: Precision) -> Placed:
     weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
     try:
         architecture: dict[str, Any] = checkpoints.architecture_of(metadata)
         model = models.build(architecture)
         model.load_state_dict(weights)
+        task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
         raise EnsembleError(f"{file.path} is not a model of ours: {error}") from error
+    if precision is Precision.BFLOAT16:
+        model = _in_bfloat16(model)
     device = torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
-    return model.to(device).eval(), device
+    return Placed(Answering(model, task).to(device).eval(), device, file.device_index)
 
 
-def _tensor(inputs: NDArray[np.float32]) -> torch.Tensor:
-    return torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
+class _Rounded(nn.Module):
+    """Goes on in bfloat16."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.to(torch.bfloat16)
+
+
+def _in_bfloat16(model: nn.Module) -> nn.Module:
+    """Weights and computing in bfloat16, from the standardized rows to the last layer."""
+    layers = [
+        layer if isinstance(layer, _COMPUTED_IN_FLOAT32) else layer.to(torch.bfloat16) for layer in model.children()
+    ]
+    return nn.Sequential(layers[0], _Rounded(), *layers[1:])

@@ -1,10 +1,10 @@
-"""All networks as one module give the loop's numbers, and files that are not ours or not whole are refused by name."""
+"""All networks as one program give the loop's numbers, and files that are not ours or not whole are refused by name."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,85 +15,221 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from ensemble import combine
-from ensemble.in_graph import InGraphEnsemble
-from ensemble.networks import ModelFile, SingleNetwork, WholeEnsemble, load
+from ensemble import choosing, combine, in_graph
+from ensemble.in_graph import RunningGroup, WholeEnsemble
+from ensemble.network import ModelFile
+from ensemble.networks import SingleNetwork, load
+from ensemble.plans import Plan
+from ensemble.spec import Precision, Rule, Task
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
 from sweep.files import sha256_of
+from tests.networks import MLP, ROWS, Fussy, NotANumber, architecture, combination, network, placed, saved, whole
 
-CPU = torch.device("cpu")
-IMAGE = (1, 8, 8)
-ROWS = np.random.default_rng(0).uniform(0, 16, (17, 64)).astype(np.float32)
-MLP = {"hidden": 12, "layers": 2, "dropout": 0.3, "activation": "gelu"}
-CNN = {"channels": 3, "blocks": 2, "hidden": 10, "dropout": 0.2}
-
-
-def architecture(model: str = "mlp", settings: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    known = {"model": model, "settings": settings or {"mlp": MLP, "cnn": CNN}[model], "image": IMAGE, "classes": 4}
-    return {**known, "mean": 4.9, "deviation": 6.0, **changes}
-
-
-def network(seed: int, model: str = "mlp", **changes: Any) -> nn.Module:
-    """A network with weights of its own, its batch norms fed, so that they hold something."""
-    torch.manual_seed(seed)
-    built = models.build(architecture(model, **changes))
-    built.train()(torch.from_numpy(ROWS * (1 + seed)))
-    return built.eval()
-
-
-def saved(folder: Path, seed: int, model: str = "mlp", weight: float = 1.0) -> ModelFile:
-    """A network as the fit loop leaves it."""
-    path = folder / f"{model}-{seed}.safetensors"
-    checkpoints.save_weights(network(seed, model), path, {"architecture": json.dumps(architecture(model))})
-    return ModelFile(str(path), sha256_of(path), weight, 0)
-
-
+WEIGHTS = (0.5, 0.3, 0.4)
 KINDS = [("mlp", "mlp", "mlp"), ("cnn", "cnn", "cnn"), ("mlp", "cnn", "mlp")]
 
 
-@pytest.mark.parametrize("kinds", KINDS, ids=", ".join)
-def test_in_graph_is_the_loop_over_its_members_and_their_mean(kinds: tuple[str, ...]) -> None:
-    members = [network(seed, kind) for seed, kind in enumerate(kinds)]
-    weights = [0.5, 0.3, 0.4]
-    predictions, combined = WholeEnsemble(InGraphEnsemble([(m, CPU) for m in members], weights)).predict(ROWS)
+def loaded(
+    files: Sequence[ModelFile], *, in_graph: bool = False, precision: Precision = Precision.FLOAT32, **how: Any
+) -> SingleNetwork | WholeEnsemble:
+    weights = WEIGHTS[: len(files)]
+    return load(files, in_graph=in_graph, combination=combination(weights, **how), precision=precision)
+
+
+def looped(*modules: nn.Module) -> np.ndarray:
     with torch.inference_mode():
-        loop = np.stack([torch.softmax(m(torch.from_numpy(ROWS)), dim=1).numpy() for m in members])
-    assert predictions.shape == (3, 17, 4) and combined.shape == (17, 4)
-    np.testing.assert_allclose(predictions, loop, atol=1e-6)
-    np.testing.assert_allclose(combined, combine.mean(loop, weights), atol=1e-6)
-    np.testing.assert_allclose(combined.sum(axis=1), 1, atol=1e-5)
+        return np.stack([torch.softmax(module(torch.from_numpy(ROWS)), dim=1).numpy() for module in modules])
+
+
+def warmed(ensemble: WholeEnsemble) -> WholeEnsemble:
+    ensemble.warm(64, budget_s=0.5)
+    return ensemble
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids=", ".join)
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+def test_in_graph_is_the_loop_over_its_members_and_their_mean(kinds: tuple[str, ...], warm: bool) -> None:
+    members = [network(seed, kind) for seed, kind in enumerate(kinds)]
+    loop = looped(*members)
+    ensemble = whole([placed(member) for member in members], WEIGHTS)
+    found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
+    assert found.predictions.shape == (3, 17, 4) and not found.failed and found.combined is not None
+    assert found.predictions.dtype == found.combined.dtype == np.float32
+    np.testing.assert_allclose(found.predictions, loop, atol=1e-6)
+    np.testing.assert_allclose(found.combined, np.average(loop, axis=0, weights=WEIGHTS), atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [Rule.MEAN, Rule.MEDIAN, Rule.LOGIT_MEAN, Rule.HARD_VOTE])
+def test_the_combination_has_the_bits_of_the_between_graph_one(rule: Rule) -> None:
+    how = combination(WEIGHTS, rule)
+    found = WholeEnsemble([placed(network(seed)) for seed in range(3)], how).predict(ROWS)
+    assert found.combined is not None
+    np.testing.assert_array_equal(found.combined, combine.combine(how, found.predictions, (0, 1, 2)))
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=", ".join)
 def test_both_modes_give_the_same_from_the_same_files(tmp_path: Path, kinds: tuple[str, ...]) -> None:
-    files = [saved(tmp_path, seed, kind, 1 + seed) for seed, kind in enumerate(kinds)]
-    together, combined = load(files, in_graph=True).predict(ROWS)
-    alone = np.concatenate([load([file], in_graph=False).predict(ROWS)[0] for file in files])
-    np.testing.assert_allclose(together, alone, atol=1e-6)
-    assert combined is not None
-    np.testing.assert_allclose(combined, combine.mean(alone, [file.weight for file in files]), atol=1e-6)
+    files = [saved(tmp_path, seed, kind) for seed, kind in enumerate(kinds)]
+    together = loaded(files, in_graph=True).predict(ROWS)
+    alone = np.concatenate([loaded([file]).predict(ROWS).predictions for file in files])
+    np.testing.assert_allclose(together.predictions, alone, atol=1e-6)
+    assert together.combined is not None
+    np.testing.assert_allclose(together.combined, combine.combine(combination(WEIGHTS), alone, range(3)), atol=1e-6)
+
+
+def test_regression_answers_with_values(tmp_path: Path) -> None:
+    known: dict[str, Any] = {
+        "task": "regression",
+        "classes": 2,
+        "target_mean": [100.0, -3.0],
+        "target_deviation": [20.0, 0.5],
+    }
+    file = saved(tmp_path, 0, **known)
+    single = loaded([file], task=Task.REGRESSION)
+    assert isinstance(single, SingleNetwork)
+    single.warm(64)
+    with torch.inference_mode():
+        values = network(0, **known)(torch.from_numpy(ROWS)).numpy()
+    np.testing.assert_array_equal(single.predict(ROWS).predictions[0], values)
+    together = loaded([file, file], in_graph=True, task=Task.REGRESSION).predict(ROWS)
+    assert together.combined is not None
+    np.testing.assert_allclose(together.combined, values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+def test_bfloat16_is_close_and_combined_in_float32(tmp_path: Path, model: str) -> None:
+    files = [saved(tmp_path, seed, model) for seed in range(3)]
+    exact = loaded(files, in_graph=True).predict(ROWS)
+    rough = loaded(files, in_graph=True, precision=Precision.BFLOAT16)
+    assert isinstance(rough, WholeEnsemble)
+    found = warmed(rough).predict(ROWS)
+    assert found.predictions.dtype == np.float32 and found.combined is not None and exact.combined is not None
+    assert np.abs(found.predictions - exact.predictions).max() > 1e-5
+    np.testing.assert_allclose(found.predictions, exact.predictions, atol=0.05)
+    np.testing.assert_allclose(found.combined.sum(axis=1), 1, atol=1e-6)
+
+
+def test_an_ensemble_of_one_is_its_member() -> None:
+    found = warmed(whole([placed(network(0))])).predict(ROWS)
+    assert found.combined is not None
+    np.testing.assert_allclose(found.predictions, looped(network(0)), atol=1e-6)
+    np.testing.assert_array_equal(found.combined, found.predictions[0])
 
 
 def test_a_saved_network_says_what_it_said_before(tmp_path: Path) -> None:
-    before, _ = SingleNetwork(network(3, "cnn"), CPU).predict(ROWS)
-    after, none = load([saved(tmp_path, 3, "cnn")], in_graph=False).predict(ROWS)
-    np.testing.assert_array_equal(after, before)
-    assert after.shape == (1, 17, 4) and none is None
+    before = SingleNetwork(placed(network(3, "cnn"))).predict(ROWS)
+    after = loaded([saved(tmp_path, 3, "cnn")]).predict(ROWS)
+    np.testing.assert_array_equal(after.predictions, before.predictions)
+    assert after.predictions.shape == (1, 17, 4) and after.combined is None and not after.failed
 
 
 def test_a_rows_answer_does_not_depend_on_the_rows_beside_it(tmp_path: Path) -> None:
     """Batch norm and dropout are at rest."""
-    loaded = load([saved(tmp_path, 1, "cnn"), saved(tmp_path, 2, "mlp")], in_graph=True)
-    whole, _ = loaded.predict(ROWS)
-    single = np.concatenate([loaded.predict(ROWS[n : n + 1])[0] for n in range(len(ROWS))], axis=1)
-    np.testing.assert_allclose(single, whole, atol=1e-6)
+    ensemble = loaded([saved(tmp_path, 1, "cnn"), saved(tmp_path, 2, "mlp")], in_graph=True)
+    together = ensemble.predict(ROWS).predictions
+    single = np.concatenate([ensemble.predict(ROWS[n : n + 1]).predictions for n in range(len(ROWS))], axis=1)
+    np.testing.assert_allclose(single, together, atol=1e-6)
 
 
 def test_rows_that_may_not_be_written_to_are_read(tmp_path: Path) -> None:
     rows = np.frombuffer(ROWS.tobytes(), np.float32).reshape(ROWS.shape)
     assert not rows.flags.writeable
-    assert load([saved(tmp_path, 1)], in_graph=False).predict(rows)[0].shape == (1, 17, 4)
+    for in_graph_too in (False, True):
+        found = loaded([saved(tmp_path, 1)], in_graph=in_graph_too).predict(rows)
+        assert found.predictions.shape == (1, 17, 4)
+
+
+# Several devices: two CPU slots stand in for them.
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
+def test_members_on_several_devices_answer_in_their_order(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
+    loop = looped(*members)
+    ensemble = whole([placed(member, slot=position % 2) for position, member in enumerate(members)])
+    monkeypatch.setattr(choosing, "MARGIN", 1e9 if at_once else 0)
+    found = warmed(ensemble).predict(ROWS)
+    assert set(ensemble.plan()["devices_at_once"].values()) == {at_once}
+    np.testing.assert_allclose(found.predictions, loop, atol=1e-6)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at once"])
+def test_a_failure_on_one_device_leaves_the_other(at_once: bool) -> None:
+    ensemble = whole([placed(Fussy(network(0), ROWS[0, 0])), placed(network(1), slot=1)])
+    ensemble._at_once = dict.fromkeys(ensemble._at_once, at_once)
+    found = ensemble.predict(ROWS)
+    assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
+
+
+# Members that fail.
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+def test_an_exception_is_pinned_on_the_member_that_raised(warm: bool) -> None:
+    members = [network(0), network(1), network(2)]
+    loop = looped(*members)
+    fussy = [Fussy(member, 5.0) for member in (members[0], members[1])]
+    fussy[1].at.fill_(float(ROWS[3, 0]))
+    ensemble = whole([placed(fussy[0]), placed(fussy[1]), placed(members[2])])
+    found = (warmed(ensemble) if warm else ensemble).predict(ROWS)
+    assert found.failed == {1: "ArithmeticError: such a row is not to my taste"}
+    assert found.combined is None
+    assert np.isnan(found.predictions[1]).all()
+    np.testing.assert_allclose(found.predictions[[0, 2]], loop[[0, 2]], atol=1e-6)
+    after = ensemble.predict(ROWS[4:])
+    assert not after.failed and after.combined is not None
+
+
+def test_when_no_member_can_be_run_the_reason_is_raised() -> None:
+    ensemble = whole([placed(network(0)), placed(network(1))])
+    with pytest.raises(RuntimeError, match="every member failed; the first: RuntimeError"):
+        ensemble.predict(ROWS[:, :63])
+    assert not ensemble.predict(ROWS).failed
+
+
+def test_a_member_that_is_not_a_number_spoils_no_combination() -> None:
+    ensemble = whole([placed(network(0)), placed(NotANumber())])
+    found = ensemble.predict(ROWS)
+    assert found.combined is None and not found.failed
+    assert np.isfinite(found.predictions[0]).all() and np.isnan(found.predictions[1]).all()
+
+
+def test_a_plan_that_raises_where_the_loop_works_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+    (running,) = ensemble._groups
+
+    def broken(_: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(RunningGroup, "_compute", lambda *_: broken)
+    found = ensemble.predict(ROWS)
+    assert not found.failed and found.combined is not None
+    np.testing.assert_allclose(found.predictions, looped(network(0), network(1)), atol=1e-6)
+    assert ensemble.plan()["groups"][0]["fell_back"] == "RuntimeError: out of luck"
+    assert {choice.plan for choice in running.choices.values()} == {Plan.LOOP}
+
+
+def test_a_plan_is_kept_when_a_member_is_to_blame() -> None:
+    ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+    with pytest.raises(RuntimeError, match="every member"):
+        ensemble.predict(ROWS[:, :60])
+    assert ensemble.plan()["groups"][0]["fell_back"] == ""
+
+
+def test_the_plan_is_plain_and_says_what_was_chosen_for_each_size() -> None:
+    ensemble = warmed(whole([placed(network(0)), placed(network(1, "cnn")), placed(network(2))]))
+    report = json.loads(json.dumps(ensemble.plan()))
+    assert [group["members"] for group in report["groups"]] == [[0, 2], [1]]
+    for group in report["groups"]:
+        assert [size["rows"] for size in group["sizes"]] == [1, 64, 1024]
+        assert all(size["took_us"]["loop"] > 0 and size["plan"] in size["took_us"] for size in group["sizes"])
+    assert report["warm_s"] > 0
+
+
+@pytest.mark.parametrize(("rows", "size"), [(1, 1), (2, 64), (64, 64), (65, 1024), (5000, 1024)])
+def test_a_batch_belongs_to_the_first_size_that_holds_it(rows: int, size: int) -> None:
+    assert in_graph.size_of(rows) == size
 
 
 # Files that are not what they should be.
@@ -140,7 +276,7 @@ def test_a_file_that_is_not_the_one_recorded_is_refused_by_name(
     good, bad = saved(tmp_path, 0), saved(tmp_path, 1)
     spoil(Path(bad.path))
     with pytest.raises(EnsembleError, match=Path(bad.path).name):
-        load([good, bad] if in_graph else [bad], in_graph=in_graph)
+        loaded([good, bad] if in_graph else [bad], in_graph=in_graph)
 
 
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
@@ -150,7 +286,7 @@ def test_a_file_that_is_the_one_recorded_but_no_model_of_ours_is_refused_by_name
     path = Path(saved(tmp_path, 1).path)
     spoil(path)
     with pytest.raises(EnsembleError, match=path.name):
-        load([ModelFile(str(path), sha256_of(path), 1.0, 0)], in_graph=False)
+        loaded([ModelFile(str(path), sha256_of(path), 0)])
 
 
 def test_a_checkpoint_is_the_old_one_or_the_whole_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

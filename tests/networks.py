@@ -1,0 +1,83 @@
+"""Small networks as the fit loop leaves them, and members that misbehave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ensemble.grouping import Placed
+from ensemble.in_graph import WholeEnsemble
+from ensemble.network import ModelFile
+from ensemble.networks import Answering
+from ensemble.spec import Combination, Rule, Task
+from sweep import checkpoints, models
+from sweep.files import sha256_of
+
+CPU = torch.device("cpu")
+IMAGE = (1, 8, 8)
+ROWS = np.random.default_rng(0).uniform(0, 16, (17, 64)).astype(np.float32)
+MLP = {"hidden": 12, "layers": 2, "dropout": 0.3, "activation": "gelu"}
+CNN = {"channels": 3, "blocks": 2, "hidden": 10, "dropout": 0.2}
+
+
+def architecture(model: str = "mlp", settings: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    known = {"model": model, "settings": settings or {"mlp": MLP, "cnn": CNN}[model], "image": IMAGE, "classes": 4}
+    return {**known, "mean": 4.9, "deviation": 6.0, **changes}
+
+
+def network(seed: int, model: str = "mlp", **changes: Any) -> nn.Module:
+    """A network with weights of its own, its batch norms fed, so that they hold something."""
+    torch.manual_seed(seed)
+    built = models.build(architecture(model, **changes))
+    built.train()(torch.from_numpy(ROWS * (1 + seed)))
+    return built.eval()
+
+
+def saved(folder: Path, seed: int, model: str = "mlp", **changes: Any) -> ModelFile:
+    """A network as the fit loop leaves it."""
+    path = folder / f"{model}-{seed}.safetensors"
+    known = {"architecture": json.dumps(architecture(model, **changes))}
+    checkpoints.save_weights(network(seed, model, **changes), path, known)
+    return ModelFile(str(path), sha256_of(path), 0)
+
+
+def placed(module: nn.Module, slot: int = 0, task: Task = Task.CLASSIFICATION) -> Placed:
+    return Placed(Answering(module, task).eval(), CPU, slot)
+
+
+def combination(weights: Sequence[float], rule: Rule = Rule.WEIGHTED, task: Task = Task.CLASSIFICATION) -> Combination:
+    return Combination(task, rule, tuple(weight / sum(weights) for weight in weights))
+
+
+def whole(members: Sequence[Placed], weights: Sequence[float] | None = None) -> WholeEnsemble:
+    return WholeEnsemble(members, combination(weights or [1.0] * len(members)))
+
+
+class Fussy(nn.Module):
+    """Raises at a row that begins with `at`, like a network whose index is out of range for some input."""
+
+    at: torch.Tensor
+
+    def __init__(self, model: nn.Module, at: float) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("at", torch.tensor(at))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        if bool(torch.isin(self.at, rows[:, 0])):
+            raise ArithmeticError("such a row is not to my taste")
+        outputs: torch.Tensor = self.model(rows)
+        return outputs
+
+
+class NotANumber(nn.Module):
+    """A network whose weights were lost in training."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(rows), 4), torch.nan)

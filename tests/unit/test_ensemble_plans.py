@@ -1,0 +1,248 @@
+"""Every plan that is let through gives the loop's answers, and none that is slower than the loop is taken."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from ensemble import choosing, plans
+from ensemble.choosing import Trial
+from ensemble.grouping import Group, Placed, groups, signature
+from ensemble.plans import QUICK, SLOW, Plan, Plans
+from ensemble.spec import Task
+from tests.networks import CNN, CPU, MLP, Fussy, network, placed
+
+LONG_S = 1e9
+
+
+def group(*modules: nn.Module) -> Group:
+    (only,) = groups([placed(module) for module in modules])
+    return only
+
+
+def trial(*modules: nn.Module, slow: bool = False) -> Trial:
+    return Trial(Plans(group(*modules)), CPU, torch.float32, slow)
+
+
+def rows(count: int, features: int = 64) -> torch.Tensor:
+    return choosing.samples(features, CPU)[1024][:count]
+
+
+MLPS = st.fixed_dictionaries(
+    {
+        "hidden": st.integers(1, 20),
+        "layers": st.integers(0, 3),
+        "dropout": st.sampled_from([0.0, 0.4]),
+        "activation": st.sampled_from(["relu", "gelu", "tanh"]),
+    }
+)
+CNNS = st.fixed_dictionaries(
+    {
+        "channels": st.integers(1, 4),
+        "blocks": st.integers(1, 4),
+        "hidden": st.integers(1, 9),
+        "dropout": st.sampled_from([0.0, 0.4]),
+    }
+)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    st.one_of(st.tuples(st.just("mlp"), MLPS), st.tuples(st.just("cnn"), CNNS)),
+    st.integers(1, 4),
+    st.sampled_from([1, 33, 64]),
+)
+@torch.inference_mode()
+def test_what_is_let_through_equals_the_loop_on_any_rows_of_its_size(
+    kind: tuple[str, dict[str, Any]], members: int, size: int
+) -> None:
+    model, chosen = kind
+    tried = trial(*(network(seed, model, settings=chosen) for seed in range(members)))
+    ready, refused = tried.candidates(rows(size), loop_s=LONG_S, until_s=float("inf"))
+    assert set(ready) | set(refused) == set(tried.plans.candidates(slow=False))
+    assert Plan.RECORDED_LOOP in ready
+    for count in {1} if size == 1 else {2, 3, size - 1}:
+        expected = tried.plans.loop(rows(count))
+        for plan, compute in ready.items():
+            torch.testing.assert_close(compute(rows(count)), expected, atol=1e-6, rtol=1e-6, msg=plan.value)
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn"])
+@pytest.mark.parametrize("plan", QUICK)
+@torch.inference_mode()
+def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
+    ways = Plans(group(*(network(seed, model) for seed in range(3))))
+    found = ways.prepare(plan, rows(1))(rows(1))
+    torch.testing.assert_close(found, ways.loop(rows(1)), atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("plan", SLOW)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.compile raises its own
+@torch.inference_mode()
+def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "BACKEND", "eager")  # the compiler alone takes many seconds
+    ways = Plans(group(*(network(seed) for seed in range(3))))
+    for sample in (rows(1), rows(64)):
+        compute = ways.prepare(plan, sample)
+        torch.testing.assert_close(compute(sample), ways.loop(sample), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(compute(rows(9)), ways.loop(rows(9)), atol=1e-6, rtol=1e-6)
+
+
+@torch.inference_mode()
+def test_stacked_weights_are_the_members_own() -> None:
+    """Nothing is kept twice, and the loop still gives what each member gave before."""
+    modules = [network(seed) for seed in range(3)]
+    before = torch.stack([torch.softmax(module(rows(5)), dim=1) for module in modules])
+    ways = Plans(group(*modules))
+    assert torch.equal(ways.loop(rows(5)), before)
+    first, second = (next(module.parameters()) for module in modules[:2])
+    assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+
+
+class Branching(nn.Module):
+    """Computes another thing where the rows are large."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs[:, :4] if inputs.sum() > 1e6 else inputs[:, 4:8]
+
+
+class Counting(nn.Module):
+    """Depends on how many rows there are."""
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return inputs[:, :4] * float(len(inputs))
+
+
+@pytest.mark.parametrize("odd", [Branching, Counting])
+@torch.inference_mode()
+def test_what_cannot_be_recorded_or_stacked_is_refused_with_the_reason_or_is_right(odd: type[nn.Module]) -> None:
+    tried = trial(odd(), odd())
+    ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
+    assert all(refused.values())
+    for compute, count in itertools.product(ready.values(), (2, 21, 64)):
+        torch.testing.assert_close(compute(rows(count)), tried.plans.loop(rows(count)))
+
+
+def test_a_fussy_network_is_not_recorded_without_its_check() -> None:
+    tried = trial(Fussy(network(0), at=5.0), Fussy(network(1), at=7.0))
+    with torch.inference_mode():
+        ready, refused = tried.candidates(rows(64), LONG_S, float("inf"))
+    assert not ready and set(refused) == set(QUICK)
+
+
+# Which is taken.
+
+
+class Ticking:
+    """A clock that each plan moves by what it is said to take."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, takes_s: dict[Plan, float]) -> None:
+        self.now_s = 0.0
+        whole = Plans.prepare
+
+        def prepare(ways: Plans, plan: Plan, sample: torch.Tensor) -> Any:
+            return self.slowed(whole(ways, plan, sample), takes_s.get(plan, 1.0))
+
+        monkeypatch.setattr(Plans, "prepare", prepare)
+        monkeypatch.setattr(Plans, "loop", self.slowed_method(Plans.loop, takes_s[Plan.LOOP]))
+
+    def slowed(self, compute: Any, takes_s: float) -> Any:
+        def computed(sample: torch.Tensor) -> torch.Tensor:
+            before_s = self.now_s
+            found: torch.Tensor = compute(sample)
+            self.now_s = before_s + takes_s
+            return found
+
+        return computed
+
+    def slowed_method(self, method: Any, takes_s: float) -> Any:
+        return lambda ways, sample: self.slowed(lambda inputs: method(ways, inputs), takes_s)(sample)
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("takes_ms", "taken"),
+    [
+        ({Plan.LOOP: 1, Plan.STACKED: 1.1, Plan.RECORDED_LOOP: 0.7, Plan.RECORDED_STACKED: 0.5}, Plan.RECORDED_STACKED),
+        ({Plan.LOOP: 1, Plan.STACKED: 0.4, Plan.RECORDED_LOOP: 0.7, Plan.RECORDED_STACKED: 0.5}, Plan.STACKED),
+        ({Plan.LOOP: 1, Plan.STACKED: 9, Plan.RECORDED_LOOP: 0.97, Plan.RECORDED_STACKED: 2.9}, Plan.LOOP),
+    ],
+    ids=["the quickest", "whichever it is", "not within the noise"],
+)
+def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
+    takes_ms: dict[Plan, float], taken: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Ticking(monkeypatch, {plan: ms / 1000 for plan, ms in takes_ms.items()})
+    tried = Trial(Plans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    with torch.inference_mode():
+        choice = tried.choose(rows(64), budget_s=1.0)
+    assert choice.plan is taken
+    hopeless = {plan for plan, ms in takes_ms.items() if ms > choosing.HOPELESS}
+    assert set(choice.refused) == hopeless
+    for plan in set(takes_ms) - hopeless:
+        assert choice.took_us[plan] == pytest.approx(takes_ms[plan] * 1000)
+    assert clock.now_s < 1.1
+
+
+def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Ticking(monkeypatch, {Plan.LOOP: 0.2})
+    tried = Trial(Plans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    choice = tried.choose(rows(64), budget_s=1.0)
+    assert choice.plan is Plan.LOOP
+    assert choice.refused == dict.fromkeys(QUICK, "no time to compare")
+    assert clock.now_s == pytest.approx(0.2)
+
+
+def test_a_choice_says_what_was_tried() -> None:
+    choice = choosing.Choice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
+    assert choice.to_dict() == {
+        "rows": 64, "plan": "loop", "took_us": {"loop": 12.3}, "refused": {"stacked": "why"},
+    }  # fmt: skip
+
+
+# Groups.
+
+
+@pytest.fixture
+def kinds() -> Iterator[dict[str, nn.Module]]:
+    yield {
+        "mlp": network(0),
+        "mlp of other weights": network(1),
+        "mlp with another dropout": network(2, settings={**MLP, "dropout": 0.1}),
+        "wider": network(0, settings={**MLP, "hidden": 13}),
+        "another activation": network(0, settings={**MLP, "activation": "tanh"}),
+        "cnn": network(0, "cnn"),
+        "cnn with more filters": network(0, "cnn", settings={**CNN, "channels": 4}),
+    }
+
+
+def test_networks_that_differ_in_weights_alone_are_one_group(kinds: dict[str, nn.Module]) -> None:
+    found = groups([placed(module) for module in kinds.values()])
+    assert [part.positions for part in found] == [(0, 1, 2), (3,), (4,), (5,), (6,)]
+
+
+def test_a_group_is_of_one_device() -> None:
+    found = groups([placed(network(seed), slot=seed % 2) for seed in range(4)])
+    assert [(part.slot, part.positions) for part in found] == [(0, (0, 2)), (1, (1, 3))]
+
+
+def test_what_a_layer_does_counts_even_where_its_weights_have_the_same_shape() -> None:
+    plain, strided = (nn.Conv2d(1, 1, 3, padding=padding) for padding in (0, 1))
+    assert signature(plain) != signature(strided)
+    assert signature(nn.Linear(2, 2)) != signature(nn.Linear(2, 2).to(torch.bfloat16))
+    assert signature(nn.Linear(2, 2)) != signature(nn.Linear(2, 2, bias=False))
+
+
+def test_probabilities_and_values_do_not_mix() -> None:
+    module = network(0)
+    found: list[Placed] = [placed(module), placed(module, task=Task.REGRESSION)]
+    assert len(groups(found)) == 2
