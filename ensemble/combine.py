@@ -22,16 +22,23 @@ def combine(combination: Combination, predictions: Predictions, answered: Sequen
     """One prediction (rows, outputs) of those of the members that answered, (answered, rows, outputs).
 
     `answered` has their positions, ascending. Sums go in member order, in float32: the same replies give the same
-    bits, however they arrived. The weights are renormalized over those that answered; the temperature comes last.
+    bits, however they arrived. The weights are renormalized over those that answered, and count equally where those
+    sum to 0; the temperature comes last.
+
+    mean, weighted: the weighted mean. logit_mean: the softmax of the weighted mean of log-probabilities. median: of
+    each element, summing to 1 again. trimmed_mean: the mean of each element without its lowest and its highest value
+    where at least `TRIM_FROM` answered, summing to 1 again. hard_vote: each class's weighted share of the votes; a
+    member votes for its likeliest class, and among equals, here as among the shares, the class that comes first has it.
+    stacking: a linear model over all members; a missing one is taken to say what the others say on average.
     """
-    weights = effective_weights(combination, answered)
+    weights = _shares(combination.weights, combination.rule, tuple(answered))
     if combination.rule is Rule.STACKING:
         assert combination.stacking is not None
         outputs = _stacked(combination.stacking, combination.task, predictions, answered, len(combination.weights))
     else:
         outputs = _RULES[combination.rule](predictions, weights)
     if combination.task is Task.CLASSIFICATION and combination.rule in _ELEMENTWISE:
-        outputs = outputs / np.maximum(outputs.sum(axis=1, keepdims=True, dtype=np.float32), _TINY)
+        outputs = _summing_to_one(outputs, predictions)
     if combination.temperature != 1.0:
         outputs = tempered(outputs, combination.temperature)
     return outputs
@@ -39,7 +46,8 @@ def combine(combination: Combination, predictions: Predictions, answered: Sequen
 
 def effective_weights(combination: Combination, answered: Sequence[int]) -> tuple[float, ...]:
     """How much each member that answered counts, summing to 1; equally where the rule has no weights."""
-    return _weights(combination.weights, combination.rule, tuple(answered))
+    shares: list[float] = _shares(combination.weights, combination.rule, tuple(answered)).tolist()
+    return tuple(shares)
 
 
 def tempered(probabilities: Predictions, temperature: float) -> Predictions:
@@ -49,8 +57,11 @@ def tempered(probabilities: Predictions, temperature: float) -> Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """How sure a prediction is. Classification, per row in nats: entropy = expected entropy + mutual information.
+    """How sure a prediction is.
 
+    Classification, (rows,) in nats: the entropy of what was answered, and the mutual information, which is how far the
+    members disagree: the entropy of their mean less the mean of their entropies. For the rule mean without temperature
+    the answer is their mean, so that entropy = expected entropy + mutual information.
     Regression, (rows, outputs): variance = variance of the noise + disagreement, the variance of the members' values.
     """
 
@@ -67,55 +78,66 @@ def uncertainty(
 
     (Lakshminarayanan et al. 2017, section 2.4.)
     """
-    weights = np.asarray(effective_weights(combination, answered), dtype=np.float32)
+    weights = _shares(combination.weights, combination.rule, tuple(answered))
+    plain = combination.rule in (Rule.MEAN, Rule.WEIGHTED) and combination.temperature == 1.0
+    mean = outputs if plain else _mean(predictions, weights)
     if combination.task is Task.CLASSIFICATION:
         entropy = _entropy(outputs)
         expected = weights @ _entropy(predictions)
-        return Uncertainty(entropy, np.maximum(entropy - expected, 0))
-    disagreement = np.einsum("m,mno->no", weights, (predictions - outputs) ** 2)
+        return Uncertainty(entropy, np.maximum((entropy if plain else _entropy(mean)) - expected, 0))
+    disagreement = _mean((predictions - mean) ** 2, weights)
     noise = np.asarray(combination.noise_variance or (0.0,), dtype=np.float32)
     return Uncertainty(variance=disagreement + noise, disagreement=disagreement)
 
 
-@functools.lru_cache(maxsize=4096)
-def _weights(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -> tuple[float, ...]:
-    mine = np.asarray([weights[position] for position in answered], dtype=np.float32)
+@functools.lru_cache(maxsize=4096)  # on the path of every request
+def _shares(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -> NDArray[np.float32]:
+    mine = np.asarray([weights[position] for position in answered], dtype=np.float64)
     if rule in (Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING) or not mine.sum() > 0:
-        mine = np.ones(len(answered), dtype=np.float32)
-    found: list[float] = (mine / mine.sum(dtype=np.float32)).tolist()
-    return tuple(found)
+        mine = np.ones(len(answered))
+    shares: NDArray[np.float32] = (mine / mine.sum()).astype(np.float32)
+    shares.flags.writeable = False
+    return shares
 
 
-def _mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
-    total: Predictions = np.float32(weights[0]) * predictions[0]
-    for weight, prediction in zip(weights[1:], predictions[1:], strict=True):
-        total += np.float32(weight) * prediction
-    return total
+def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """In member order: `accumulate` adds one by one, where `sum` may pair, and then a row's bits hang on the shape."""
+    weighted = predictions * weights[:, None, None]
+    return np.asarray(np.add.accumulate(weighted, axis=0, out=weighted)[-1])
 
 
-def _logit_mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+def _logit_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
     """The normalized geometric mean: the mean of logits, since softmax does not see what is added to all."""
     return _softmax(_mean(np.log(np.maximum(predictions, _TINY)), weights))
 
 
-def _median(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+def _median(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
     return np.median(predictions, axis=0).astype(np.float32)
 
 
-def _trimmed_mean(predictions: Predictions, weights: Sequence[float]) -> Predictions:
+def _trimmed_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
     """Of each element, without its lowest and highest value, where at least `TRIM_FROM` answered."""
     if len(predictions) < TRIM_FROM:
         return _mean(predictions, weights)
     inner = np.sort(predictions, axis=0)[1:-1]
-    return np.asarray(inner.mean(axis=0), dtype=np.float32)
+    return _mean(inner, np.full(len(inner), 1 / len(inner), dtype=np.float32))
 
 
-def _hard_vote(predictions: Predictions, weights: Sequence[float]) -> Predictions:
-    """Each class's share of the votes. A tie goes to the class that comes first, as `argmax` decides it."""
+def _summing_to_one(outputs: Predictions, predictions: Predictions) -> Predictions:
+    """Where members are certain of different classes nothing may be left to divide: there it is their mean."""
+    totals = outputs.sum(axis=1, keepdims=True, dtype=np.float32)
+    if totals.min() >= _TINY:
+        return np.asarray(outputs / totals)
+    outputs = np.where(totals < _TINY, predictions.mean(axis=0, dtype=np.float32), outputs)
+    return np.asarray(outputs / outputs.sum(axis=1, keepdims=True, dtype=np.float32))
+
+
+def _hard_vote(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """Each class's share of the votes; `argmax` gives a tie to the class that comes first."""
     votes = np.zeros(predictions.shape[1:], dtype=np.float32)
     rows = np.arange(predictions.shape[1])
     for weight, prediction in zip(weights, predictions, strict=True):
-        votes[rows, prediction.argmax(axis=1)] += np.float32(weight)
+        votes[rows, prediction.argmax(axis=1)] += weight
     return votes
 
 
@@ -131,7 +153,7 @@ def _stacked(
     return scores if task is Task.REGRESSION else _softmax(scores)
 
 
-_RULES: dict[Rule, Callable[[Predictions, Sequence[float]], Predictions]] = {
+_RULES: dict[Rule, Callable[[Predictions, NDArray[np.float32]], Predictions]] = {
     Rule.MEAN: _mean,
     Rule.WEIGHTED: _mean,
     Rule.LOGIT_MEAN: _logit_mean,
