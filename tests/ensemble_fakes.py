@@ -13,9 +13,19 @@ import zmq
 import zmq.asyncio
 from numpy.typing import NDArray
 
-from ensemble.aggregator import Aggregator
 from ensemble.network import Predicted
-from ensemble.spec import EnsembleState, Member, MemberState, Mode, Snapshot
+from ensemble.spec import (
+    Combination,
+    EnsembleState,
+    Member,
+    MemberState,
+    Mode,
+    Replica,
+    Rule,
+    Snapshot,
+    Task,
+    Traffic,
+)
 from ensemble.wire import Reply, Request
 
 CLASSES = ("cat", "dog")
@@ -40,18 +50,38 @@ def ok(request: Request, first: float = 0.5, members: int = 1) -> Reply:
     )
 
 
-def member(endpoint: str | None, number: int = 0, *, state: MemberState = MemberState.READY, epoch: int = 1,
-           weight: float = 1.0) -> Member:  # fmt: skip
-    """Member 10, 11, ... of trial 100, 101, ..."""
-    return Member(10 + number, 100 + number, weight, state, epoch, endpoint)
+def replica(
+    endpoint: str | None, replica_id: int = 20, *, state: MemberState = MemberState.READY, epoch: int = 1
+) -> Replica:
+    """A process that is up."""
+    return Replica(replica_id, state, epoch, endpoint)
 
 
-def snapshot(*members: Member, quorum: int = 1, deadline_ms: float = 2000.0, mode: Mode = Mode.BETWEEN_GRAPH,
-             ensemble_id: int = 1) -> Snapshot:  # fmt: skip
-    """An ensemble that is ready."""
+def member(endpoint: str | None, number: int = 0, *, state: MemberState = MemberState.READY, epoch: int = 1) -> Member:
+    """Member 10, 11, ... of trial 100, 101, ..., in one process: replica 20, 21, ..."""
+    return replicated(number, replica(endpoint, 20 + number, state=state, epoch=epoch))
+
+
+def replicated(number: int, *replicas: Replica) -> Member:
+    """A member in several processes."""
+    return Member(10 + number, 100 + number, replicas)
+
+
+def snapshot(
+    *members: Member, quorum: int = 1, deadline_ms: float = 2000.0, mode: Mode = Mode.BETWEEN_GRAPH,
+    ensemble_id: int = 1, version: int = 1, weights: Sequence[float] | None = None, rule: Rule = Rule.MEAN,
+) -> Snapshot:  # fmt: skip
+    """A version of an ensemble of classifiers."""
+    weights = weights or [1 / len(members)] * len(members)
     return Snapshot(
-        ensemble_id, "podium", 1, mode, EnsembleState.READY, quorum, deadline_ms, CLASSES, FEATURES, members
-    )
+        ensemble_id, f"podium-{ensemble_id}", version, mode, quorum, deadline_ms, CLASSES, FEATURES,
+        Combination(Task.CLASSIFICATION, rule, tuple(weights)), members,
+    )  # fmt: skip
+
+
+def traffic(active: Snapshot, canary: Snapshot | None = None, share: float = 0.0) -> Traffic:
+    """An ensemble that is ready."""
+    return Traffic(active.ensemble_id, active.name, EnsembleState.READY, active, canary, share)
 
 
 Script = Callable[[Request], Sequence[Reply | list[bytes]]]
@@ -71,9 +101,9 @@ class FakeWorker:
         self._socket.bind(self.endpoint)
         self._task = asyncio.create_task(self._serve())
 
-    def member(self, weight: float = 1.0) -> Member:
+    def member(self) -> Member:
         """This worker as a member of a snapshot."""
-        return member(self.endpoint, self.number, epoch=self.epoch, weight=weight)
+        return member(self.endpoint, self.number, epoch=self.epoch)
 
     async def _serve(self) -> None:
         while True:
@@ -132,12 +162,3 @@ class FakeNetwork:
         predictions = np.stack([one] * self._members)
         predictions[list(self.broken)] = np.nan
         return Predicted(predictions, dict(self.broken), one if self._in_graph and not self.broken else None)
-
-
-async def connected(aggregator: Aggregator) -> Aggregator:
-    """The aggregator once its links are up: before that, a worker counts as one with a full queue."""
-    for link in aggregator._links.values():
-        poller = zmq.asyncio.Poller()
-        poller.register(link._socket, zmq.POLLOUT)
-        await poller.poll()
-    return aggregator

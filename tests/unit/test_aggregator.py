@@ -13,21 +13,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble import combine
-from ensemble.aggregator import Aggregator, MemberStatus, Outcome, Prediction
-from ensemble.spec import Member, MemberState, Mode
+from ensemble.aggregator import Aggregator
+from ensemble.combine import combine
+from ensemble.link import Link
+from ensemble.prediction import MemberStatus, Outcome, Prediction
+from ensemble.spec import Member, MemberState, Mode, Rule
+from tests.aggregator_rig import statuses
 from tests.ensemble_fakes import (
     ROWS,
     FakeWorker,
     Script,
     alters,
     answers,
-    connected,
     member,
     ok,
     probabilities,
+    replica,
+    replicated,
     silent,
     snapshot,
+    traffic,
 )
 
 SOON_MS = 40.0  # a deadline that a test waits for
@@ -51,11 +56,11 @@ async def joined(
     """An aggregator linked with a worker a script; at the end nothing is left of any request."""
     workers = [FakeWorker(folder, number, script) for number, script in enumerate(scripts)]
     aggregator = Aggregator()
-    aggregator.update([snapshot(*(worker.member() for worker in workers), **options)])
+    aggregator.update([traffic(snapshot(*(worker.member() for worker in workers), **options))] if workers else [])
     try:
-        yield await connected(aggregator), workers
-        assert aggregator.in_flight == 0
-        assert not any(link.pending for link in aggregator._links.values())
+        yield aggregator, workers
+        assert not aggregator._in_flight
+        assert not any(link._pending for link in links(aggregator))
     finally:
         aggregator.close()
         for worker in workers:
@@ -64,13 +69,13 @@ async def joined(
 
 async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Prediction:
     """Predict with the ensemble as it is now."""
-    now = aggregator.snapshot(1)
+    now = aggregator.traffic_of(1)
     assert now is not None
-    return await aggregator.predict(now, ROWS, deadline_ms)
+    return await aggregator.predict(now.active, ROWS, deadline_ms)
 
 
-def statuses(prediction: Prediction) -> list[MemberStatus]:
-    return [report.status for report in prediction.reports]
+def links(aggregator: Aggregator) -> list[Link]:
+    return list(aggregator._links._links.values())
 
 
 @in_loop
@@ -102,7 +107,8 @@ async def test_the_same_replies_give_the_same_bits_however_they_arrive(tmp_path:
             assert outputs is not None
             found.append(outputs.tobytes())
     assert len(set(found)) == 1
-    assert found[0] == combine.mean(np.concatenate([probabilities(s) for s in said]), [1, 1, 1]).tobytes()
+    combination = snapshot(*[member(None)] * 3).combination
+    assert found[0] == combine(combination, np.concatenate([probabilities(s) for s in said]), [0, 1, 2]).tobytes()
 
 
 BAD: list[tuple[str, Script, MemberStatus, str]] = [
@@ -137,16 +143,15 @@ async def test_a_bad_reply_fails_its_member_alone(
 @in_loop
 async def test_weights_renormalize_over_those_that_answered(tmp_path: Path) -> None:
     async with joined(tmp_path, answers(1.0), alters(status="error"), answers(0.0)) as (aggregator, workers):
-        weights = (0.5, 0.3, 0.1)
-        members = [worker.member(weight) for worker, weight in zip(workers, weights, strict=True)]
-        found = await aggregator.predict(snapshot(*members), ROWS)
+        members = [worker.member() for worker in workers]
+        found = await aggregator.predict(snapshot(*members, rule=Rule.WEIGHTED, weights=(0.5, 0.4, 0.1)), ROWS)
     assert found.weights == pytest.approx((5 / 6, 1 / 6))
     assert found.outputs is not None
     np.testing.assert_allclose(found.outputs[:, 0], 5 / 6, rtol=1e-6)
 
 
 IGNORED: list[tuple[str, Callable[[Any], Any], str]] = [
-    ("wrong request id", lambda r: replace(ok(r), request_id=r.request_id + 1), "late_or_unknown"),
+    ("wrong request id", lambda r: replace(ok(r), request_id=r.request_id + 1), "unknown"),
     ("stale epoch", lambda r: replace(ok(r), epoch=0), "stale_epoch"),
     ("future epoch", lambda r: replace(ok(r), epoch=2), "stale_epoch"),
     ("not ours", lambda _: [b"hello"], "garbled"),
@@ -165,7 +170,7 @@ async def test_what_names_no_pending_slot_is_dropped_and_counted(
         found = await ask(aggregator)
         assert found.outcome is Outcome.OK
         assert found.outputs is not None and found.outputs[0, 0] == np.float32(0.9)
-        assert aggregator.dropped == {reason: 1}
+        assert aggregator.counts.dropped == {reason: 1}
 
 
 @in_loop
@@ -174,7 +179,7 @@ async def test_a_second_answer_to_a_request_is_dropped(tmp_path: Path) -> None:
         for _ in range(3):
             found = await ask(aggregator)
             assert found.member_outputs is not None and found.member_outputs[0, 0, 0] == np.float32(0.9)
-        assert aggregator.dropped["late_or_unknown"] >= 2  # that of the last request may be under way
+        assert aggregator.counts.dropped["duplicate"] >= 2  # that of the last request may be under way
 
 
 @in_loop
@@ -190,7 +195,7 @@ async def test_a_late_answer_to_one_request_never_touches_the_next(tmp_path: Pat
         await worker.send(sender, ok(second, 0.9))
         found = await following
         assert found.outputs is not None and found.outputs[0, 0] == np.float32(0.9)
-        assert aggregator.dropped == {"late_or_unknown": 1}
+        assert aggregator.counts.dropped == {"late": 1}
 
 
 @in_loop
@@ -250,7 +255,7 @@ async def test_a_deadline_above_the_ensembles_own_is_cut_to_it(tmp_path: Path) -
 async def test_a_member_that_is_not_ready_is_not_waited_for(tmp_path: Path, state: MemberState) -> None:
     async with joined(tmp_path, answers()) as (aggregator, (worker,)):
         away = member("ipc:///nowhere", 1, state=state)
-        aggregator.update([snapshot(worker.member(), away)])
+        aggregator.update([traffic(snapshot(worker.member(), away))])
         found = await ask(aggregator)
         assert statuses(found) == [MemberStatus.OK, MemberStatus.UNAVAILABLE]
         assert (found.outcome, found.reports[1].message) == (Outcome.DEGRADED, state.value)
@@ -264,11 +269,11 @@ async def test_an_ensemble_with_no_member_ready_says_so_at_once(tmp_path: Path) 
 
 
 def _gone(workers: list[FakeWorker]) -> list[Member]:
-    return [workers[0].member(), replace(workers[1].member(), state=MemberState.DEAD, endpoint=None)]
+    return [workers[0].member(), member(None, 1, state=MemberState.RESTARTING)]
 
 
 def _restarted(workers: list[FakeWorker]) -> list[Member]:
-    return [workers[0].member(), replace(workers[1].member(), epoch=2)]
+    return [workers[0].member(), member(workers[1].endpoint, 1, epoch=2)]
 
 
 @pytest.mark.parametrize("now", [_gone, _restarted])
@@ -279,7 +284,7 @@ async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
     async with joined(tmp_path, answers(0.8), silent, deadline_ms=600_000.0) as (aggregator, workers):
         asked = asyncio.create_task(ask(aggregator))
         await workers[1].requests.get()
-        aggregator.update([snapshot(*now(workers))])
+        aggregator.update([traffic(snapshot(*now(workers)))])
         found = await asked
         assert statuses(found) == [MemberStatus.OK, MemberStatus.DIED]
         assert found.outcome is Outcome.DEGRADED
@@ -288,7 +293,7 @@ async def test_a_death_resolves_what_waits_for_it_now_not_at_the_deadline(
 @in_loop
 async def test_a_worker_that_is_not_there_is_late_until_the_host_says_that_it_is_dead(tmp_path: Path) -> None:
     aggregator = Aggregator()
-    aggregator.update([snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=30.0)])
+    aggregator.update([traffic(snapshot(member(f"ipc://{tmp_path / 'nobody'}"), deadline_ms=30.0))])
     found = await ask(aggregator)
     aggregator.close()
     assert (found.outcome, statuses(found)) == (Outcome.DEADLINE, [MemberStatus.LATE])
@@ -299,7 +304,7 @@ async def test_one_answer_in_graph_is_that_of_all_members_and_its_combination_st
     combined = np.array([[0.3, 0.7]] * 2, np.float32)  # not the mean, so that one sees whose it is
     script: Script = lambda r: [replace(ok(r, 0.5, members=3), combined=combined)]  # noqa: E731
     async with joined(tmp_path, script) as (aggregator, (worker,)):
-        members = [member(worker.endpoint, n) for n in range(3)]
+        members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH, quorum=2), ROWS)
         assert worker.requests.qsize() == 1
     assert (found.outcome, found.answered) == (Outcome.OK, 3)
@@ -310,15 +315,38 @@ async def test_one_answer_in_graph_is_that_of_all_members_and_its_combination_st
 IN_GRAPH: list[tuple[str, dict[str, Any]]] = [
     ("a member short", {"predictions": probabilities(0.5, members=2)}),
     ("a combination of another shape", {"combined": np.ones((1, 2), np.float32)}),
-    ("a combination that is NaN", {"combined": np.full((2, 2), np.nan, np.float32)}),
 ]
 
 
 @pytest.mark.parametrize("changes", [i[1] for i in IN_GRAPH], ids=[i[0] for i in IN_GRAPH])
 @in_loop
-async def test_in_graph_is_all_or_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
+async def test_in_graph_a_misshapen_reply_is_no_members_answer(tmp_path: Path, changes: dict[str, Any]) -> None:
     sound = {"predictions": probabilities(0.5, members=3), "combined": np.full((2, 2), 0.5, np.float32)}
     async with joined(tmp_path, alters(**{**sound, **changes})) as (aggregator, (worker,)):
-        members = [member(worker.endpoint, n) for n in range(3)]
+        members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)
     assert (found.outcome, statuses(found)) == (Outcome.BELOW_QUORUM, [MemberStatus.INVALID] * 3)
+
+
+@in_loop
+async def test_in_graph_a_member_can_fail_alone_and_the_others_are_combined_here(tmp_path: Path) -> None:
+    predictions = np.concatenate([probabilities(0.2), probabilities(0.5), probabilities(np.nan), probabilities(0.6)])
+    script = alters(predictions=predictions, failed={"1": "out of memory"})
+    async with joined(tmp_path, script) as (aggregator, (worker,)):
+        members = [replicated(n, replica(worker.endpoint)) for n in range(4)]
+        found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH, quorum=2), ROWS)
+    assert (found.outcome, found.answered_positions) == (Outcome.DEGRADED, (0, 3))
+    assert statuses(found) == [MemberStatus.OK, MemberStatus.ERROR, MemberStatus.INVALID, MemberStatus.OK]
+    assert found.reports[1].message == "out of memory"
+    assert found.outputs is not None
+    np.testing.assert_allclose(found.outputs[:, 0], 0.4, atol=1e-6)
+
+
+@in_loop
+async def test_in_graph_a_combination_that_is_not_finite_is_made_again_here(tmp_path: Path) -> None:
+    script = alters(predictions=probabilities(0.5, members=3), combined=np.full((2, 2), np.nan, np.float32))
+    async with joined(tmp_path, script) as (aggregator, (worker,)):
+        members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
+        found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)
+    assert found.outcome is Outcome.OK
+    np.testing.assert_allclose(found.outputs, 0.5, atol=1e-6)

@@ -14,10 +14,17 @@ import pytest
 import zmq
 
 from ensemble import aggregator as module
-from ensemble.aggregator import Aggregator, MemberStatus, Outcome
+from ensemble.aggregator import Aggregator
+from ensemble.prediction import MemberStatus, Outcome
+from ensemble.transport import _ZmqWire
 from ensemble.wire import Request
-from tests.ensemble_fakes import ROWS, FakeWorker, Script, alters, answers, connected, member, ok, silent, snapshot
-from tests.unit.test_aggregator import SOON_MS, ask, in_loop, joined, statuses
+from tests.aggregator_rig import statuses
+from tests.ensemble_fakes import ROWS, FakeWorker, Script, alters, answers, member, ok, silent, snapshot, traffic
+from tests.unit.test_aggregator import SOON_MS, ask, in_loop, joined, links
+
+
+def outcomes(aggregator: Aggregator) -> Counter[Outcome]:
+    return +Counter(aggregator.counts.ensembles[(1, 1)].outcomes)
 
 
 @in_loop
@@ -27,14 +34,14 @@ async def test_a_client_that_leaves_frees_everything(tmp_path: Path) -> None:
         for worker in workers:
             for _ in asked:
                 await worker.requests.get()
-        assert aggregator.in_flight == 3
-        assert [len(link.pending) for link in aggregator._links.values()] == [3, 3]
+        assert aggregator._in_flight == 3
+        assert [len(link._pending) for link in links(aggregator)] == [3, 3]
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-        assert aggregator.in_flight == 0
-        assert [len(link.pending) for link in aggregator._links.values()] == [0, 0]
-        assert aggregator.outcomes == {Outcome.CANCELLED: 3}
+        assert aggregator._in_flight == 0
+        assert [len(link._pending) for link in links(aggregator)] == [0, 0]
+        assert outcomes(aggregator) == {Outcome.CANCELLED: 3}
 
 
 @in_loop
@@ -51,7 +58,7 @@ async def test_above_the_limit_of_requests_under_way_the_next_is_shed(
         for sender, request in waiting:
             await worker.send(sender, ok(request))
         assert [(await task).outcome for task in asked] == [Outcome.OK, Outcome.OK]
-        assert aggregator.outcomes == {Outcome.SHED: 1, Outcome.OK: 2}
+        assert outcomes(aggregator) == {Outcome.SHED: 1, Outcome.OK: 2}
 
 
 @in_loop
@@ -66,23 +73,22 @@ async def test_outcomes_sum_to_what_was_admitted(tmp_path: Path) -> None:
     async with joined(tmp_path, script, script, alters(status="error"), quorum=1) as (aggregator, _):
         asked = [asyncio.create_task(ask(aggregator, SOON_MS)) for _ in range(60)]
         await asyncio.sleep(0)
-        assert aggregator.in_flight == 60
+        assert aggregator._in_flight == 60
         for task in random.sample(asked, 10):
             task.cancel()
         found = await asyncio.gather(*asked, return_exceptions=True)
         seen = Counter(f.outcome for f in found if not isinstance(f, BaseException))
-        assert aggregator.outcomes == seen + Counter({Outcome.CANCELLED: 10})
-        assert aggregator.outcomes.total() == 60
+        assert outcomes(aggregator) == seen + Counter({Outcome.CANCELLED: 10})
+        assert outcomes(aggregator).total() == 60
 
 
 @in_loop
 async def test_a_request_under_way_keeps_the_members_it_was_admitted_with(tmp_path: Path) -> None:
     async with joined(tmp_path, None, None) as (aggregator, (first, second)):
-        aggregator.update([snapshot(first.member())])
+        aggregator.update([traffic(snapshot(first.member()))])
         asked = asyncio.create_task(ask(aggregator))
         sender, request = await first.requests.get()
-        aggregator.update([snapshot(first.member(0.9), second.member(0.1))])
-        await connected(aggregator)
+        aggregator.update([traffic(snapshot(first.member(), second.member(), weights=(0.9, 0.1)))])
         await first.send(sender, ok(request, 0.75))
         found = await asked
         assert statuses(found) == [MemberStatus.OK]
@@ -94,16 +100,16 @@ async def test_a_request_under_way_keeps_the_members_it_was_admitted_with(tmp_pa
 async def test_an_ensemble_that_is_gone_is_not_known_and_its_links_are_closed(tmp_path: Path) -> None:
     async with joined(tmp_path, answers()) as (aggregator, _):
         aggregator.update([])
-        assert aggregator.snapshot(1) is None
-        assert aggregator._links == {}
+        assert aggregator.traffic_of(1) is None
+        assert links(aggregator) == []
 
 
 @in_loop
 async def test_a_worker_in_two_ensembles_has_one_link_and_answers_both(tmp_path: Path) -> None:
     async with joined(tmp_path, answers()) as (aggregator, (worker,)):
         both = [snapshot(worker.member(), ensemble_id=n) for n in (1, 2)]
-        aggregator.update(both)
-        assert len(aggregator._links) == 1
+        aggregator.update(map(traffic, both))
+        assert len(links(aggregator)) == 1
         assert [(await aggregator.predict(each, ROWS)).outcome for each in both] == [Outcome.OK] * 2
 
 
@@ -113,9 +119,9 @@ async def test_a_worker_that_comes_back_with_a_new_epoch_is_linked_anew(tmp_path
         waiting = asyncio.create_task(ask(aggregator))
         await old.requests.get()
         new = FakeWorker(tmp_path, script=answers(0.9), epoch=2)
-        aggregator.update([snapshot(new.member())])
+        aggregator.update([traffic(snapshot(new.member()))])
         assert statuses(await waiting) == [MemberStatus.DIED]
-        found = await ask(await connected(aggregator))
+        found = await ask(aggregator)
         assert (found.outcome, found.reports[0].epoch) == (Outcome.OK, 2)
         assert new.requests.qsize() == 1  # the new one got no old work
         new.close()
@@ -141,8 +147,7 @@ async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: P
         stuck.bind(f"ipc://{tmp_path / 'stuck'}")
         async with joined(tmp_path, answers()) as (aggregator, (worker,)):
             now = snapshot(worker.member(), member(f"ipc://{tmp_path / 'stuck'}", 1))
-            aggregator.update([now])
-            await connected(aggregator)
+            aggregator.update([traffic(now)])
             large = np.zeros((4096, 3), np.float32)
             asked = [asyncio.create_task(aggregator.predict(now, large, 200.0)) for _ in range(600)]
             found = await asyncio.gather(*asked)
@@ -167,14 +172,14 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
     thread = threading.Thread(target=serve)
     thread.start()
     aggregator = Aggregator()
-    aggregator.update([snapshot(member(endpoint))])
-    await connected(aggregator)
-    (link,) = aggregator._links.values()
+    aggregator.update([traffic(snapshot(member(endpoint)))])
+    (link,) = links(aggregator)
+    assert isinstance(link._wire, _ZmqWire)
     for _ in range(20):
         first = asyncio.create_task(ask(aggregator))
         await asyncio.sleep(0)
         # The loop stands still until the reply's signal is there, and the next request is sent before it looks.
-        select.select([int(link._socket.get(zmq.FD))], [], [], 0.02)
+        select.select([link._wire._socket.fileno()], [], [], 0.02)
         second = await ask(aggregator)
         assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
     over.set()

@@ -1,0 +1,192 @@
+"""An aggregator on fakes: time that moves when the test says so, and wires whose every message the test decides."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensemble.aggregator import Aggregator
+from ensemble.counts import MemberCounts
+from ensemble.prediction import MemberStatus, Prediction
+from ensemble.spec import Snapshot, Traffic
+from ensemble.ticket import Ticket
+from ensemble.transport import Frames, Listener
+from ensemble.wire import Reply, Request
+from tests.ensemble_fakes import ROWS, ok
+
+_START_S = 1000.0
+
+
+@dataclass(order=True)
+class _Call:
+    due_s: float
+    number: int
+    callback: Callable[[], object] = field(compare=False)
+    cancelled: bool = field(default=False, compare=False)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class FakeTimer:
+    """Time stands still until the test moves it; what is due runs then, in order."""
+
+    def __init__(self) -> None:
+        self._now_s = _START_S
+        self._calls: list[_Call] = []
+        self._numbers = itertools.count()
+
+    def now_s(self) -> float:
+        return self._now_s
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> _Call:
+        call = _Call(self._now_s + max(0.0, delay_s), next(self._numbers), callback)
+        heapq.heappush(self._calls, call)
+        return call
+
+    @property
+    def waiting(self) -> int:
+        """How many calls are to come."""
+        return sum(not call.cancelled for call in self._calls)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        until_s = self._now_s + seconds
+        while self.step(until_s):
+            pass
+
+    def step(self, until_s: float) -> bool:
+        """Go to the next call that is due by then, and run it; False: there is none, and it is then."""
+        while self._calls and self._calls[0].due_s <= until_s:
+            call = heapq.heappop(self._calls)
+            if not call.cancelled:
+                self._now_s = max(self._now_s, call.due_s)
+                call.callback()
+                return True
+        self._now_s = until_s
+        return False
+
+
+class FakeWire:
+    """A connection to a worker. What was sent lies in `sent` until the test has the worker answer, or not.
+
+    `send` never calls the listener, as with sockets: what comes, comes later.
+    """
+
+    def __init__(self, endpoint: str, listener: Listener) -> None:
+        self.endpoint = endpoint
+        self.sent: list[Request] = []
+        self.full = False
+        self.closed = False
+        self._listener = listener
+
+    def send(self, frames: Frames) -> bool:
+        assert not self.closed, f"sent to {self.endpoint}, which is closed"
+        if self.full:
+            return False
+        self.sent.append(Request.parse([bytes(frame) for frame in frames]))
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def answer(self, reply: Reply | list[bytes]) -> None:
+        """The worker sends this; nobody hears it once the connection is closed."""
+        if not self.closed:
+            frames = reply.frames() if isinstance(reply, Reply) else reply
+            self._listener.hear([bytes(frame) for frame in frames])
+
+    def say(self, first: float = 0.5, **changes: object) -> None:
+        """A sound answer, but for `changes`, to the last request."""
+        self.answer(replace(ok(self.sent[-1], first), **changes))  # type: ignore[arg-type]
+
+    def lost(self) -> None:
+        """The worker's process is gone."""
+        if not self.closed:
+            self._listener.lost()
+
+    def back(self) -> None:
+        """It can be reached again."""
+        if not self.closed:
+            self._listener.back()
+
+
+class FakeTransport:
+    """Opens fake wires; the last one to each endpoint is at `transport[endpoint]`."""
+
+    def __init__(self) -> None:
+        self.wires: list[FakeWire] = []
+        self.closed = False
+
+    def open(self, endpoint: str, listener: Listener) -> FakeWire:
+        self.wires.append(FakeWire(endpoint, listener))
+        return self.wires[-1]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __getitem__(self, endpoint: str) -> FakeWire:
+        return next(wire for wire in reversed(self.wires) if wire.endpoint == endpoint)
+
+
+class AggregatorRig:
+    """An aggregator, all that it touches, and what it answered."""
+
+    def __init__(self, *traffic: Traffic) -> None:
+        self.timer = FakeTimer()
+        self.transport = FakeTransport()
+        self.deaths: list[float] = []
+        self.done: list[Prediction] = []
+        self.aggregator = Aggregator(self.transport, self.timer, lambda: self.deaths.append(self.timer.now_s()))
+        self.aggregator._random = Random(5)
+        self.update(*traffic)
+
+    def update(self, *traffic: Traffic) -> None:
+        self.aggregator.update(traffic)
+
+    def admit(self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS) -> Ticket:
+        return self.aggregator.admit(snapshot, inputs, deadline_ms, self.done.append)
+
+    def wires(self, *endpoints: str) -> list[FakeWire]:
+        return [self.transport[endpoint] for endpoint in endpoints]
+
+    def counts(self, replica_id: int) -> MemberCounts:
+        return self.aggregator.counts.members[replica_id]
+
+    def assert_identities(self) -> None:
+        """Admitted = outcomes + in flight; sent = what became of it."""
+        for ensemble in self.aggregator.counts.ensembles.values():
+            assert ensemble.admitted == sum(ensemble.outcomes.values()) + ensemble.in_flight
+        for counts in self.aggregator.counts.members.values():
+            assert counts.sent == counts.pending + sum(ended(counts))
+
+    def assert_nothing_left(self) -> None:
+        """No request, no slot of one, no call that is to come."""
+        self.assert_identities()
+        assert not any(each.in_flight for each in self.aggregator.counts.ensembles.values())
+        assert not any(each.pending for each in self.aggregator.counts.members.values())
+        assert self.aggregator._in_flight == self.aggregator._in_flight_bytes == 0
+        assert not any(link._pending for link in self.aggregator._links._links.values())
+        assert self.timer.waiting == 0
+
+
+def ended(counts: MemberCounts) -> Iterable[int]:
+    """What became of the requests that are not pending."""
+    return counts.ok, counts.late, counts.error, counts.died, counts.dropped
+
+
+def statuses(prediction: Prediction) -> list[MemberStatus]:
+    return [report.status for report in prediction.reports]
+
+
+def firsts(prediction: Prediction) -> Sequence[float]:
+    """What each member that answered said of the first class, in the first row."""
+    assert prediction.member_outputs is not None
+    found: list[float] = prediction.member_outputs[:, 0, 0].tolist()
+    return found
