@@ -167,14 +167,14 @@ def follow(client: Client, ensemble: EnsembleName, *, quiet: bool = False) -> di
 def follow_block(client: Client, sweep: dict[str, Any], *, quiet: bool = False) -> dict[str, Any] | None:
     """The ensemble that a finished sweep's `ensemble:` block asks for, when it is ready; None when it cannot be."""
     end = time.monotonic() + TAKE_UP_S
-    while not (ensembles := sweep["ensembles"]):
+    while (ensemble_id := sweep["ensemble_id"]) is None:
         if sweep["ensemble_error"] is not None:
             return None
         if time.monotonic() > end:
             raise ServiceError(f"nobody began the ensemble of sweep {sweep['id']} within {TAKE_UP_S:g} s; try again")
         time.sleep(REFRESH_S)
         sweep = client.sweep(sweep["id"])
-    return follow(client, ensembles[0], quiet=quiet)
+    return follow(client, ensemble_id, quiet=quiet)
 
 
 def _wait(client: Client, ensemble: EnsembleName) -> dict[str, Any]:

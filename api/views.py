@@ -51,7 +51,8 @@ class SweepView(View):
     run_cap: int
     counts: dict[str, int]
     best: BestView | None
-    ensembles: list[int]  # ids
+    ensembles: list[int]  # ids of those that were built of its trials
+    ensemble_id: int | None  # the one that its `ensemble:` block asked for
     ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
     device_busy_share: float | None
     created_at: datetime | None
@@ -69,7 +70,8 @@ class SweepView(View):
             run_cap=row.run_cap,
             counts={state.value: count for state, count in sorted(row.counts.items())},
             best=None if best is None else best_view(best),
-            ensembles=list(row.ensemble_ids),
+            ensembles=list(row.built.ensemble_ids),
+            ensemble_id=row.built.requested_id,
             ensemble_error=row.ensemble_error,
             device_busy_share=busy_share,
             created_at=time_of(row.created_at),

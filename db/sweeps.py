@@ -17,6 +17,14 @@ from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialState, check_sw
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """The ensembles of a sweep's trials, and which of them its `ensemble:` block asked for."""
+
+    ensemble_ids: tuple[int, ...] = ()
+    requested_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SweepRow:
     """A sweep as it is stored, with how many of its trials are in which state, and what was built of them."""
 
@@ -33,7 +41,7 @@ class SweepRow:
     ended_at: float | None
     ensemble_error: str | None
     counts: dict[TrialState, int]
-    ensemble_ids: tuple[int, ...]
+    built: Built
 
 
 def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
@@ -125,7 +133,7 @@ def unfinished(connection: Connection) -> list[SweepRow]:
         .where(or_(sweeps.c.state.not_in([s.value for s in SWEEP_OVER]), open_trial))
         .order_by(sweeps.c.id)
     )
-    return [_row(row, {}, ()) for row in connection.execute(statement)]
+    return [_row(row, {}, Built()) for row in connection.execute(statement)]
 
 
 def cancelled(connection: Connection, ids: Iterable[int]) -> list[int]:
@@ -146,21 +154,23 @@ def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialS
     return counts
 
 
-def _ensemble_ids(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    statement = select(ensembles.c.sweep_id, ensembles.c.id).where(ensembles.c.sweep_id.in_(ids))
-    found: dict[int, tuple[int, ...]] = {}
-    for sweep_id, ensemble_id in connection.execute(statement.order_by(ensembles.c.id)):
-        found[sweep_id] = (*found.get(sweep_id, ()), ensemble_id)
+def _built(connection: Connection, ids: Sequence[int]) -> dict[int, Built]:
+    statement = select(ensembles).where(ensembles.c.sweep_id.in_(ids)).order_by(ensembles.c.id)
+    found: dict[int, Built] = {}
+    for row in connection.execute(statement):
+        before = found.get(row.sweep_id, Built())
+        requested_id = before.requested_id if row.requested_by is None else row.id
+        found[row.sweep_id] = Built((*before.ensemble_ids, row.id), requested_id)
     return found
 
 
 def _rows(connection: Connection, rows: Sequence[Row[tuple[object, ...]]]) -> list[SweepRow]:
     ids = [row._mapping["id"] for row in rows]
-    counts, built = _counts(connection, ids), _ensemble_ids(connection, ids)
-    return [_row(row, counts.get(id_, {}), built.get(id_, ())) for id_, row in zip(ids, rows, strict=True)]
+    counts, built = _counts(connection, ids), _built(connection, ids)
+    return [_row(row, counts.get(id_, {}), built.get(id_, Built())) for id_, row in zip(ids, rows, strict=True)]
 
 
-def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], ensemble_ids: tuple[int, ...]) -> SweepRow:
+def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Built) -> SweepRow:
     values = row._mapping
     return SweepRow(
         id=values["id"],
@@ -176,5 +186,5 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], ensemble_i
         ended_at=values["ended_at"],
         ensemble_error=values["ensemble_error"],
         counts=counts,
-        ensemble_ids=ensemble_ids,
+        built=built,
     )

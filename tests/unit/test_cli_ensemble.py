@@ -570,19 +570,20 @@ def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Pat
 def _sweep(**changes: Any) -> dict[str, Any]:
     return {
         "id": 1, "name": "small", "state": "finished", "reason": "run_cap", "counts": {"finished": 4}, "best": None,
-        "run_cap": 4, "spec": builtin_document(ensemble={"k": 2}), "ensembles": [], "ensemble_error": None, **changes,
+        "run_cap": 4, "spec": builtin_document(ensemble={"k": 2}), "ensembles": [], "ensemble_id": None,
+        "ensemble_error": None, **changes,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_run_waits_for_the_ensemble_of_its_block(podium: Podium, server: Server, file: Path, as_json: bool) -> None:
-    server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(), _sweep(ensembles=[3]))
+    server.on("GET", "/api/v1/sweeps/1", _sweep(), _sweep(ensembles=[2]), _sweep(ensembles=[2, 3], ensemble_id=3))
     server.on("GET", f"{URL}/3", ensemble("warming", "ready", state="building"), ensemble("ready", "ready"))
     code, out, err = podium("sweep", "run", file, *(["--json"] if as_json else []))
     assert (code, err) == (0, "")
     if as_json:
         assert json.loads(out)["ensemble"] == ensemble("ready", "ready")
-        assert json.loads(out)["ensembles"] == [3]
+        assert json.loads(out)["ensembles"] == [2, 3]
     else:
         assert "ensemble 3 'digits-1': ready" in out
         assert "cpu-0" in out

@@ -5,10 +5,10 @@ from __future__ import annotations
 from db import ensembles, events, sweeps
 from db.engine import Database
 from sweep.trial import SweepState
-from tests.service_rig import AT, ServiceRig
+from tests.service_rig import AT, ServiceRig, new_version
 
 
-def without(database: Database) -> list[int]:
+def waiting(database: Database) -> list[int]:
     with database.read() as connection:
         return [sweep_id for sweep_id, _ in ensembles.requested(connection)]
 
@@ -17,23 +17,23 @@ def test_only_a_finished_sweep_with_a_block_waits_for_its_ensemble(service: Serv
     wanted, unasked, running, failed = (service.sweep(ensemble=block) for block in ({}, None, {"k": 2}, {"k": 2}))
     for sweep_id, state in ((wanted, SweepState.FINISHED), (unasked, SweepState.FINISHED), (failed, SweepState.FAILED)):
         service.end_sweep(sweep_id, state)
-    assert without(service.database) == [wanted]
+    assert waiting(service.database) == [wanted]
     service.end_sweep(running)
-    assert without(service.database) == [wanted, running]
+    assert waiting(service.database) == [wanted, running]
 
 
 def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> None:
     sweep_id = service.sweep(ensemble={"k": 1})
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
-    built = [service.ensemble(sweep_id, [trial_id])]
-    assert without(service.database) == [sweep_id]  # that one was built by hand
-    built.append(service.ensemble(sweep_id, [trial_id], requested=True))
-    assert without(service.database) == []
-    with service.database.read() as connection:
-        assert sweeps.get(connection, sweep_id).ensemble_ids == tuple(built)
+    of_a_client = service.ensemble(sweep_id, [trial_id])
+    assert waiting(service.database) == [sweep_id]
+    with service.database.write() as connection:
+        asked = ensembles.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
+    assert waiting(service.database) == []
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
-    assert (shown["ensembles"], shown["ensemble_error"]) == (built, None)
+    assert shown["ensembles"] == [of_a_client, asked]
+    assert (shown["ensemble_id"], shown["ensemble_error"]) == (asked, None)
     assert service.client().get("/api/v1/sweeps").json()["items"] == [{**shown, "device_busy_share": None}]
 
 
@@ -42,7 +42,7 @@ def test_what_cannot_be_built_is_said_once_and_not_tried_again(service: ServiceR
     service.end_sweep(sweep_id)
     with service.database.write() as connection:
         sweeps.set_ensemble_error(connection, sweep_id, "k is 3, but only 0 trials", AT + 2)
-    assert without(service.database) == []
+    assert waiting(service.database) == []
     with service.database.read() as connection:
         assert sweeps.get(connection, sweep_id).ensemble_error == "k is 3, but only 0 trials"
         last = events.after(connection, 0)[-1]
