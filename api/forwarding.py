@@ -5,6 +5,8 @@ Who wants speed calls the gateway's own port.
 
 from __future__ import annotations
 
+import logging
+
 import httpx2
 from fastapi import APIRouter, FastAPI, Request, Response
 
@@ -68,6 +70,7 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
 def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
     """The one client of an app, made when it is first needed."""
     if getattr(app.state, "gateway", None) is None:
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every prediction
         limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS)
         transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits)
         timeout = httpx2.Timeout(5.0, read=LONGEST_ANSWER_S)
