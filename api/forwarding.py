@@ -14,12 +14,14 @@ from api.auth import viewer
 from api.departure import while_there
 from api.inference_route import InferenceRoute
 from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
-from sweep.errors import ServiceError
+from sweep.errors import NotFoundError, ServiceError
 from sweep.settings import ServiceSettings
 
 LONGEST_ANSWER_S = 610.0  # the longest deadline, and a little
 MAX_CONNECTIONS = 1024
-ASKED = ("accept", "authorization", "content-encoding", "content-type", "inference-header-content-length")
+ASKED = frozenset(
+    {b"accept", b"authorization", b"content-encoding", b"content-type", b"inference-header-content-length"}
+)
 ANSWERED = ("content-type", "inference-header-content-length", "retry-after", "www-authenticate")
 
 predictions = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
@@ -51,12 +53,10 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
     """
     content = await body_within(request, MAX_PREDICTION_BYTES)
     client = _gateway(request.app, settings)
-    path = request.scope["raw_path"].partition(b"?")[0]
-    query = request.scope["query_string"]
     asked = client.build_request(
         request.method,
-        httpx2.URL("http://gateway", raw_path=path + b"?" + query if query else path),
-        headers={name: request.headers[name] for name in ASKED if name in request.headers},
+        _url(request.scope["raw_path"].partition(b"?")[0], request.scope["query_string"]),
+        headers=[(name, value) for name, value in request.headers.raw if name in ASKED],
         content=content,
     )
     try:
@@ -65,6 +65,15 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
         raise ServiceError("the gateway is not there; `podium serve` is starting it again") from error
     kept = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
     return Response(answer.content, answer.status_code, kept)
+
+
+def _url(path: bytes, query: bytes) -> httpx2.URL:
+    """The same place at the gateway. Raises `NotFoundError` for a path that leads elsewhere, by `..`."""
+    whole = path + b"?" + query if query else path
+    url = httpx2.URL("http://gateway", raw_path=whole)
+    if url.raw_path != whole:
+        raise NotFoundError(f"{path.decode(errors='replace')}: a path has no . or .. in it, and is percent-encoded")
+    return url
 
 
 def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.testclient import TestClient
 
 from api import forwarding, problems, service
+from sweep.errors import NotFoundError
 from tests.inference_fakes import TOKEN, OneToken
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -89,6 +90,19 @@ def test_raw_tensors_go_both_ways(client: TestClient, gateway: Gateway) -> None:
 def test_a_path_stays_as_it_was_written(client: TestClient, gateway: Gateway, path: str) -> None:
     assert client.get(path, headers=BEARER).status_code == 200
     assert gateway.came[0]["url"] == (path, "")
+
+
+def test_a_path_that_leads_elsewhere_is_none() -> None:
+    for path in ("/v2/../healthz", "/v2/./models/m"):
+        with pytest.raises(NotFoundError):
+            forwarding._url(path.encode(), b"")
+    assert forwarding._url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
+
+
+def test_a_header_that_is_not_ascii_is_the_gateways_to_refuse(client: TestClient, gateway: Gateway) -> None:
+    headers = [(b"Authorization", BEARER["Authorization"].encode()), (b"Inference-Header-Content-Length", b"\xb2")]
+    assert client.post("/v2/models/m/infer", content=b"{}", headers=headers).status_code == 200
+    assert "inference-header-content-length" in gateway.came[0]["headers"]
 
 
 def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> None:
