@@ -108,7 +108,12 @@ class Aggregator:
         `inputs` is (rows, features). Never raises for what members do; cancelling it frees everything.
         """
         answer: asyncio.Future[Prediction] = asyncio.get_running_loop().create_future()
-        ticket = self.admit(snapshot, inputs, deadline_ms, answer.set_result)
+
+        def done(prediction: Prediction) -> None:
+            if not answer.done():  # a client that leaves cancels this a step before we are told
+                answer.set_result(prediction)
+
+        ticket = self.admit(snapshot, inputs, deadline_ms, done)
         try:
             return await answer
         finally:
@@ -179,7 +184,7 @@ class Aggregator:
         link = min(able, key=lambda each: each.owed, default=None)
         if link is None:
             ask.resolve(*self._links.why_not(ask.replicas, ticket.snapshot))
-        elif not self._send(ticket, ask, link):
+        elif not self._send(ticket, ask, link) and self._send_to_another(ticket, ask) is None:
             ask.resolve(MemberStatus.QUEUE_FULL, "its connection takes no more")
         elif len(able) > 1 and link.p95_ms is not None:
             ticket.timers.append(self._timer.call_later(link.p95_ms / 1000, lambda: self._hedge(ticket, ask)))

@@ -42,6 +42,8 @@ class Breaker:
         """It answered a request."""
         self._recent.append(False)
         self._in_a_row = 0
+        if self.state is MemberState.READY and len(self._recent) >= WINDOW // 2:
+            self._wait_s = FIRST_PROBE_S
 
     def failed(self, why: str, now_s: float) -> None:
         """It failed a request, or let it wait too long."""
@@ -51,7 +53,7 @@ class Breaker:
         if not self._open and (self._in_a_row >= OPEN_AFTER or share_is_high):
             self._open = True
             self.reason = why
-            self._probe_at_s = now_s + self._wait_s
+            self._probe_after_a_wait(now_s)
 
     def probe_due(self, now_s: float) -> bool:
         """Whether to send a probe now."""
@@ -61,10 +63,17 @@ class Breaker:
         self._probing = True
 
     def probe_ended(self, ok: bool, now_s: float) -> None:
-        """The probe came back: closed and as new, or open for twice as long."""
+        """The probe came back: closed and with a clean record, or open for twice as long."""
         self._probing = False
-        if ok:
-            self.__init__()  # type: ignore[misc]
-        else:
-            self._wait_s = min(2 * self._wait_s, MAX_PROBE_S)
-            self._probe_at_s = now_s + self._wait_s
+        if not ok:
+            self._probe_after_a_wait(now_s)
+            return
+        self._open = False
+        self._recent.clear()
+        self._in_a_row = 0
+        self.reason = ""
+
+    def _probe_after_a_wait(self, now_s: float) -> None:
+        """Longer each time, until it has done well for a while: some answer every probe and no request."""
+        self._probe_at_s = now_s + self._wait_s
+        self._wait_s = min(2 * self._wait_s, MAX_PROBE_S)

@@ -32,7 +32,7 @@ def join(ticket: Ticket, total_ms: float) -> Prediction:
     sound = [part for part in parts if part.outputs is not None]
     answered = tuple(part.position for part in sound)
     if len(sound) < snapshot.quorum:
-        late = any(report.status is MemberStatus.LATE for report in reports)
+        late = any(report.status in (MemberStatus.LATE, MemberStatus.EXPIRED) for report in reports)
         outcome = Outcome.DEADLINE if late and not sound else Outcome.BELOW_QUORUM
         return Prediction(outcome, snapshot, reports, ticket.deadline_ms, total_ms, answered_positions=answered)
     stacked = np.stack([part.outputs for part in sound if part.outputs is not None])

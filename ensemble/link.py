@@ -33,6 +33,7 @@ class _Owed:
 
     bytes: int
     sent_s: float
+    is_probe: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,13 @@ class Link:
         self._owed: OrderedDict[int, _Owed] = OrderedDict()
         self._owed_bytes = 0
         self._answered: OrderedDict[int, None] = OrderedDict()
-        self._recent: deque[tuple[float, bool]] = deque(maxlen=_LATENCIES)  # (milliseconds, whether it was late)
+        self._recent: deque[bool] = deque(maxlen=_LATENCIES)  # whether it was late
+        self._times_ms: deque[float] = deque(maxlen=_LATENCIES)  # of its answers, in time or late
         self._since_quantiles = 0
         self._p95_ms: float | None = None
         self._service_s = 0.0  # between two answers while it is busy, smoothed
         self._last_answer_s = 0.0
+        self._silent_since_s: float | None = None  # while it owes answers
         self._wire = transport.open(endpoint, self)
 
     # Asking.
@@ -106,22 +109,32 @@ class Link:
         """The latency that 95 of 100 answers stay below; None while there are too few."""
         return self._p95_ms
 
+    def waited_ms(self, request_id: int) -> float:
+        """How long ago this request was sent here, if the worker has not answered it; else 0."""
+        owed = self._owed.get(request_id)
+        return 0.0 if owed is None else (self._timer.now_s() - owed.sent_s) * 1000
+
+    def silent_ms(self) -> float:
+        """How long the worker has owed answers and given none."""
+        return 0.0 if self._silent_since_s is None else (self._timer.now_s() - self._silent_since_s) * 1000
+
     def send(self, request: Request, heard: Heard) -> bool:
         """Hand a request to the worker's queue; never blocks. False: the queue is full."""
         if not self._wire.send(request.frames()):
             return False
         self._pending[request.request_id] = heard
-        self._owe(request)
+        self._owe(request, is_probe=False)
         self.counts.sent += 1
         self.counts.pending += 1
         return True
 
-    def probe(self, request: Request, on_end: Callable[[bool], None]) -> bool:
+    def probe(self, request: Request, heard: Heard) -> bool:
         """Send a request of our own, which counts nowhere but in `probes`."""
+        self._forget_the_oldest()
         if not self._wire.send(request.frames()):
             return False
-        self._pending[request.request_id] = lambda reply, status, message: on_end(status is MemberStatus.OK)
-        self._owe(request)
+        self._pending[request.request_id] = heard
+        self._owe(request, is_probe=True)
         self.counts.probes += 1
         return True
 
@@ -130,15 +143,17 @@ class Link:
         if self._pending.pop(request_id, None) is None:
             return
         self.counts.ended(status)
-        if status is MemberStatus.LATE and (owed := self._owed.get(request_id)) is not None:
-            self._observe((self._timer.now_s() - owed.sent_s) * 1000, late=True)
+        if status is MemberStatus.LATE:
+            self._recent.append(True)
 
-    def forget_probe(self, request_id: int) -> bool:
-        """The probe's time is over; whether it was still under way."""
-        return self._pending.pop(request_id, None) is not None
+    def give_up_probe(self, request_id: int) -> None:
+        """The probe's time is over."""
+        if (heard := self._pending.pop(request_id, None)) is not None:
+            heard(None, MemberStatus.LATE, "")
 
     def close(self) -> None:
         """The worker is gone: what waits for it is resolved now, not at the deadline."""
+        self.down = True
         self._wire.close()
         self._end_all("its process is gone")
 
@@ -162,14 +177,13 @@ class Link:
         if owed is None:
             self._dropped["duplicate" if reply.request_id in self._answered else "unknown"] += 1
             return
-        now_s = self._timer.now_s()
-        self._settle(reply.request_id, owed, now_s)
+        self._settle(reply.request_id, owed)
         heard = self._pending.pop(reply.request_id, None)
+        if reply.status == "ok" and not owed.is_probe:
+            self._observe(owed, late=heard is None)
         if heard is None:
             self._dropped["late"] += 1
             return
-        if reply.status == "ok":
-            self._observe((now_s - owed.sent_s) * 1000, late=False)
         heard(reply, *_status_of(reply))
 
     def lost(self) -> None:
@@ -183,8 +197,8 @@ class Link:
 
     def health(self) -> LinkHealth:
         """How it does now."""
-        times = sorted(ms for ms, late in self._recent if not late)
-        late = sum(late for _, late in self._recent) / len(self._recent) if self._recent else 0.0
+        times = self._times_ms
+        late = sum(self._recent) / len(self._recent) if self._recent else 0.0
         return LinkHealth(
             self.replica_id,
             MemberState.RESTARTING if self.down else self.breaker.state,
@@ -196,19 +210,24 @@ class Link:
         )
 
     def _end_all(self, message: str) -> None:
-        pending, self._pending = self._pending, {}
         self._owed.clear()
         self._owed_bytes = 0
-        for heard in pending.values():
+        self._silent_since_s = None
+        while self._pending:  # one by one: who hears it may withdraw another
+            heard = self._pending.pop(next(iter(self._pending)))
             heard(None, MemberStatus.DIED, message)
 
-    def _owe(self, request: Request) -> None:
-        size = request.inputs.nbytes
-        self._owed[request.request_id] = _Owed(size, self._timer.now_s())
+    def _owe(self, request: Request, *, is_probe: bool) -> None:
+        size, now_s = request.inputs.nbytes, self._timer.now_s()
+        self._owed[request.request_id] = _Owed(size, now_s, is_probe)
         self._owed_bytes += size
+        if self._silent_since_s is None:
+            self._silent_since_s = now_s
 
-    def _settle(self, request_id: int, owed: _Owed, now_s: float) -> None:
+    def _settle(self, request_id: int, owed: _Owed) -> None:
+        now_s = self._timer.now_s()
         self._owed_bytes -= owed.bytes
+        self._silent_since_s = now_s if self._owed else None
         self._answered[request_id] = None
         if len(self._answered) > _REMEMBERED:
             self._answered.popitem(last=False)
@@ -217,24 +236,27 @@ class Link:
         self._last_answer_s = now_s
 
     def _forget_the_oldest(self) -> None:
-        """A worker that dropped an answer must not be full for ever."""
+        """A worker that dropped an answer must not be full for ever; what somebody waits for stays."""
         long_ago_s = self._timer.now_s() - OWED_FOR_S
-        while self._owed and next(iter(self._owed.values())).sent_s < long_ago_s:
-            _, owed = self._owed.popitem(last=False)
+        while self._owed:
+            request_id, owed = next(iter(self._owed.items()))
+            if owed.sent_s >= long_ago_s or request_id in self._pending:
+                return
+            del self._owed[request_id]
             self._owed_bytes -= owed.bytes
+        self._silent_since_s = None
 
-    def _observe(self, latency_ms: float, *, late: bool) -> None:
-        self._recent.append((latency_ms, late))
+    def _observe(self, owed: _Owed, *, late: bool) -> None:
+        """A late answer too tells how quick it is; that nobody waited so long says nothing of it."""
+        latency_ms = (self._timer.now_s() - owed.sent_s) * 1000
+        self._times_ms.append(latency_ms)
         if not late:
+            self._recent.append(False)
             self.counts.latency_ms.observe(latency_ms)
         self._since_quantiles += 1
         if self._since_quantiles >= _QUANTILES_EVERY:
             self._since_quantiles = 0
-            self._p95_ms = _p95([ms for ms, _ in self._recent])
-
-
-def _p95(values: list[float]) -> float:
-    return sorted(values)[int(0.95 * (len(values) - 1))]
+            self._p95_ms = sorted(self._times_ms)[int(0.95 * (len(self._times_ms) - 1))]
 
 
 def _status_of(reply: Reply) -> tuple[MemberStatus, str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ensemble.counts import Counts
+from ensemble.joining import verdict
 from ensemble.link import Link, LinkHealth, probe_rows
 from ensemble.prediction import MemberStatus
 from ensemble.spec import MemberState, Replica, Snapshot
 from ensemble.ticket import Ticket, workers_of
 from ensemble.transport import Timer, Transport
-from ensemble.wire import Request
+from ensemble.wire import Reply, Request
 
 SLOW_FACTOR = 10  # a wait of so many times its own p95 counts against a member, whatever the client's deadline was
+SLOW_FROM_MS = 50.0  # but not a shorter one, which may be our own
+_ENOUGH = 0.9  # of such a wait: timers ring a little early too
 
 
 class Links:
@@ -76,20 +79,24 @@ class Links:
 
     def close(self) -> None:
         """Close all; what is under way ends as if all members had died."""
-        for link in [*self._links.values(), *self._draining]:
-            link.close()
-        self._links.clear()
+        links = [*self._links.values(), *self._draining]
+        self._links.clear()  # first: none is to take over from another
         self._draining.clear()
+        for link in links:
+            link.close()
 
     # Who is to blame, and who comes back.
 
     def blame_late(self, ticket: Ticket) -> None:
-        """A wait counts if it was long by the member's own measure: no client with a tiny deadline opens breakers."""
-        waited_ms = (self._timer.now_s() - ticket.admitted_s) * 1000
+        """A wait counts if it was long by the member's own measure: no client with a tiny deadline opens breakers.
+
+        If it has been silent for so long, the wait counts too: no member that stands still hides behind such clients.
+        """
         own_ms = ticket.snapshot.deadline_ms
         for link in [link for ask in ticket.asks if ask.status is None for link in ask.links]:
-            usual_ms = own_ms if link.p95_ms is None else SLOW_FACTOR * link.p95_ms
-            if waited_ms >= min(own_ms, usual_ms):
+            slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, SLOW_FROM_MS))
+            waited_ms = max(link.waited_ms(ticket.request_id), link.silent_ms())
+            if waited_ms >= _ENOUGH * slow_ms:
                 link.breaker.failed(f"late: no answer within {waited_ms:.0f} ms", self._timer.now_s())
 
     def blame_errors(self, ticket: Ticket) -> None:
@@ -104,14 +111,15 @@ class Links:
             return
         request = Request(next(self._ids), link.epoch, snapshot.deadline_ms, probe_rows(snapshot.features))
         link.breaker.probe_sent()
-        if link.probe(request, lambda ok: link.breaker.probe_ended(ok, self._timer.now_s())):
-            self._timer.call_later(snapshot.deadline_ms / 1000, lambda: self._end_probe(link, request.request_id))
-        else:
-            link.breaker.probe_ended(False, self._timer.now_s())
+        deadline = self._timer.call_later(snapshot.deadline_ms / 1000, lambda: link.give_up_probe(request.request_id))
 
-    def _end_probe(self, link: Link, request_id: int) -> None:
-        if link.forget_probe(request_id):
-            link.breaker.probe_ended(False, self._timer.now_s())
+        def heard(reply: Reply | None, status: MemberStatus, message: str) -> None:
+            deadline.cancel()
+            sound = reply is not None and status is MemberStatus.OK and _is_sound(reply, snapshot)
+            link.breaker.probe_ended(sound, self._timer.now_s())
+
+        if not link.probe(request, heard):
+            heard(None, MemberStatus.QUEUE_FULL, "")
 
     def _open(self, replica: Replica) -> Link:
         link = self._links.get(replica.replica_id)
@@ -136,6 +144,12 @@ class Links:
         keep = set(replica_ids) | {link.replica_id for link in self._draining}
         for replica_id in [r for r, counts in self._counts.members.items() if r not in keep and not counts.pending]:
             del self._counts.members[replica_id]
+
+
+def _is_sound(reply: Reply, snapshot: Snapshot) -> bool:
+    """Whether a probe's answer would count for a request."""
+    positions, _ = workers_of(snapshot)[0]
+    return verdict(reply, len(positions), 1, snapshot.outputs)[0] is MemberStatus.OK
 
 
 def is_up(replica: Replica) -> bool:

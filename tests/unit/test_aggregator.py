@@ -349,4 +349,5 @@ async def test_in_graph_a_combination_that_is_not_finite_is_made_again_here(tmp_
         members = [replicated(n, replica(worker.endpoint)) for n in range(3)]
         found = await aggregator.predict(snapshot(*members, mode=Mode.IN_GRAPH), ROWS)
     assert found.outcome is Outcome.OK
+    assert found.outputs is not None
     np.testing.assert_allclose(found.outputs, 0.5, atol=1e-6)
