@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import dispatch, efficiency, results, search_and_storage, start
+from benchmarks import dispatch, efficiency, in_graph, results, search_and_storage, start
 from benchmarks.machine import describe
 from benchmarks.plan import Plan
 from benchmarks.results import Row
@@ -19,6 +19,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({1, 2}), dispatch.run),
     (frozenset({3}), search_and_storage.run),
     (frozenset({4}), efficiency.run),
+    (frozenset({6}), in_graph.run),
     (frozenset({11}), start.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
