@@ -223,7 +223,6 @@ class MemberServer:
         except Exception as error:  # noqa: BLE001 - whatever the network raised is the request's answer
             return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], began_s, 0.0)
         now_s = time.monotonic()
-        self._batching.computed(len(inputs), now_s - began_s, now_s)
         self._statistics.count(len(inputs), now_s - began_s)
         return _Computed(predicted, _all_failed(predicted), began_s, now_s - began_s)
 
@@ -240,6 +239,8 @@ class MemberServer:
                 self._outbox.append(self._answer(request, computed, computed.predicted, start, end))
             start = end
         self._ring()
+        if computed.predicted is not None:  # learned while the answers are on their way
+            self._batching.computed(start, computed.seconds, computed.began_s + computed.seconds)
 
     def _answer(self, waiting: Waiting, computed: _Computed, predicted: Predicted, start: int, end: int) -> Frames:
         reply = Reply(
