@@ -18,6 +18,7 @@ from rich.text import Text
 from api.client import Client
 
 REFRESH_S = 0.25
+PIPED_COLUMNS = 200  # a file or another program has no width; folded lines are hard to search
 OVER = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
@@ -25,7 +26,7 @@ _COLORS = {
     "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
 
 
 def print_json(value: Any) -> None:

@@ -18,6 +18,7 @@ from sweep.errors import ServiceError
 ROWS_SHOWN = 50
 STEPS_SHOWN = 8
 TAKE_UP_S = 120.0
+_STEP_SCORE = {"greedy": "the loss on validation", "diverse": "minus the mix of score and disagreement"}
 METRICS = {
     "accuracy": "accuracy",
     "log_loss": "log loss",
@@ -84,14 +85,13 @@ def selection(found: dict[str, Any]) -> Iterator[str]:
     if found.get("note"):
         yield f"  {found['note']}"
     if path := found.get("path"):
-        yield f"  {_path(path)}"
+        yield f"  trial ids in turn, with {_STEP_SCORE.get(found['method'], 'the score')}: {_path(path)}"
 
 
 def _path(steps: list[dict[str, Any]]) -> str:
-    """Which trial was taken next, and the loss with it."""
     shown = ", ".join(f"{step['trial_id']} ({number(step['score'])})" for step in steps[:STEPS_SHOWN])
     more = f" … {len(steps)} steps; --json has them all" if len(steps) > STEPS_SHOWN else ""
-    return f"trial ids in turn, with the loss on validation: {shown}{more}"
+    return f"{shown}{more}"
 
 
 def members(ensemble: dict[str, Any]) -> Group:
@@ -213,6 +213,7 @@ def evaluation(found: dict[str, Any], ensemble: dict[str, Any]) -> Group:
         *_differences(result),
         *_doubt(result),
         "",
+        "When only so many members answer:",
         degradation(result),
         *_quorum(result),
     ]
@@ -274,7 +275,7 @@ def _doubt(result: dict[str, Any]) -> Iterator[str]:
 
 
 def degradation(result: dict[str, Any]) -> Table:
-    """How good the answers are when only so many members answer: the worst and the mean over who they are."""
+    """How good the answers are when only so many members answer: the worst and the mean over which they are."""
     sizes = result["degradation"]["sizes"]
     figures = list(sizes[0]["worst"])
     columns = [f"{what} {METRICS[key]}" for key in figures for what in ("worst", "mean")]
@@ -283,7 +284,7 @@ def degradation(result: dict[str, Any]) -> Table:
         cells = (_figure(size[what][key]) for key in figures for what in ("worst", "mean"))
         subsets = f"{size['subsets']:,}" + ("" if size["every_subset"] else " of more")
         rows.append((size["answered"], subsets, *cells))
-    return table(None, ("members that answer", "subsets", *columns), rows)
+    return table(None, ("members", "subsets", *columns), rows)
 
 
 def _quorum(result: dict[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from api import local, show, show_ensemble
+from api import local, show_ensemble
 from api.client import Client
 from api.commands import ensemble_options
 from api.ensemble_views import EnsembleView, EvaluationView
@@ -158,7 +158,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made.on("POST", URL, ensemble("starting", "starting", state="building"), status=201)
     monkeypatch.setattr(Client, "of", lambda _: made.client())
     monkeypatch.setattr(show_ensemble, "REFRESH_S", 0)
-    monkeypatch.setattr(show.console, "_width", 200)
     return made
 
 
