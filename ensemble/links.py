@@ -97,7 +97,7 @@ class Links:
             slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, SLOW_FROM_MS))
             waited_ms = max(link.waited_ms(ticket.request_id), link.silent_ms())
             if waited_ms >= _ENOUGH * slow_ms:
-                link.breaker.failed(f"late: no answer within {waited_ms:.0f} ms", self._timer.now_s())
+                link.breaker.failed(f"late: no answer for {waited_ms:.0f} ms", self._timer.now_s())
 
     def blame_errors(self, ticket: Ticket) -> None:
         """An error counts if another member could answer: if none could, it was the input."""

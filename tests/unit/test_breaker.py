@@ -1,0 +1,273 @@
+"""When a replica is not asked any more and how it comes back: the rule alone, and in an aggregator."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ensemble.breaker import FIRST_PROBE_S, MAX_PROBE_S, OPEN_AFTER, OPEN_SHARE, WINDOW, Breaker
+from ensemble.prediction import MemberStatus, Outcome, Prediction
+from ensemble.spec import MemberState, Mode, Snapshot
+from tests.aggregator_rig import AggregatorRig, statuses
+from tests.ensemble_fakes import member, probabilities, replica, replicated, snapshot, traffic
+
+OWN_MS = 1000.0
+
+
+def opened(now_s: float = 0.0) -> Breaker:
+    breaker = Breaker()
+    for _ in range(OPEN_AFTER):
+        breaker.failed("boom", now_s)
+    return breaker
+
+
+def test_so_many_failures_in_a_row_open_it_and_one_less_does_not() -> None:
+    breaker = Breaker()
+    for _ in range(OPEN_AFTER - 1):
+        breaker.failed("boom", 0.0)
+    assert (breaker.state, breaker.is_open) == (MemberState.SUSPECT, False)
+    breaker.succeeded()
+    for _ in range(OPEN_AFTER - 1):
+        breaker.failed("boom", 0.0)
+    assert not breaker.is_open
+    breaker.failed("bang", 0.0)
+    assert (breaker.state, breaker.reason) == (MemberState.OPEN, "bang")
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_it_opens_exactly_when_a_row_or_a_share_of_the_window_failed(fails: list[bool]) -> None:
+    breaker = Breaker()
+    seen: list[bool] = []
+    for fail in fails:
+        breaker.failed("boom", 0.0) if fail else breaker.succeeded()
+        seen.append(fail)
+        window = seen[-WINDOW:]
+        row = len(seen) >= OPEN_AFTER and all(seen[-OPEN_AFTER:])
+        share = len(window) >= WINDOW // 2 and sum(window) >= OPEN_SHARE * len(window)
+        assert breaker.is_open == (fail and (row or share))  # a success alone never opens it
+        if breaker.is_open:
+            return
+
+
+def test_it_is_probed_after_a_wait_that_doubles_up_to_a_bound() -> None:
+    breaker, now_s, waits = opened(), 0.0, []
+    for _ in range(8):
+        before_s = now_s
+        while not breaker.probe_due(now_s):
+            now_s += FIRST_PROBE_S / 2
+        waits.append(now_s - before_s)
+        breaker.probe_sent()
+        assert (breaker.state, breaker.is_open) == (MemberState.HALF_OPEN, True)
+        assert not breaker.probe_due(now_s + 1e9)  # one at a time
+        breaker.probe_ended(False, now_s)
+        assert breaker.state is MemberState.OPEN
+    assert waits == [min(FIRST_PROBE_S * 2**n, MAX_PROBE_S) for n in range(8)]
+
+
+def test_a_good_probe_closes_it_with_a_clean_record() -> None:
+    breaker = opened()
+    breaker.probe_sent()
+    breaker.probe_ended(True, 1.0)
+    assert (breaker.state, breaker.reason) == (MemberState.READY, "")
+    assert not breaker.probe_due(1e9)
+    for _ in range(OPEN_AFTER - 1):
+        breaker.failed("boom", 1.0)
+    assert not breaker.is_open
+
+
+def test_what_answers_probes_alone_is_probed_ever_less_often_until_it_does_well_for_a_while() -> None:
+    breaker = opened()
+    breaker.probe_sent()
+    breaker.probe_ended(True, 0.0)
+    for _ in range(OPEN_AFTER):
+        breaker.failed("boom", 0.0)
+    assert not breaker.probe_due(1.5 * FIRST_PROBE_S)
+    breaker.probe_sent()
+    breaker.probe_ended(True, 0.0)
+    for _ in range(WINDOW):
+        breaker.succeeded()
+    for _ in range(WINDOW):
+        breaker.failed("boom", 0.0)
+    assert breaker.probe_due(FIRST_PROBE_S)
+
+
+def test_an_answer_to_what_was_asked_before_it_opened_does_not_close_it() -> None:
+    breaker = opened()
+    breaker.succeeded()
+    assert breaker.is_open
+
+
+# In an aggregator.
+
+
+def two() -> tuple[AggregatorRig, Snapshot]:
+    """Members at a and b."""
+    now = snapshot(member("a"), member("b", 1), deadline_ms=OWN_MS)
+    return AggregatorRig(traffic(now)), now
+
+
+def exchange(rig: AggregatorRig, now: Snapshot, after_s: float, *answering: str) -> Prediction:
+    """A request that these answer after some time, and nobody else."""
+    rig.admit(now)
+    asked = rig.transport["a"].sent[-1].request_id
+    rig.timer.advance(after_s)
+    for wire in rig.wires(*answering):
+        if wire.sent and wire.sent[-1].request_id == asked:
+            wire.say()
+    rig.timer.advance(OWN_MS / 1000)
+    return rig.done[-1]
+
+
+def test_a_member_that_stands_still_costs_the_deadline_of_a_handful_of_requests() -> None:
+    rig, now = two()
+    times_ms = [exchange(rig, now, 0.01, "a").total_ms for _ in range(50)]
+    assert sum(ms > 100 for ms in times_ms) == OPEN_AFTER
+    assert statuses(rig.done[-1]) == [MemberStatus.OK, MemberStatus.SKIPPED_OPEN]
+    assert rig.done[-1].reports[1].message == "late: no answer for 5040 ms"
+
+
+def test_it_is_taken_out_although_every_client_has_a_short_deadline() -> None:
+    rig, now = two()
+    for _ in range(20):
+        exchange(rig, now, 0.02, "a", "b")
+    late = 0
+    for _ in range(40):
+        rig.admit(now, 100.0)
+        rig.transport["a"].say()
+        rig.timer.advance(0.1)
+        late += statuses(rig.done[-1])[1] is MemberStatus.LATE
+    assert OPEN_AFTER <= late <= OPEN_AFTER + 5
+    assert statuses(rig.done[-1])[1] is MemberStatus.SKIPPED_OPEN
+
+
+def test_clients_with_tiny_deadlines_open_no_breaker() -> None:
+    """Of members that take 50 ms, and answer when nobody waits any more."""
+    rig, now = two()
+    for _ in range(200):
+        rig.admit(now, 1.0)
+        rig.timer.advance(0.05)
+        for wire in rig.wires("a", "b"):
+            wire.say()
+        assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+    for _ in range(20):
+        rig.admit(now, 30.0)  # nor does a deadline in between, by what the tiny ones have taught
+        rig.timer.advance(0.05)
+        for wire in rig.wires("a", "b"):
+            wire.say()
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+    assert exchange(rig, now, 0.05, "a", "b").outcome is Outcome.OK
+
+
+def test_expired_there_is_no_failure() -> None:
+    rig, now = two()
+    for _ in range(50):
+        rig.admit(now, 1.0)
+        for wire in rig.wires("a", "b"):
+            wire.say(status="expired", predictions=None)
+    assert rig.done[-1].outcome is Outcome.DEADLINE
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+
+
+def test_rows_that_no_member_can_answer_open_no_breaker() -> None:
+    rig, now = two()
+    for _ in range(50):
+        rig.admit(now)
+        for wire in rig.wires("a", "b"):
+            wire.say(status="error", message="poison", predictions=None)
+    assert statuses(rig.done[-1]) == [MemberStatus.ERROR] * 2
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+
+
+def test_a_member_that_is_slow_but_in_time_stays() -> None:
+    rig, now = two()
+    for _ in range(50):
+        assert exchange(rig, now, 0.95, "a", "b").outcome is Outcome.OK
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+
+
+def test_a_replica_that_took_over_just_before_the_deadline_is_not_blamed_for_the_whole_of_it() -> None:
+    now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), deadline_ms=OWN_MS)
+    rig = AggregatorRig(traffic(now))
+    first, second = rig.wires("a", "b")
+    for _ in range(2 * OPEN_AFTER):
+        first.sent.clear()
+        rig.admit(now)
+        asked, other = (first, second) if first.sent else (second, first)
+        rig.timer.advance(0.99)
+        asked.say(status="refused", predictions=None)
+        rig.timer.advance(0.01)
+        assert statuses(rig.done[-1]) == [MemberStatus.LATE]
+        other.say()
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+
+
+def test_the_probe_brings_it_back() -> None:
+    rig, now = two()
+    for _ in range(OPEN_AFTER):
+        exchange(rig, now, 0.01, "a")
+    b = rig.transport["b"]
+    before = len(b.sent)
+    rig.timer.advance(FIRST_PROBE_S)
+    rig.update(traffic(now))
+    assert len(b.sent) == before + 1 and b.sent[-1].inputs.shape == (1, now.features)
+    assert rig.aggregator.health()[21].state is MemberState.HALF_OPEN
+    b.say()
+    assert rig.aggregator.health()[21].state is MemberState.READY
+    assert exchange(rig, now, 0.01, "a", "b").outcome is Outcome.OK
+    assert rig.counts(21).probes == 1
+    rig.assert_nothing_left()
+
+
+def test_a_probe_that_is_answered_badly_or_not_at_all_leaves_it_open() -> None:
+    rig, now = two()
+    for _ in range(OPEN_AFTER):
+        exchange(rig, now, 0.01, "a")
+    b = rig.transport["b"]
+    for changes in (
+        {"predictions": probabilities(float("nan"), rows=1)},
+        {"status": "error", "predictions": None},
+        None,
+    ):
+        rig.timer.advance(OWN_MS / 1000 + FIRST_PROBE_S * 4)
+        rig.update(traffic(now))
+        assert rig.aggregator.health()[21].state is MemberState.HALF_OPEN
+        if changes is None:
+            rig.timer.advance(OWN_MS / 1000)
+        else:
+            b.say(**changes)
+        assert rig.aggregator.health()[21].state is MemberState.OPEN
+    rig.assert_nothing_left()
+
+
+def test_a_member_that_is_skipped_is_probed_by_the_traffic_too_and_one_that_is_gone_is_not() -> None:
+    rig, now = two()
+    for _ in range(OPEN_AFTER):
+        exchange(rig, now, 0.01, "a")
+    rig.timer.advance(FIRST_PROBE_S)
+    exchange(rig, now, 0.01, "a")
+    assert rig.counts(21).probes == 1
+    rig.transport["b"].lost()
+    rig.timer.advance(60)
+    exchange(rig, now, 0.01, "a")
+    assert rig.counts(21).probes == 1
+    assert statuses(rig.done[-1])[1] is MemberStatus.UNAVAILABLE
+
+
+def test_a_probe_in_graph_wants_a_prediction_of_every_member() -> None:
+    """Its breaker opens by silence alone: nobody else can show that it was not the input."""
+    members = [replicated(n, replica("w")) for n in range(3)]
+    now = snapshot(*members, mode=Mode.IN_GRAPH, deadline_ms=OWN_MS)
+    rig = AggregatorRig(traffic(now))
+    wire = rig.transport["w"]
+    for _ in range(OPEN_AFTER):
+        rig.admit(now)
+        rig.timer.advance(OWN_MS / 1000)
+    rig.timer.advance(FIRST_PROBE_S)
+    rig.update(traffic(now))
+    wire.say()
+    assert rig.aggregator.health()[20].state is MemberState.OPEN
+    rig.timer.advance(2 * FIRST_PROBE_S)
+    rig.update(traffic(now))
+    wire.say(predictions=probabilities(0.5, rows=1, members=3))
+    assert rig.aggregator.health()[20].state is MemberState.READY
