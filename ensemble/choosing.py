@@ -19,6 +19,7 @@ from ensemble.recording import Compute
 
 SIZES = (1, 64, 1024)  # rows; a batch belongs to the first that it does not exceed, a larger one to the last
 WARM_S = 8.0  # for trying plans that are prepared quickly, all groups and sizes together
+SLOW_WARM_S = 30.0  # where there is patience for compilers
 MARGIN = 0.95  # of the loop's time
 ROUNDS = (5, 50)  # at least, at most
 TRYING = 10  # computations that it takes to try a plan, about

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from ensemble import choosing, combine
-from ensemble.choosing import SIZES, WARM_S, Choice, Trial
+from ensemble.choosing import SIZES, SLOW_WARM_S, WARM_S, Choice, Trial
 from ensemble.grouping import Group, Placed, groups
 from ensemble.network import Predicted
 from ensemble.plans import Plan, Plans
@@ -47,10 +47,16 @@ class RunningGroup:
         self._fell_back = ""
 
     def warm(self, features: int, budget_s: float, slow: bool) -> None:
-        """Choose a plan for each size, within `budget_s` seconds for all of them."""
+        """Choose a plan for each size, within `budget_s` seconds for all of them.
+
+        Where the loop itself raises there is nothing to compare, and the loop it is.
+        """
         trial = Trial(self._plans, self.group.device, self._precision, slow)
-        for size, sample in choosing.samples(features, self.group.device).items():
-            self.choices[size] = trial.choose(sample, budget_s / len(SIZES))
+        try:
+            for size, sample in choosing.samples(features, self.group.device).items():
+                self.choices[size] = trial.choose(sample, budget_s / len(SIZES))
+        except Exception as error:  # noqa: BLE001 - a member's own fault: requests will tell whose
+            self._fell_back = reason(error)
 
     def run(self, rows: torch.Tensor) -> Answers:
         """Answers to rows on this group's device; a GPU may still be computing them."""
@@ -119,9 +125,14 @@ class WholeEnsemble:
         return Predicted(predictions, failed, combined)
 
     @torch.inference_mode()
-    def warm(self, features: int, *, slow: bool = False, budget_s: float = WARM_S) -> None:
-        """Try the plans on rows of so many features; `slow` tries those too that take long to prepare."""
+    def warm(self, features: int, *, slow: bool = False, budget_s: float | None = None) -> None:
+        """Try the plans on rows of so many features, then answer a first request.
+
+        With `slow`, those too that take many seconds each to prepare; that comes on top of `budget_s`. Raises what
+        the first member raised when none could be run.
+        """
         began = time.perf_counter()
+        budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
         for group in self._groups:
             group.warm(features, budget_s / len(self._groups), slow)
         if self._stand_ins():

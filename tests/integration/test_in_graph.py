@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import zmq
 from safetensors.torch import save_file
 from torch import nn
 
 from ensemble import choosing, combine, in_graph
 from ensemble.in_graph import RunningGroup, WholeEnsemble
+from ensemble.member_actor import MemberActor
 from ensemble.network import ModelFile
 from ensemble.networks import SingleNetwork, load
 from ensemble.plans import Plan
 from ensemble.spec import Precision, Rule, Task
+from ensemble.wire import Reply, Request
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
 from sweep.files import sha256_of
@@ -215,6 +219,63 @@ def test_a_plan_is_kept_when_a_member_is_to_blame() -> None:
     with pytest.raises(RuntimeError, match="every member"):
         ensemble.predict(ROWS[:, :60])
     assert ensemble.plan()["groups"][0]["fell_back"] == ""
+
+
+def test_a_member_that_raises_on_the_warm_up_rows_is_no_reason_not_to_start() -> None:
+    first = choosing.samples(64, torch.device("cpu"))[1][0, 0]
+    ensemble = warmed(whole([placed(network(0)), placed(Fussy(network(1), float(first)))]))
+    assert [group["fell_back"] for group in ensemble.plan()["groups"]] == [
+        "", "ArithmeticError: such a row is not to my taste",
+    ]  # fmt: skip
+    assert not ensemble.predict(ROWS).failed
+
+
+def test_an_ensemble_that_cannot_compute_at_all_does_not_start() -> None:
+    with pytest.raises(RuntimeError, match="every member failed"):
+        whole([placed(network(0)), placed(network(1))]).warm(63)
+
+
+# The worker's actor, without Ray.
+
+
+@pytest.fixture
+def actor(monkeypatch: pytest.MonkeyPatch) -> MemberActor:
+    for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"):  # it sets them for its process, which is ours here
+        monkeypatch.setenv(name, "")
+    return MemberActor("", 1)
+
+
+@pytest.mark.parametrize("whole_ensemble", [False, True], ids=["between graph", "in graph"])
+def test_an_actor_serves_once_warm_and_says_the_same_when_asked_again(
+    tmp_path: Path, actor: MemberActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_graph, "WARM_S", 0.5)
+    assert actor.health() == "{}"
+    files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
+    arguments = (
+        json.dumps([asdict(file) for file in files]), whole_ensemble, f"ipc://{tmp_path / 'm'}", 3, 64,
+        combination(WEIGHTS[: len(files)]).to_json(), "float32",
+    )  # fmt: skip
+    started = json.loads(actor.start(*arguments))
+    assert started["pid"] == os.getpid()
+    assert [group["members"] for group in started["plan"].get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
+    assert json.loads(actor.start(*arguments)) == started
+    assert json.loads(actor.health())["answered"] == 0
+    with zmq.Context() as context, context.socket(zmq.DEALER) as client:
+        client.connect(arguments[2])
+        client.send_multipart(Request(7, 3, 5000.0, ROWS).frames())
+        reply = Reply.parse(client.recv_multipart())
+    assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
+    assert reply.predictions is not None and reply.predictions.shape == (len(files), 17, 4)
+    assert actor._server is not None
+    actor._server.close()
+
+
+def test_an_actor_names_the_file_that_it_cannot_load(tmp_path: Path, actor: MemberActor) -> None:
+    file = replace(saved(tmp_path, 0), sha256="0" * 64)
+    with pytest.raises(EnsembleError, match=r"mlp-0\.safetensors is damaged"):
+        actor.start(json.dumps([asdict(file)]), False, "ipc://unused", 1, 64, combination([1.0]).to_json(), "float32")
+    assert actor.health() == "{}"
 
 
 def test_the_plan_is_plain_and_says_what_was_chosen_for_each_size() -> None:

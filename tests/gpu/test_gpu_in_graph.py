@@ -1,0 +1,51 @@
+"""In-graph on a real GPU: the CPU's answers, weights in the device's memory once. Skipped where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ensemble.in_graph import WholeEnsemble
+from ensemble.networks import load
+from ensemble.spec import Precision
+from tests.networks import ROWS, combination, network, saved, whole
+from tests.networks import placed as on_cpu
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
+
+KINDS = ("mlp", "mlp", "cnn", "mlp", "cnn")
+
+
+def _loaded(folder: Path, precision: Precision) -> WholeEnsemble:
+    files = [saved(folder, seed, kind) for seed, kind in enumerate(KINDS)]
+    ensemble = load(files, in_graph=True, combination=combination([1.0] * len(KINDS)), precision=precision)
+    assert isinstance(ensemble, WholeEnsemble)
+    return ensemble
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [(Precision.FLOAT32, 1e-4), (Precision.BFLOAT16, 0.05)], ids=["float32", "bfloat16"]
+)
+def test_the_gpu_answers_as_the_cpu_does(tmp_path: Path, precision: Precision, tolerance: float) -> None:
+    expected = whole([on_cpu(network(seed, kind)) for seed, kind in enumerate(KINDS)]).predict(ROWS)
+    ensemble = _loaded(tmp_path, precision)
+    for _ in range(2):  # as loaded, and once the plans are chosen
+        found = ensemble.predict(ROWS)
+        np.testing.assert_allclose(found.predictions, expected.predictions, atol=tolerance)
+        assert found.combined is not None and expected.combined is not None
+        np.testing.assert_allclose(found.combined, expected.combined, atol=tolerance)
+        ensemble.warm(64, budget_s=5.0)
+    assert {group["device"] for group in ensemble.plan()["groups"]} == {"cuda:0"}
+
+
+def test_two_gpus_share_the_members(tmp_path: Path) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one GPU")
+    files = [saved(tmp_path, seed) for seed in range(4)]
+    spread = [type(file)(file.path, file.sha256, position % 2) for position, file in enumerate(files)]
+    ensemble = load(spread, in_graph=True, combination=combination([1.0] * 4), precision=Precision.FLOAT32)
+    expected = whole([on_cpu(network(seed)) for seed in range(4)]).predict(ROWS)
+    np.testing.assert_allclose(ensemble.predict(ROWS).predictions, expected.predictions, atol=1e-4)
