@@ -36,10 +36,9 @@ def fit(
     """The combination of `rule`, fitted on (members, rows, outputs) and targets.
 
     `weights` are kept where they are given. With values, the noise is fitted too: how far off the combination is.
-    Raises `EnsembleError` when there are too few rows to learn from.
+    Raises `EnsembleError` when there are too few rows to learn from, or predictions that are not finite.
     """
-    if predictions.shape[1] < MIN_ROWS:
-        raise EnsembleError(f"{predictions.shape[1]} rows are too few to fit on; at least {MIN_ROWS} are needed")
+    _check(predictions)
     if weights is None:
         weights = _weights(rule, task, predictions, targets)
     stacking = _stacking(task, predictions, targets) if rule is Rule.STACKING else None
@@ -52,10 +51,23 @@ def fit(
     return Combination(task, rule, plain.weights, temperature=warmth, stacking=stacking)
 
 
+def _check(predictions: Predictions) -> None:
+    if predictions.shape[1] < MIN_ROWS:
+        raise EnsembleError(f"{predictions.shape[1]} rows are too few to fit on; at least {MIN_ROWS} are needed")
+    broken = [str(member) for member, said in enumerate(predictions) if not np.isfinite(said).all()]
+    if broken:
+        raise EnsembleError(f"members {', '.join(broken)} (from 0) predict values that are not finite; leave them out")
+
+
 def temperature(probabilities: Predictions, targets: NDArray[np.int64]) -> float:
-    """The T for which p^(1/T) has the least log-loss (Guo et al. 2017, section 4.2), from 0.05 to 20."""
+    """The T for which p^(1/T) has the least log-loss (Guo et al. 2017, section 4.2), from 0.05 to 20.
+
+    `probabilities` is (rows, classes). It is 1 where no other is better. Raises `EnsembleError` when there is no row.
+    """
     from scipy.optimize import minimize_scalar
 
+    if not len(targets):
+        raise EnsembleError("there is no row to fit a temperature on; give the calibration split some")
     rows = np.arange(len(targets))
 
     def log_loss(log_temperature: float) -> float:
@@ -95,16 +107,18 @@ def mixture_weights(right: NDArray[np.float32]) -> tuple[float, ...]:
 def simplex_least_squares(values: NDArray[np.float32], targets: NDArray[np.float32]) -> tuple[float, ...]:
     """The weights, none negative, summing to 1, whose mean of (members, n) has the least squared error.
 
-    By non-negative least squares, with the sum as a row that weighs far more than the data (Lawson & Hanson 1974,
-    chapter 23).
+    The error of weights w is |R w|, R being what each member is off by. Non-negative least squares (Lawson & Hanson
+    1974, chapter 23) of R w = 0 and c (sum of w) = c, scaled to a sum of 1, has the w that is asked for, whatever c:
+    for any sum s the error is s |R w|, so that less of |R w| is always better.
     """
     from scipy.optimize import nnls
 
-    system = values.T.astype(np.float64)
-    heavy = 1e3 * max(1.0, float(np.abs(system).max())) * math.sqrt(len(system))
-    system = np.vstack([system, np.full(len(values), heavy)])
-    found, _ = nnls(system, np.append(targets.astype(np.float64), heavy))
-    return tuple((found / found.sum()).tolist()) if found.sum() > 0 else (1 / len(values),) * len(values)
+    off = values.T.astype(np.float64) - targets.astype(np.float64)[:, None]
+    size = max(float(np.abs(off).max()), float(_TINY))
+    reduced = np.linalg.qr(off / size, mode="r")  # (members, members): the same |R w| without the rows
+    one = max(float(np.linalg.norm(reduced, axis=0).min()), 1e-3)
+    found, _ = nnls(np.vstack([reduced, np.full(len(values), one)]), np.append(np.zeros(len(reduced)), one))
+    return tuple((found / found.sum()).tolist())
 
 
 def _stacking(task: Task, predictions: Predictions, targets: NDArray[Any]) -> Stacking:
@@ -121,7 +135,7 @@ def _stacking(task: Task, predictions: Predictions, targets: NDArray[Any]) -> St
 
 
 def _stacked_classes(features: NDArray[np.float64], targets: NDArray[np.int64], classes: int) -> Stacking:
-    """Softmax regression. A class that the rows lack gets what the mean of the members would give it, and no more."""
+    """Softmax regression. A class that the rows lack is treated as the others are on average, and as the rarest."""
     from sklearn.linear_model import LogisticRegression
 
     present = np.unique(targets)
@@ -131,11 +145,23 @@ def _stacked_classes(features: NDArray[np.float64], targets: NDArray[np.int64], 
     slopes, offsets = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     if len(present) == 2:  # one row for two classes: half of the difference each way
         slopes, offsets = np.vstack([-slopes, slopes]) / 2, np.concatenate([-offsets, offsets]) / 2
-    coefficients = np.zeros((features.shape[1], classes))
-    coefficients[np.arange(features.shape[1]), np.arange(features.shape[1]) % classes] = classes / features.shape[1]
+    coefficients = _average_class(slopes.T, present, classes)
     intercept = np.full(classes, float(offsets.min()))
     coefficients[:, present], intercept[present] = slopes.T, offsets
     return _as_stacking(coefficients, intercept)
+
+
+def _average_class(slopes: NDArray[np.float64], present: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
+    """(members * classes, classes) of (members * classes, present), each column as those that are there on average.
+
+    Member by member: what a class's own log-probability counts for it, and what another's does.
+    """
+    known = slopes.reshape(-1, classes, len(present))[:, present]
+    own = np.trace(known, axis1=1, axis2=2) / len(present)
+    others = (known.sum(axis=(1, 2)) - own * len(present)) / (len(present) * (len(present) - 1))
+    same = np.eye(classes)
+    whole = own[:, None, None] * same + others[:, None, None] * (1 - same)
+    return np.asarray(whole.reshape(len(slopes), classes))
 
 
 def _as_stacking(coefficients: NDArray[Any], intercept: NDArray[Any]) -> Stacking:
