@@ -57,7 +57,7 @@ class Host:
                 self.step()
             except PodiumError as error:
                 log.error("%s; trying again", error)
-            self._news.wait(TICK_S)
+            self._news.wait(self._keeper.rest_s(TICK_S))
             self._news.clear()
 
     def step(self) -> None:

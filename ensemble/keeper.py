@@ -96,6 +96,11 @@ class Keeper:
             changed |= self._fill(life) if life.worker is None else self._watch(life, life.worker)
         return changed
 
+    def rest_s(self, at_most: float) -> float:
+        """How long nothing is due."""
+        due_s = [life.due_s - self._clock.monotonic_s() for life in self._lives.values() if life.worker is None]
+        return max(0.0, min([at_most, *(wait_s for wait_s in due_s if wait_s > 0)]))
+
     # Posts that are not wanted any more.
 
     def _let_go(self, posts: Sequence[Post], running: Collection[int]) -> bool:
@@ -174,10 +179,11 @@ class Keeper:
     def _start(self, life: _Life, chosen: list[Place]) -> None:
         post = life.post
         plan = self._plan(post, chosen, post.epoch + 1)
+        why = post.replicas[0].reason if post.state is MemberState.RESTARTING else ""
         with self._database.write() as connection:
             for replica, device_id in zip(post.replicas, plan.device_ids, strict=True):
                 replicas.change(
-                    connection, replica.id, MemberState.STARTING, device_id=device_id, node=plan.node, pid=None,
+                    connection, replica.id, MemberState.STARTING, why, device_id=device_id, node=plan.node, pid=None,
                     epoch=plan.epoch, endpoint=plan.endpoint,
                 )  # fmt: skip
         life.phase, life.since_s = Phase.STARTING, self._clock.monotonic_s()
@@ -263,7 +269,7 @@ class Keeper:
     def _advance(self, life: _Life, sight: Sight) -> bool:
         post = life.post
         if sight.phase is Phase.WARMING and post.state is MemberState.STARTING:
-            self._write(post, MemberState.WARMING)
+            self._write(post, MemberState.WARMING, post.replicas[0].reason)
             return True
         if sight.phase is not Phase.READY:
             return False

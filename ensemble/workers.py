@@ -145,6 +145,8 @@ def _kill(actor: Any) -> None:
 
 def reason_of(error: BaseException) -> str:
     """What went wrong in a worker, in one line: Ray wraps the worker's own error in its traceback."""
+    if isinstance(error, ray.exceptions.ActorDiedError):
+        return "its process was killed or ended by itself"
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         return str(cause)

@@ -142,6 +142,7 @@ def test_a_dead_member_is_replaced_in_a_new_epoch(rig: HostRig) -> None:
     assert rig.states() == [READY, STARTING, READY]
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
     assert rig.row().state is EnsembleState.DEGRADED, "an ensemble that was ready does not warm again"
+    assert rig.row().reason == "member 1: killed, as played", "and says why for as long as it is"
     rig.come_up()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert rig.replicas()[1].epoch == 2
