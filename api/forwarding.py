@@ -19,6 +19,7 @@ from sweep.settings import ServiceSettings
 
 LONGEST_ANSWER_S = 610.0  # the longest deadline, and a little
 MAX_CONNECTIONS = 1024
+IDLE_S = 2.0  # then a connection is closed here, before the gateway closes it under a request that is on its way
 ASKED = frozenset(
     {b"accept", b"authorization", b"content-encoding", b"content-type", b"inference-header-content-length"}
 )
@@ -80,7 +81,9 @@ def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
     """The one client of an app, made when it is first needed."""
     if getattr(app.state, "gateway", None) is None:
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every prediction
-        limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS)
+        limits = httpx2.Limits(
+            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS, keepalive_expiry=IDLE_S
+        )
         transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits)
         timeout = httpx2.Timeout(5.0, read=LONGEST_ANSWER_S)
         app.state.gateway = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
