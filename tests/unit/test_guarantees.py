@@ -1,0 +1,851 @@
+"""What a between-graph ensemble guarantees, one test or more for each of the fifteen, by number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zmq
+from numpy.typing import NDArray
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.exposition import Reading, exposition
+from api.predictions import REFUSALS
+from ensemble import aggregator as aggregator_module
+from ensemble import link as link_module
+from ensemble.aggregator import HEDGE_SHARE
+from ensemble.breaker import FIRST_PROBE_S, OPEN_AFTER
+from ensemble.combine import combine
+from ensemble.member import MemberServer
+from ensemble.network import Network, Predicted
+from ensemble.prediction import MemberStatus, Outcome
+from ensemble.spec import MemberState, Rule, Snapshot
+from ensemble.wire import Reply, Request
+from tests.aggregator_rig import AggregatorRig, FakeWire, firsts, statuses
+from tests.ensemble_fakes import (
+    CLASSES,
+    ROWS,
+    FakeNetwork,
+    member,
+    ok,
+    probabilities,
+    replica,
+    replicated,
+    snapshot,
+    traffic,
+)
+
+OK, LATE, ERROR, INVALID, DIED = (
+    MemberStatus.OK, MemberStatus.LATE, MemberStatus.ERROR, MemberStatus.INVALID, MemberStatus.DIED
+)  # fmt: skip
+
+
+def three(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeWire]]:
+    """Members at a, b and c."""
+    now = snapshot(member("a"), member("b", 1), member("c", 2), **options)
+    rig = AggregatorRig(traffic(now))
+    return rig, now, rig.wires("a", "b", "c")
+
+
+def in_two_processes(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeWire]]:
+    """One member, in a process at a and one at b."""
+    now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), **options)
+    rig = AggregatorRig(traffic(now))
+    return rig, now, rig.wires("a", "b")
+
+
+# 1. Exactly one outcome.
+
+
+def _all_answer(rig: AggregatorRig, wires: list[FakeWire]) -> None:
+    for wire in wires:
+        wire.say()
+
+
+def _one_fails(rig: AggregatorRig, wires: list[FakeWire]) -> None:
+    _all_answer(rig, wires[1:])
+    wires[0].say(status="error", predictions=None)
+
+
+def _two_fail(rig: AggregatorRig, wires: list[FakeWire]) -> None:
+    wires[0].say(status="error", predictions=None)
+    wires[1].lost()
+    wires[2].say()
+
+
+def _nobody_answers(rig: AggregatorRig, wires: list[FakeWire]) -> None:
+    rig.timer.advance(60)
+
+
+ENDS = [
+    (_all_answer, Outcome.OK),
+    (_one_fails, Outcome.DEGRADED),
+    (_two_fail, Outcome.BELOW_QUORUM),
+    (_nobody_answers, Outcome.DEADLINE),
+]
+
+
+@pytest.mark.parametrize(("ends", "outcome"), ENDS, ids=[outcome.value for _, outcome in ENDS])
+def test_guarantee_01_exactly_one_outcome_whatever_comes_after(
+    ends: Callable[[AggregatorRig, list[FakeWire]], None], outcome: Outcome
+) -> None:
+    rig, now, wires = three(quorum=2)
+    ticket = rig.admit(now)
+    ends(rig, wires)
+    assert [prediction.outcome for prediction in rig.done] == [outcome]
+    _all_answer(rig, wires)
+    rig.timer.advance(60)
+    rig.aggregator.expire(ticket)
+    rig.aggregator.cancel(ticket)
+    for wire in wires:
+        wire.lost()
+    rig.aggregator.close()
+    assert [prediction.outcome for prediction in rig.done] == [outcome]
+    counts = rig.aggregator.counts.ensembles[(1, 1)]
+    assert +Counter(counts.outcomes) == {outcome: 1}
+    rig.assert_nothing_left()
+
+
+def test_guarantee_01_shed_and_cancelled_are_outcomes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregator_module, "MAX_IN_FLIGHT", 1)
+    rig, now, wires = three()
+    first = rig.admit(now)
+    rig.admit(now)
+    assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]
+    rig.aggregator.cancel(first)
+    _all_answer(rig, wires)
+    rig.timer.advance(60)
+    assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]  # who has left hears nothing
+    outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
+    assert +Counter(outcomes) == {Outcome.SHED: 1, Outcome.CANCELLED: 1}
+    rig.assert_nothing_left()
+
+
+# 2. A reply counts only where it belongs.
+
+STRANGE: list[tuple[str, Callable[[Request], Reply | list[bytes]]]] = [
+    ("unknown", lambda request: replace(ok(request, 0.1), request_id=request.request_id + 1)),
+    ("stale_epoch", lambda request: replace(ok(request, 0.1), epoch=request.epoch - 1)),
+    ("stale_epoch", lambda request: replace(ok(request, 0.1), epoch=request.epoch + 1)),
+    ("garbled", lambda _: [b"hello"]),
+]
+
+
+@pytest.mark.parametrize(("reason", "makes"), STRANGE)
+def test_guarantee_02_what_names_no_pending_slot_is_dropped_and_counted(
+    reason: str, makes: Callable[[Request], Reply | list[bytes]]
+) -> None:
+    rig, now, (a, b, c) = three()
+    rig.admit(now)
+    a.answer(makes(a.sent[-1]))
+    b.say(0.5)
+    c.say(0.5)
+    assert rig.done == []
+    assert rig.aggregator.counts.dropped == {reason: 1}
+    a.say(0.9)
+    assert firsts(rig.done[0]) == pytest.approx([0.9, 0.5, 0.5])
+
+
+def test_guarantee_02_another_members_request_is_unknown() -> None:
+    """The slot is the member's: an id that is pending elsewhere is not pending here."""
+    now, other = snapshot(member("a")), snapshot(member("b", 1), ensemble_id=2)
+    rig = AggregatorRig(traffic(now), traffic(other))
+    a, b = rig.wires("a", "b")
+    rig.admit(now)
+    rig.admit(other)
+    b.answer(ok(a.sent[-1]))
+    assert rig.done == []
+    assert rig.aggregator.counts.dropped == {"unknown": 1}
+
+
+def test_guarantee_02_a_late_answer_never_touches_the_next_request() -> None:
+    rig, now, wires = three(deadline_ms=100.0)
+    rig.admit(now)
+    rig.timer.advance(0.1)
+    rig.admit(now)
+    for wire in wires:
+        first, second = wire.sent
+        assert first.request_id != second.request_id
+        wire.answer(ok(first, 0.1))
+        wire.answer(ok(second, 0.9))
+    assert [prediction.outcome for prediction in rig.done] == [Outcome.DEADLINE, Outcome.OK]
+    assert firsts(rig.done[1]) == pytest.approx([0.9] * 3)
+    assert rig.aggregator.counts.dropped == {"late": 3}
+
+
+def test_guarantee_02_position_in_the_queue_is_not_identity() -> None:
+    now = snapshot(member("a"))
+    rig = AggregatorRig(traffic(now))
+    a = rig.transport["a"]
+    for _ in range(3):
+        rig.admit(now)
+    for number in (2, 0, 1):
+        a.answer(ok(a.sent[number], number / 4))
+    assert [firsts(prediction)[0] for prediction in rig.done] == [0.5, 0.0, 0.25]
+
+
+def test_guarantee_02_ids_are_never_reused_nor_those_of_another_life() -> None:
+    seen = []
+    for _ in range(20):
+        rig, now, (a, _, _) = three()
+        for _ in range(5):
+            rig.admit(now)
+        seen += [request.request_id for request in a.sent]
+    assert len(set(seen)) == 100
+
+
+# 3. At most one prediction per member per request.
+
+
+def test_guarantee_03_the_first_answer_of_a_member_counts_and_no_other() -> None:
+    rig, now, (a, b, c) = three()
+    rig.admit(now)
+    a.say(0.9)
+    a.say(0.1)
+    b.say(0.5)
+    c.say(0.5)
+    assert firsts(rig.done[0]) == pytest.approx([0.9, 0.5, 0.5])
+    assert rig.aggregator.counts.dropped == {"duplicate": 1}
+
+
+def test_guarantee_03_of_two_replicas_that_answer_one_counts() -> None:
+    rig, now, wires = in_two_processes()
+    first, second = _hedged(rig, now, wires)
+    first.say(0.1)
+    second.say(0.9)
+    assert firsts(rig.done[-1]) == pytest.approx([0.1])
+    assert rig.aggregator.counts.dropped == {"late": 1}
+    rig.assert_nothing_left()
+
+
+def _hedged(rig: AggregatorRig, now: Snapshot, wires: list[FakeWire]) -> tuple[FakeWire, FakeWire]:
+    """A request that both replicas have; the first to get it comes first."""
+    for number in range(100):
+        _clear(wires)
+        rig.admit(now)
+        rig.timer.advance(0.010 if number < 16 else 0.005)  # so that 10 ms is what 95 of 100 stay below
+        next(wire for wire in wires if wire.sent).say()
+    _clear(wires)
+    rig.admit(now)
+    first = next(wire for wire in wires if wire.sent)
+    rig.timer.advance(0.02)
+    (second,) = [wire for wire in wires if wire is not first]
+    assert [len(wire.sent) for wire in wires] == [1, 1]
+    return first, second
+
+
+def _clear(wires: list[FakeWire]) -> None:
+    for wire in wires:
+        wire.sent.clear()
+
+
+# 4. Everything is bounded.
+
+
+def test_guarantee_04_a_full_connection_is_that_members_answer_at_once() -> None:
+    rig, now, (a, b, c) = three()
+    a.full = True
+    rig.admit(now)
+    b.say()
+    c.say()
+    assert statuses(rig.done[0]) == [MemberStatus.QUEUE_FULL, OK, OK]
+    assert rig.done[0].total_ms == 0
+    assert rig.counts(20).skipped == 1
+
+
+def test_guarantee_04_a_member_owes_so_many_answers_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "MAX_OWED", 4)
+    rig, now, (a, b, c) = three()
+    for _ in range(10):
+        rig.admit(now)
+        b.say()
+        c.say()
+    assert len(a.sent) == 4
+    assert [statuses(prediction)[0] for prediction in rig.done] == [MemberStatus.QUEUE_FULL] * 6
+    assert rig.counts(20).skipped == 6
+    a.answer(ok(a.sent[0]))
+    rig.admit(now)
+    assert len(a.sent) == 5
+
+
+def test_guarantee_04_nor_more_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "MAX_OWED_BYTES", 2 * ROWS.nbytes)
+    rig, now, wires = three()
+    for _ in range(3):
+        rig.admit(now)
+    assert [len(wire.sent) for wire in wires] == [2, 2, 2]
+    assert [statuses(prediction) for prediction in rig.done] == [[MemberStatus.QUEUE_FULL] * 3]
+
+
+def test_guarantee_04_requests_and_bytes_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, limit in (("MAX_IN_FLIGHT", 3), ("MAX_IN_FLIGHT_BYTES", 3 * ROWS.nbytes)):
+        with monkeypatch.context() as patch:
+            patch.setattr(aggregator_module, name, limit)
+            rig, now, wires = three()
+            for _ in range(5):
+                rig.admit(now)
+            assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED] * 2
+            for wire in wires:
+                wire.answer(ok(wire.sent[0]))
+            assert rig.done[-1].outcome is Outcome.OK
+            rig.admit(now)
+            assert len(rig.done) == 3
+
+
+def test_guarantee_04_a_worker_that_lost_answers_is_not_full_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "MAX_OWED", 4)
+    now = snapshot(member("a"), deadline_ms=600_000.0)
+    rig = AggregatorRig(traffic(now))
+    a = rig.transport["a"]
+    for deadline_ms in (100.0, 100.0, None, None):
+        rig.admit(now, deadline_ms)
+    rig.timer.advance(link_module.OWED_FOR_S + 1)
+    rig.admit(now)
+    assert len(a.sent) == 5
+    a.answer(ok(a.sent[2], 0.75))  # somebody still waits for this one
+    assert firsts(rig.done[-1]) == [0.75]
+
+
+# 5. The deadline.
+
+
+def test_guarantee_05_the_answer_leaves_at_the_deadline_whatever_members_do() -> None:
+    rig, now, (a, _b, c) = three(deadline_ms=100.0)
+    rig.admit(now, 50.0)
+    rig.timer.advance(0.03)
+    a.say()
+    rig.timer.advance(0.0199)
+    assert rig.done == []
+    rig.timer.advance(0.0001)
+    assert statuses(rig.done[0]) == [OK, LATE, LATE]
+    assert rig.done[0].total_ms == pytest.approx(50.0)
+    c.say()
+    assert rig.done[0].answered == 1
+
+
+def test_guarantee_05_sooner_when_all_live_members_have_answered() -> None:
+    rig, now, (a, b, c) = three()
+    rig.admit(now)
+    rig.timer.advance(0.007)
+    c.lost()
+    a.say()
+    b.say()
+    assert statuses(rig.done[0]) == [OK, OK, DIED]
+    assert rig.done[0].total_ms == pytest.approx(7.0)
+
+
+def test_guarantee_05_a_deadline_is_never_longer_than_the_ensembles_own() -> None:
+    rig, now, _ = three(deadline_ms=100.0)
+    rig.admit(now, 60_000.0)
+    rig.timer.advance(0.1)
+    assert (rig.done[0].outcome, rig.done[0].deadline_ms) == (Outcome.DEADLINE, 100.0)
+
+
+# 6. The time that is left goes along.
+
+
+def test_guarantee_06_the_time_left_goes_along_also_to_who_takes_over() -> None:
+    rig, now, wires = in_two_processes(deadline_ms=100.0)
+    rig.admit(now, 80.0)
+    (first,) = [wire for wire in wires if wire.sent]
+    (second,) = [wire for wire in wires if not wire.sent]
+    rig.timer.advance(0.03)
+    first.say(status="refused", predictions=None)
+    assert first.sent[0].left_ms == pytest.approx(80.0)
+    assert second.sent[0].left_ms == pytest.approx(50.0)
+
+
+class Worker:
+    """The real worker on a network of the test's, and a gateway's socket."""
+
+    def __init__(self, folder: Path, network: Network) -> None:
+        endpoint = f"ipc://{folder / 'worker'}"
+        self._server = MemberServer(endpoint, 1, network)
+        self._server.start()
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.RCVTIMEO, 30_000)
+        self._socket.connect(endpoint)
+
+    def send(self, request_id: int, first: float = 0.5, left_ms: float = 60_000.0, epoch: int = 1) -> None:
+        inputs = np.full((1, 2), first, np.float32)
+        self._socket.send_multipart(Request(request_id, epoch, left_ms, inputs).frames())
+
+    def replies(self, count: int) -> dict[int, Reply]:
+        return {reply.request_id: reply for reply in (self._reply() for _ in range(count))}
+
+    def catch_up(self) -> None:
+        """Until it has taken in what was sent before: it refuses what is of another epoch at once."""
+        self.send(0, epoch=0)
+        assert self._reply().request_id == 0
+
+    def _reply(self) -> Reply:
+        return Reply.parse(self._socket.recv_multipart())
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+        self._server.close()
+
+
+@pytest.fixture
+def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+@pytest.fixture
+def worker(tmp_path: Path, network: FakeNetwork) -> Iterator[Worker]:
+    opened = Worker(tmp_path, network)
+    yield opened
+    network.gate.set()
+    opened.close()
+
+
+def busy(worker: Worker, network: FakeNetwork) -> None:
+    """The network stands still in a computation of request 1, and what comes now waits."""
+    network.gate.clear()
+    worker.send(1)
+    assert network.entered.acquire(timeout=30)
+
+
+def test_guarantee_06_expired_work_is_dropped_before_it_is_computed(worker: Worker, network: FakeNetwork) -> None:
+    busy(worker, network)
+    worker.send(2, left_ms=0.0)
+    worker.send(3)
+    worker.catch_up()
+    network.gate.set()
+    found = worker.replies(3)
+    assert [found[number].status for number in (1, 2, 3)] == ["ok", "expired", "ok"]
+    assert network.batches == [1, 1]
+
+
+# 7. The quorum.
+
+
+@pytest.mark.parametrize("sound", range(4))
+@pytest.mark.parametrize("quorum", [1, 2, 3])
+def test_guarantee_07_fewer_than_the_quorum_is_no_answer_but_every_members_state(quorum: int, sound: int) -> None:
+    rig, now, wires = three(quorum=quorum)
+    rig.admit(now)
+    for number, wire in enumerate(wires):
+        if number < sound:
+            wire.say()
+        else:
+            wire.say(status="error", message=f"boom {number}", predictions=None)
+    (found,) = rig.done
+    assert statuses(found) == [OK] * sound + [ERROR] * (3 - sound)
+    assert [report.message for report in found.reports[sound:]] == [f"boom {number}" for number in range(sound, 3)]
+    if sound < quorum:
+        assert found.outcome is Outcome.BELOW_QUORUM
+        assert (found.outputs, found.member_outputs, found.weights) == (None, None, ())
+    else:
+        assert found.outcome is (Outcome.OK if sound == 3 else Outcome.DEGRADED)
+        assert found.outputs is not None
+
+
+# 8. Weights, and the same bits.
+
+
+def test_guarantee_08_weights_renormalize_over_those_that_answered() -> None:
+    rig, now, (a, b, c) = three(rule=Rule.WEIGHTED, weights=(0.5, 0.3, 0.2))
+    rig.admit(now)
+    a.say(1.0)
+    b.say(status="error", predictions=None)
+    c.say(0.0)
+    (found,) = rig.done
+    assert found.weights == pytest.approx((5 / 7, 2 / 7))
+    assert found.outputs is not None
+    np.testing.assert_allclose(found.outputs[:, 0], 5 / 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in Rule if rule is not Rule.STACKING])
+def test_guarantee_08_the_same_replies_give_the_same_bits_in_whatever_order(rule: Rule) -> None:
+    rig, now, wires = three(rule=rule, weights=(0.21, 0.47, 0.32))
+    said = (0.1, 0.7, 0.35)
+    for order in permutations(range(3)):
+        rig.admit(now)
+        for number in order:
+            wires[number].say(said[number])
+    expected = combine(now.combination, np.concatenate([probabilities(first) for first in said]), [0, 1, 2])
+    assert {found.outputs.tobytes() for found in rig.done if found.outputs is not None} == {expected.tobytes()}
+    assert len(rig.done) == 6
+
+
+# 9. What a member says is checked.
+
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("another number of rows", {"predictions": probabilities(0.5, rows=3)}),
+    ("another number of classes", {"predictions": np.ones((1, 2, 3), np.float32)}),
+    ("two members", {"predictions": probabilities(0.5, members=2)}),
+    ("none", {"predictions": None}),
+    ("NaN", {"predictions": np.array([[[0.5, 0.5], [0.5, np.nan]]], np.float32)}),
+    ("infinite", {"predictions": np.array([[[0.5, 0.5], [np.inf, 0.5]]], np.float32)}),
+    ("no status that we know", {"status": "fine"}),
+]
+
+
+@pytest.mark.parametrize("changes", [changes for _, changes in BAD], ids=[name for name, _ in BAD])
+def test_guarantee_09_an_answer_that_is_not_sound_is_a_failed_member(changes: dict[str, Any]) -> None:
+    rig, now, (a, b, c) = three()
+    rig.admit(now)
+    a.say(**changes)
+    b.say(0.25)
+    c.say(0.75)
+    (found,) = rig.done
+    assert (found.outcome, statuses(found)) == (Outcome.DEGRADED, [INVALID, OK, OK])
+    assert firsts(found) == [0.25, 0.75]
+    assert rig.counts(20).error == 1
+
+
+def test_guarantee_09_float64_is_not_a_message_of_ours() -> None:
+    rig, now, (a, _, _) = three()
+    rig.admit(now)
+    header, _ = ok(a.sent[-1]).frames()
+    a.answer([bytes(header), np.full((1, 2, len(CLASSES)), 0.5).tobytes()])
+    assert rig.aggregator.counts.dropped == {"garbled": 1}
+
+
+# 10. Batches.
+
+
+def test_guarantee_10_one_poison_item_fails_alone_after_a_single_retry(worker: Worker, network: FakeNetwork) -> None:
+    busy(worker, network)
+    for request_id, first in ((2, 0.25), (3, np.nan), (4, 0.75)):
+        worker.send(request_id, first)
+    worker.catch_up()
+    network.gate.set()
+    found = worker.replies(4)
+    assert [found[number].status for number in (1, 2, 3, 4)] == ["ok", "ok", "error", "ok"]
+    assert "poison" in found[3].message
+    for number, first in ((2, 0.25), (4, 0.75)):
+        predictions = found[number].predictions
+        assert predictions is not None and predictions[0, 0, 0] == first  # each its own rows
+    assert network.batches == [1, 3, 1, 1, 1]
+
+
+class OneRowShort(FakeNetwork):
+    """Loses a row of every batch of more than one."""
+
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+        found = super().predict(inputs)
+        return found if len(inputs) == 1 else replace(found, predictions=found.predictions[:, 1:])
+
+
+def test_guarantee_10_a_batch_whose_rows_do_not_match_is_nobodys_answer(tmp_path: Path) -> None:
+    """Nobody gets a neighbour's rows: the batch is computed one by one, and the next is not touched."""
+    network = OneRowShort()
+    worker = Worker(tmp_path, network)
+    busy(worker, network)
+    for request_id, first in ((2, 0.25), (3, 0.75)):
+        worker.send(request_id, first)
+    worker.catch_up()
+    network.gate.set()
+    found = worker.replies(3)
+    predictions = [found[number].predictions for number in (2, 3)]
+    assert [float(p[0, 0, 0]) for p in predictions if p is not None] == [0.25, 0.75]
+    worker.close()
+
+
+def test_guarantee_10_a_reply_with_another_number_of_rows_fails_its_request_only() -> None:
+    rig, now, (a, b, c) = three()
+    for _ in range(2):
+        rig.admit(now)
+    a.answer(replace(ok(a.sent[0]), predictions=probabilities(0.5, rows=1)))
+    a.answer(ok(a.sent[1]))
+    for wire in (b, c):
+        for request in wire.sent:
+            wire.answer(ok(request))
+    assert [statuses(found) for found in rig.done] == [[INVALID, OK, OK], [OK, OK, OK]]
+
+
+# 11. A member's life.
+
+
+@pytest.mark.parametrize("state", [state for state in MemberState if state is not MemberState.READY])
+def test_guarantee_11_not_asked_until_it_is_warm(state: MemberState) -> None:
+    now = snapshot(member("a"), member("b", 1, state=state))
+    rig = AggregatorRig(traffic(now))
+    rig.admit(now)
+    rig.transport["a"].say()
+    assert statuses(rig.done[0]) == [OK, MemberStatus.UNAVAILABLE]
+    assert rig.done[0].reports[1].message == state.value
+    assert [wire.endpoint for wire in rig.transport.wires] == ["a"]
+
+
+def _crash(rig: AggregatorRig) -> None:
+    rig.transport["a"].lost()
+
+
+def _told_by_the_host(rig: AggregatorRig) -> None:
+    rig.update(traffic(snapshot(member(None, state=MemberState.RESTARTING), member("b", 1))))
+
+
+def _restarted_already(rig: AggregatorRig) -> None:
+    rig.update(traffic(snapshot(member("a2", epoch=2), member("b", 1))))
+
+
+@pytest.mark.parametrize("dies", [_crash, _told_by_the_host, _restarted_already])
+def test_guarantee_11_death_resolves_what_waits_at_once(dies: Callable[[AggregatorRig], None]) -> None:
+    now = snapshot(member("a"), member("b", 1))
+    rig = AggregatorRig(traffic(now))
+    for _ in range(3):
+        rig.admit(now)
+    b = rig.transport["b"]
+    for request in b.sent:
+        b.answer(ok(request))
+    assert rig.done == []
+    dies(rig)
+    assert [(statuses(found), found.total_ms) for found in rig.done] == [([DIED, OK], 0.0)] * 3
+    rig.assert_nothing_left()
+
+
+def test_guarantee_11_a_restarted_member_gets_no_old_work_and_is_another_epoch() -> None:
+    now = snapshot(member("a"))
+    rig = AggregatorRig(traffic(now))
+    old = rig.transport["a"]
+    rig.admit(now)
+    again = snapshot(member("a", epoch=2))
+    rig.update(traffic(again))
+    new = rig.transport["a"]
+    assert (new is old, old.closed, new.sent) == (False, True, [])
+    rig.admit(again)
+    new.answer(ok(old.sent[0]))  # of the old epoch
+    assert [statuses(found) for found in rig.done] == [[DIED]]
+    new.say()
+    assert (statuses(rig.done[1]), rig.done[1].reports[0].epoch) == ([OK], 2)
+
+
+def test_guarantee_11_another_replica_takes_over_from_one_that_died() -> None:
+    rig, now, wires = in_two_processes()
+    rig.admit(now)
+    (first,) = [wire for wire in wires if wire.sent]
+    (second,) = [wire for wire in wires if not wire.sent]
+    first.lost()
+    assert rig.deaths == [rig.timer.now_s()]  # the host is told
+    second.say(0.9)
+    assert firsts(rig.done[0]) == pytest.approx([0.9])
+    assert rig.done[0].outcome is Outcome.OK
+
+
+def test_guarantee_11_suspect_open_half_open_and_ready_again() -> None:
+    rig, now, (a, b, c) = three()
+    seen = []
+    for _ in range(OPEN_AFTER):
+        rig.admit(now)
+        a.say(status="error", predictions=None)
+        b.say()
+        c.say()
+        seen.append(rig.aggregator.health()[20].state)
+    rig.timer.advance(FIRST_PROBE_S)
+    rig.update(traffic(now))
+    seen.append(rig.aggregator.health()[20].state)
+    a.say()
+    seen.append(rig.aggregator.health()[20].state)
+    a.lost()
+    seen.append(rig.aggregator.health()[20].state)
+    assert seen == [
+        *[MemberState.SUSPECT] * (OPEN_AFTER - 1), MemberState.OPEN, MemberState.HALF_OPEN, MemberState.READY,
+        MemberState.RESTARTING,
+    ]  # fmt: skip
+
+
+# 12. The breaker (more in test_breaker.py).
+
+
+def test_guarantee_12_an_open_member_is_skipped_at_once_and_a_probe_closes_it() -> None:
+    rig, now, (a, b, c) = three()
+    for _ in range(OPEN_AFTER):
+        rig.admit(now)
+        b.say()
+        c.say()
+        rig.timer.advance(2)
+    asked = len(a.sent)
+    rig.admit(now)
+    b.say()
+    c.say()
+    assert statuses(rig.done[-1]) == [MemberStatus.SKIPPED_OPEN, OK, OK]
+    assert (rig.done[-1].total_ms, len(a.sent)) == (0.0, asked)
+    rig.timer.advance(FIRST_PROBE_S)
+    rig.update(traffic(now))
+    assert len(a.sent) == asked + 1
+    a.say()
+    rig.admit(now)
+    for wire in (a, b, c):
+        wire.say()
+    assert statuses(rig.done[-1]) == [OK, OK, OK]
+
+
+def test_guarantee_12_errors_in_a_row_or_a_share_of_errors_open_it() -> None:
+    rig, now, (a, b, c) = three()
+    for number in range(9):
+        rig.admit(now)
+        a.say() if number % 2 else a.say(status="error", predictions=None)
+        b.say()
+        c.say()
+    assert rig.aggregator.health()[20].state is MemberState.SUSPECT
+    rig.admit(now)
+    a.say(status="error", predictions=None)
+    b.say()
+    c.say()
+    assert rig.aggregator.health()[20].state is MemberState.OPEN
+    assert {rig.aggregator.health()[number].state for number in (21, 22)} == {MemberState.READY}
+
+
+# 13. Who leaves, and who is not let in.
+
+
+def test_guarantee_13_a_client_that_leaves_frees_its_slots() -> None:
+    rig, now, wires = three()
+    ticket = rig.admit(now)
+    rig.aggregator.cancel(ticket)
+    rig.assert_nothing_left()
+    for wire in wires:
+        wire.say()
+    assert rig.done == []
+    assert rig.aggregator.counts.dropped == {"late": 3}
+
+
+def test_guarantee_13_shedding_comes_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregator_module, "MAX_IN_FLIGHT", 2)
+    rig, now, wires = three()
+    for _ in range(3):
+        rig.admit(now)
+    assert [len(wire.sent) for wire in wires] == [2, 2, 2]
+    assert (rig.done[0].outcome, rig.done[0].reports) == (Outcome.SHED, ())
+
+
+def test_guarantee_13_what_cannot_be_served_in_time_is_shed_too() -> None:
+    """Members that take 100 ms for each request have 0.8 s of work: another 500 ms will not do, 2 s will."""
+    now = snapshot(member("a"), deadline_ms=5000.0)
+    rig = AggregatorRig(traffic(now))
+    a = rig.transport["a"]
+    for _ in range(100):
+        rig.admit(now)
+        rig.timer.advance(0.1)
+        a.say()
+    rig.done.clear()
+    for _ in range(link_module.SHED_FROM):
+        rig.admit(now)
+    asked = len(a.sent)
+    rig.admit(now, 500.0)
+    assert [found.outcome for found in rig.done] == [Outcome.SHED]
+    assert len(a.sent) == asked
+    rig.admit(now, 2000.0)
+    assert len(a.sent) == asked + 1
+
+
+def test_guarantee_13_each_refusal_has_its_status() -> None:
+    assert {outcome: status for outcome, (status, _) in REFUSALS.items()} == {
+        Outcome.SHED: 429,
+        Outcome.BELOW_QUORUM: 503,
+        Outcome.DEADLINE: 504,
+    }
+
+
+# 14. Versions.
+
+
+def test_guarantee_14_a_request_keeps_the_version_it_was_admitted_with_and_a_swap_drains_the_old_one() -> None:
+    old = snapshot(member("a"), version=1)
+    new = snapshot(member("b", 1), version=2)
+    rig = AggregatorRig(traffic(old))
+    a = rig.transport["a"]
+    rig.admit(old)
+    rig.update(traffic(new))
+    assert not a.closed
+    a.say(0.75)
+    assert (firsts(rig.done[0]), rig.done[0].snapshot) == ([0.75], old)
+    rig.update(traffic(new))
+    assert a.closed
+    current = rig.aggregator.traffic_of(1)
+    assert current is not None and rig.aggregator.choose(current, None) is new
+
+
+def test_guarantee_14_a_rollback_is_a_swap_back() -> None:
+    old, new = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
+    rig = AggregatorRig(traffic(old))
+    for now, endpoint in ((new, "b"), (old, "a")):
+        rig.update(traffic(now))
+        rig.admit(rig.aggregator.choose(traffic(now), None))
+        rig.transport[endpoint].say()
+        assert rig.done[-1].snapshot is now
+        assert rig.done[-1].outcome is Outcome.OK
+
+
+def test_guarantee_14_a_canary_gets_its_share_and_only_once_it_can_answer() -> None:
+    active, canary = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
+    rig = AggregatorRig(traffic(active))
+    both = traffic(active, canary, 0.25)
+    picked = Counter(rig.aggregator.choose(both, None).version for _ in range(2000))
+    assert 400 < picked[2] < 600
+    cold = traffic(active, snapshot(member(None, 1, state=MemberState.WARMING), version=2), 0.25)
+    assert {rig.aggregator.choose(cold, None).version for _ in range(100)} == {1}
+    assert rig.aggregator.choose(both, 2) is canary
+
+
+# 15. The identities.
+
+
+def test_guarantee_15_the_identities_hold_at_every_moment_and_on_the_metrics_page() -> None:
+    rig, now, (a, b, c) = three(quorum=2)
+
+    def all_of(wire: FakeWire, requests: list[Request]) -> None:
+        for request in requests:
+            wire.answer(ok(request))
+
+    steps: list[Callable[[], object]] = [
+        lambda: [rig.admit(now) for _ in range(6)],
+        lambda: all_of(a, a.sent[:5]),
+        lambda: b.say(status="error", predictions=None),
+        lambda: all_of(b, b.sent[:3]),
+        lambda: rig.aggregator.cancel(rig.admit(now)),
+        lambda: b.say(status="refused", predictions=None),
+        lambda: c.answer(ok(c.sent[0])),
+        lambda: c.say(status="expired", predictions=None),
+        lambda: c.lost(),
+        lambda: rig.admit(now),
+        lambda: rig.timer.advance(60),
+    ]
+    for step in steps:
+        step()
+        rig.assert_identities()
+        _assert_identities_on_the_page(rig)
+    rig.assert_nothing_left()
+    outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
+    assert sum(outcomes.values()) == 8
+    assert [rig.counts(20).sent, rig.counts(21).sent, rig.counts(22).sent] == [8, 8, 7]
+
+
+def _assert_identities_on_the_page(rig: AggregatorRig) -> None:
+    text = exposition(Reading(rig.aggregator)).decode()
+    totals: Counter[str] = Counter()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            totals[sample.name] += int(sample.value)
+    assert totals["podium_ensemble_admitted_total"] > 0
+    outcomes, in_flight = totals["podium_ensemble_requests_total"], totals["podium_ensemble_requests_in_flight"]
+    assert totals["podium_ensemble_admitted_total"] == outcomes + in_flight
+    replies, pending = totals["podium_member_replies_total"], totals["podium_member_pending"]
+    assert totals["podium_member_sent_total"] == replies + pending
+
+
+def test_guarantee_15_hedges_are_within_their_share_and_each_is_accounted_for() -> None:
+    rig, now, wires = in_two_processes()
+    for number in range(400):
+        _clear(wires)
+        rig.admit(now)
+        rig.timer.advance(0.010 if number % 30 else 0.050)
+        for wire in wires:
+            if wire.sent:
+                wire.say()
+    sent = sum(rig.counts(number).sent for number in (20, 21))
+    hedges = sum(rig.counts(number).hedges for number in (20, 21))
+    assert 0 < hedges <= HEDGE_SHARE * sent
+    assert sent == 400 + hedges
+    assert sum(rig.counts(number).dropped for number in (20, 21)) == hedges
+    rig.assert_nothing_left()
