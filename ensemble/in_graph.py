@@ -6,8 +6,9 @@ one device are one group, computed in the way that was the quickest when the pro
 
 from __future__ import annotations
 
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from ensemble.network import Predicted
 from ensemble.plans import Plan, Plans
 from ensemble.spec import Combination
 
+THREAD_ROUNDS = 5
+SPREAD_BELOW = 0.7  # of one thread's time
 _REASON_CHARACTERS = 500
 
 
@@ -46,14 +49,15 @@ class RunningGroup:
         self._precision = precision
         self._fell_back = ""
 
-    def warm(self, features: int, budget_s: float, slow: bool) -> None:
-        """Choose a plan for each size, within `budget_s` seconds for all of them.
+    def warm(self, features: int, budget_s: float, slow: bool, threads: Mapping[int, int]) -> None:
+        """Choose a plan for each size, which has so many threads, within `budget_s` seconds for all sizes.
 
         Where the loop itself raises there is nothing to compare, and the loop it is.
         """
         trial = Trial(self._plans, self.group.device, self._precision, slow)
         try:
             for size, sample in choosing.samples(features, self.group.device).items():
+                use_threads(threads[size])
                 self.choices[size] = trial.choose(sample, budget_s / len(SIZES))
         except Exception as error:  # noqa: BLE001 - a member's own fault: requests will tell whose
             self._fell_back = reason(error)
@@ -104,10 +108,11 @@ class WholeEnsemble:
         self._combination = combination
         self._groups = [RunningGroup(group, precision) for group in groups(members)]
         self._devices = self._by_device()
+        self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
         self._at_once = dict.fromkeys(SIZES, False)
         self._took_us: dict[int, dict[str, float]] = {}
         self._warm_s = 0.0
-        self._threads = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
+        self._pool = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
 
     @torch.inference_mode()
     def predict(self, inputs: NDArray[np.float32]) -> Predicted:
@@ -115,6 +120,7 @@ class WholeEnsemble:
 
         Raises what the first member raised when none could be run.
         """
+        use_threads(self._threads[size_of(len(inputs))])
         answers = self._run(torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()))
         failed = {position: why for answer in answers for position, why in answer.failed.items()}
         if len(failed) == self._members:
@@ -133,10 +139,11 @@ class WholeEnsemble:
         """
         began = time.perf_counter()
         budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
+        self._choose_threads(features)
         for group in self._groups:
-            group.warm(features, budget_s / len(self._groups), slow)
+            group.warm(features, budget_s / len(self._groups), slow, self._threads)
         if self._stand_ins():
-            self._choose_threads(features)
+            self._choose_at_once(features)
         for size in SIZES[:2]:
             self.predict(np.zeros((size, features), dtype=np.float32))
         self._warm_s = time.perf_counter() - began
@@ -145,10 +152,29 @@ class WholeEnsemble:
         """How it is computed, and what the other ways took; plain values, for the ensemble's report."""
         return {
             "groups": [group.to_dict() for group in self._groups],
+            "threads": {str(size): threads for size, threads in self._threads.items()},
             "devices_at_once": {str(size): at_once for size, at_once in self._at_once.items()},
             "devices_took_us": {str(size): took for size, took in self._took_us.items()},
             "warm_s": round(self._warm_s, 2),
         }
+
+    def _choose_threads(self, features: int) -> None:
+        """How many threads an operation is spread over, of those we may have.
+
+        Many small operations wait for each other at every step, for long where other processes want the cores: one
+        thread is enough unless several are much quicker, on average and not at best.
+        """
+        most = torch.get_num_threads()
+        if most == 1 or any(running.group.device.type == "cuda" for running in self._groups):
+            return
+        for size, sample in choosing.samples(features, torch.device("cpu")).items():
+            took: dict[int, list[float]] = {1: [], most: []}
+            for _ in range(THREAD_ROUNDS):
+                for threads, times in took.items():
+                    use_threads(threads)
+                    times.append(_timed_us(self._serial, sample))
+            several, one = (statistics.mean(took[threads][1:]) for threads in (most, 1))  # the first is slower
+            self._threads[size] = most if several < SPREAD_BELOW * one else 1
 
     # Several devices.
 
@@ -162,8 +188,9 @@ class WholeEnsemble:
         """Whether several CPU slots stand in for devices; a GPU computes by itself once it was told what."""
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
 
-    def _choose_threads(self, features: int) -> None:
+    def _choose_at_once(self, features: int) -> None:
         for size, sample in choosing.samples(features, torch.device("cpu")).items():
+            use_threads(self._threads[size])
             took: dict[str, float] = {}
             for _ in range(2):  # the first starts the threads
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
@@ -184,7 +211,7 @@ class WholeEnsemble:
     def _threaded(self, rows: torch.Tensor) -> list[Answers]:
         """A thread for each device: PyTorch leaves the interpreter while it computes."""
         first, *others = self._devices
-        futures = [self._threads.submit(_run_device, device, rows) for device in others]
+        futures = [self._pool.submit(_run_device, device, rows) for device in others]
         return _run_device(first, rows) + [answer for future in futures for answer in future.result()]
 
     def _collect(self, answers: Sequence[Answers], rows: int) -> NDArray[np.float32]:
@@ -201,6 +228,12 @@ class WholeEnsemble:
             if stacked:
                 predictions[answer.positions] = stacked[0] if stacked[0].ndim == 3 else stacked
         return predictions
+
+
+def use_threads(threads: int) -> None:
+    """Spread each operation over so many threads from now on; costs next to nothing where that is so already."""
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
 
 
 def size_of(rows: int) -> int:

@@ -19,6 +19,8 @@ class MemberActor:
         # Before torch is imported, and so before anything can look at the devices.
         os.environ["CUDA_VISIBLE_DEVICES"] = visible
         os.environ["OMP_NUM_THREADS"] = str(threads)
+        # Threads that spin while they wait for one that has no core make 40 us into 80 ms: trials share the machine.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._threads = threads
         self._server: MemberServer | None = None
         self._started = ""

@@ -166,6 +166,22 @@ def test_a_failure_on_one_device_leaves_the_other(at_once: bool) -> None:
     assert set(found.failed) == {0} and np.isfinite(found.predictions[1]).all()
 
 
+@pytest.mark.parametrize("share", [0.0, 1e9], ids=["one thread", "several"])
+def test_threads_are_many_only_where_that_is_quicker(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_graph, "SPREAD_BELOW", share)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        ensemble = warmed(whole([placed(network(0)), placed(network(1))]))
+        expected = 2 if share else 1
+        assert ensemble.plan()["threads"] == {"1": expected, "64": expected, "1024": expected}
+        torch.set_num_threads(3 - expected)
+        ensemble.predict(ROWS)
+        assert torch.get_num_threads() == expected
+    finally:
+        torch.set_num_threads(before)
+
+
 # Members that fail.
 
 
@@ -240,7 +256,11 @@ def test_an_ensemble_that_cannot_compute_at_all_does_not_start() -> None:
 
 @pytest.fixture
 def actor(monkeypatch: pytest.MonkeyPatch) -> MemberActor:
-    for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"):  # it sets them for its process, which is ours here
+    for name in (
+        "CUDA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+        "OMP_WAIT_POLICY",
+    ):  # it sets them for its process, which is ours here
         monkeypatch.setenv(name, "")
     return MemberActor("", 1)
 
