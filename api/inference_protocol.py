@@ -22,7 +22,6 @@ from api.auth import viewer
 from api.compression import ENCODINGS, unpacked
 from api.departure import while_there
 from api.inference_answer import outputs_of
-from api.inference_request import InferenceRequest
 from api.inference_route import InferenceRoute, refusal
 from api.service import MAX_PREDICTION_BYTES, body_within
 from api.tensors import BYTES, FP32, INPUT
@@ -135,9 +134,11 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     Parameters of the request: `timeout` in microseconds is a deadline, if it is earlier than the ensemble's own.
     Parameters of the answer say how it came about, with what each member did as JSON in `members`; so do errors.
     """
-    aggregator = _aggregator(request)
-    snapshot = aggregator.named(name, _number(name, version))
-    asked = await _read(request, snapshot)
+    aggregator, number = _aggregator(request), _number(name, version)
+    aggregator.named(name, number)  # whoever asks for what is not there need not send it all
+    content, json_bytes = await _content(request)
+    snapshot = aggregator.named(name, number)  # of this moment: a body may take long to come
+    asked = inference_request.parse(content, json_bytes, snapshot.features, list(outputs_of(snapshot)))
     prediction = await while_there(request, aggregator.predict(snapshot, asked.inputs, asked.deadline_ms))
     if prediction.outputs is None:
         return _no_answer(prediction)
@@ -200,8 +201,8 @@ def _number(name: str, version: str | None) -> int | None:
     return int(version)
 
 
-async def _read(request: Request, snapshot: Snapshot) -> InferenceRequest:
-    """The request's body, checked. Packed ones are unpacked beside the event loop."""
+async def _content(request: Request) -> tuple[bytes, int | None]:
+    """The request's body, and how much of it is JSON if not all. Packed ones are unpacked beside the event loop."""
     stated = request.headers.get("inference-header-content-length")
     if stated is not None and not re.fullmatch("[0-9]{1,18}", stated):
         raise BadRequestError(f"Inference-Header-Content-Length: {stated[:40]!r} is not a number of bytes")
@@ -211,8 +212,7 @@ async def _read(request: Request, snapshot: Snapshot) -> InferenceRequest:
     content = await body_within(request, MAX_PREDICTION_BYTES)
     if encoding != "identity":
         content = await asyncio.to_thread(unpacked, content, encoding, MAX_PREDICTION_BYTES)
-    json_bytes = None if stated is None else int(stated)
-    return inference_request.parse(content, json_bytes, snapshot.features, list(outputs_of(snapshot)))
+    return content, None if stated is None else int(stated)
 
 
 def _no_answer(prediction: Prediction) -> Response:

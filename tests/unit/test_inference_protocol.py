@@ -197,6 +197,17 @@ def test_the_path_may_name_a_version(client: TestClient, aggregator: ScriptedAgg
     assert aggregator.asked[0].snapshot.version == 3
 
 
+def test_guarantee_14_the_version_is_that_of_the_moment_when_the_rows_have_come(
+    client: TestClient, aggregator: ScriptedAggregator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slowly(*_: Any) -> bytes:
+        aggregator.update([traffic(snapshot(version=9))])
+        return json.dumps(body()).encode()
+
+    monkeypatch.setattr(inference_protocol, "body_within", slowly)
+    assert client.post(INFER).json()["model_version"] == "9"
+
+
 def test_a_timeout_is_a_deadline(client: TestClient, aggregator: ScriptedAggregator) -> None:
     for timeout in (1, 250_000, 0, None):
         client.post(INFER, json=body(parameters={"timeout": timeout}))
