@@ -136,6 +136,8 @@ class EnsembleOptions(BaseModel):
             raise ValueError("fit_on: the test split is for the report alone; use calibration")
         if self.fit_on is Split.VALIDATION and not self.force:
             raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
+        if self.calibrate and self.combine is Rule.STACKING:
+            raise ValueError("calibrate: stacking is fitted on these rows already, and a temperature would overfit")
         if self.quorum is not None and self.quorum > self.k:
             raise ValueError(f"quorum: {self.quorum} of {self.k} members can never answer")
         return self

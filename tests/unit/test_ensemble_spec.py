@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ensemble.spec import SERVING, WANTED, EnsembleRequest, EnsembleState, Mode, majority
+from ensemble.spec import (
+    SERVING,
+    WANTED,
+    Combination,
+    EnsembleRequest,
+    EnsembleState,
+    Mode,
+    Rule,
+    Select,
+    Split,
+    Stacking,
+    Task,
+    majority,
+)
 
 
 def test_the_defaults_are_three_processes_and_one_second() -> None:
@@ -38,11 +52,15 @@ def test_the_majority_is_the_smallest_number_above_half(members: int) -> None:
         {"name": ""},
         {"name": "x" * 121},
         {"mode": "both"},
-        {"select": "greedy"},
-        {"combine": "median"},
+        {"select": "best"},
+        {"combine": "best"},
+        {"fit_on": "train"},
+        {"bags": -1},
+        {"replicas": 0},
+        {"placement": "alone"},
+        {"precision": "float16"},
         {"sweep_id": 0},
         {"sweep_id": 2**63},
-        {"sweep_id": None},
         {"trials": [1, 2]},
     ],
     ids=str,
@@ -51,6 +69,59 @@ def test_what_cannot_be_built_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as caught:
         EnsembleRequest.model_validate({"sweep_id": 1, **wrong})
     assert caught.value.errors()[0]["loc"] == tuple(wrong)
+
+
+NAMED = {"sweep_id": None, "trial_ids": [3, 1, 2]}
+CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"sweep_id": None}, "sweep_id or trial_ids"),
+    ({"trial_ids": [1]}, "sweep_id or trial_ids"),
+    ({"select": "explicit"}, "trial_ids"),
+    ({"quorum": 4}, "quorum: 4 of 3"),
+    ({"fit_on": "test"}, "the report alone"),
+    ({"fit_on": "validation"}, "force"),
+    ({"combine": "stacking", "calibrate": True}, "overfit"),
+    ({"weights": [1, 1, 1]}, "one for each of trial_ids"),
+    ({**NAMED, "select": "top_k"}, "with trial_ids it is explicit"),
+    ({**NAMED, "k": 2}, "k: leave it out"),
+    ({**NAMED, "trial_ids": [1, 1]}, "every trial once"),
+    ({**NAMED, "weights": [1, 1]}, "one for each"),
+    ({**NAMED, "weights": [0, 0, 0]}, "above 0"),
+    ({**NAMED, "weights": [1, 1, 1], "combine": "median"}, "median has none"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), CONTRADICTIONS, ids=str)
+def test_what_contradicts_itself_is_refused_with_the_reason(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(words)):
+        EnsembleRequest.model_validate({"sweep_id": 1, **wrong})
+
+
+def test_named_trials_say_how_many_they_are() -> None:
+    request = EnsembleRequest.model_validate({**NAMED, "weights": [1, 0, 2]})
+    assert (request.k, request.select) == (3, Select.EXPLICIT)
+
+
+def test_forced_fits_are_allowed() -> None:
+    assert EnsembleRequest(sweep_id=1, fit_on=Split.VALIDATION, force=True).fit_on is Split.VALIDATION
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    st.builds(
+        Combination,
+        task=st.sampled_from(Task),
+        rule=st.sampled_from(Rule),
+        weights=st.lists(numbers).map(tuple),
+        temperature=numbers,
+        noise_variance=st.lists(numbers).map(tuple),
+        stacking=st.none()
+        | st.builds(Stacking, st.lists(st.lists(numbers).map(tuple)).map(tuple), st.lists(numbers).map(tuple)),
+    )
+)
+def test_a_combination_comes_back_as_it_was_stored(combination: Combination) -> None:
+    assert Combination.from_json(combination.to_json()) == combination
 
 
 def test_an_ensemble_that_answers_is_one_that_is_wanted() -> None:

@@ -64,7 +64,7 @@ def test_a_data_directory_has_one_runtime_directory(runtime: RuntimeDirectory, t
 def test_socket_paths_are_short_however_long_the_data_directory_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", f"/run/user/{2**31}")
     runtime = RuntimeDirectory.of(DataDirectory(Path("/" + "long/" * 60)))
-    for path in (runtime.gateway_socket, runtime.wake_socket("scheduler"), runtime.member_socket(10**9, 10**9)):
+    for path in (runtime.gateway_socket, runtime.wake_socket("scheduler"), runtime.replica_socket(10**9, 10**9)):
         assert len(os.fsencode(path)) <= _SOCKET_PATH_BYTES
 
 
