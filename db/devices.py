@@ -26,7 +26,7 @@ class DeviceRow:
     visible: str
     uuid: str | None
     slot_pid: int | None
-    state: str  # ready, busy, lost or stopped
+    state: str  # ready, busy, dedicated, lost or stopped
     reason: str
     trial_id: int | None
     member_ids: tuple[int, ...]

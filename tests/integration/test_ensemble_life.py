@@ -1,0 +1,192 @@
+"""Members of a real ensemble stopped, killed, damaged and replaced under load: what a client sees of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from api.client import Client
+from sweep.errors import PodiumError
+from sweep.layout import AttemptDirectory
+from tests.running_service import RunningService, wait_for
+from tests.specs import builtin_document
+
+DEADLINE_MS = 400.0
+GRACE_MS = 50.0
+ROWS = np.linspace(0, 1, 128, dtype=np.float32).reshape(2, 64)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service on two devices with a finished sweep of four trials."""
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        parameters = {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 1}}
+        sweep = running.client.submit(builtin_document(run_cap=4, parameters=parameters))
+        assert running.client.wait(sweep["id"], 60)["state"] == "finished"
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ensemble(service: RunningService) -> int:
+    """Three members, of which two are enough; ready."""
+    built = service.client.build_ensemble(trial_ids=[1, 2, 3], deadline_ms=DEADLINE_MS, name="digits")
+    service.client.wait_ensemble(built["id"], 60)
+    return int(built["id"])
+
+
+class Load:
+    """A client that asks one thing after another while a `with` block lasts, and keeps every answer and error."""
+
+    def __init__(self, service: RunningService, ensemble: int) -> None:
+        self.answers: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        self._client = Client.of(service.data.root)
+        self._ensemble = ensemble
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def _ask(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self.answers.append(self._client.predict(self._ensemble, ROWS))
+            except PodiumError as error:
+                self.errors.append(str(error))
+            time.sleep(0.01)
+
+    def wait_answers(self, count: int) -> list[dict[str, Any]]:
+        """The next answers."""
+        start = len(self.answers)
+        wait_for(f"{count} answers; errors: {self.errors}", lambda: len(self.answers) >= start + count)
+        return self.answers[start : start + count]
+
+    def __enter__(self) -> Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join(timeout=30)
+        self._client.close()
+
+
+def replica(service: RunningService, ensemble: int, position: int) -> dict[str, Any]:
+    """The one process of a member, as REST shows it."""
+    found: dict[str, Any] = service.client.ensemble(ensemble)["members"][position]["replicas"][0]
+    return found
+
+
+def pids(service: RunningService, ensemble: int) -> list[int]:
+    return [member["replicas"][0]["pid"] for member in service.client.ensemble(ensemble)["members"]]
+
+
+def statuses(answer: dict[str, Any]) -> list[str]:
+    """What became of each member, by position."""
+    return [member["status"] for member in answer["members"]]
+
+
+def test_a_stopped_member_is_named_and_makes_no_answer_late(service: RunningService, ensemble: int) -> None:
+    stopped = replica(service, ensemble, 1)["pid"]
+    with Load(service, ensemble) as load:
+        load.wait_answers(5)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            load.wait_answers(1)  # one that was under way
+            answers = load.wait_answers(30)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        wait_for("it is asked again", lambda: statuses(load.answers[-1]) == ["ok"] * 3, 20)
+    assert load.errors == []
+    for answer in answers:
+        assert (answer["outcome"], answer["answered"], answer["degraded"]) == ("degraded", 2, True)
+        assert statuses(answer)[1] in ("late", "skipped_open")
+        assert answer["total_ms"] <= DEADLINE_MS + GRACE_MS
+    assert statuses(answers[0])[1] == "late"
+    assert statuses(answers[-1])[1] == "skipped_open", "and after a while it costs no time at all"
+
+
+def test_a_killed_member_is_back_within_ten_seconds(service: RunningService, ensemble: int) -> None:
+    before = replica(service, ensemble, 2)
+    with Load(service, ensemble) as load:
+        os.kill(before["pid"], signal.SIGKILL)
+        wait_for("it is back", lambda: replica(service, ensemble, 2)["epoch"] == before["epoch"] + 1 and
+                 replica(service, ensemble, 2)["state"] == "ready", 10)  # fmt: skip
+        wait_for("it answers", lambda: statuses(load.answers[-1])[2] == "ok", 5)
+    assert load.errors == []
+    assert {answer["answered"] for answer in load.answers} == {2, 3}
+    after = replica(service, ensemble, 2)
+    assert after["pid"] != before["pid"]
+    assert after["restarts"] == before["restarts"] + 1
+    assert service.client.wait_ensemble(ensemble, 5)["reason"] == ""
+
+
+def test_the_members_outlive_a_killed_host_and_a_killed_gateway(service: RunningService, ensemble: int) -> None:
+    before = pids(service, ensemble)
+    with Load(service, ensemble) as load:
+        service.kill("host")
+        load.wait_answers(5)
+    assert load.errors == []
+    service.kill("gateway")
+    wait_for("all answer", lambda: statuses(service.client.predict(ensemble, ROWS)) == ["ok"] * 3, 10)
+    assert service.client.ensemble(ensemble)["state"] == "ready"
+    assert pids(service, ensemble) == before
+
+
+def test_versions_are_swapped_under_load_without_a_failed_request(service: RunningService, ensemble: int) -> None:
+    with Load(service, ensemble) as load:
+        service.client.add_version(ensemble, trial_ids=[2, 3, 4], deadline_ms=DEADLINE_MS, canary_share=0.5)
+        wait_for("both versions answer", lambda: {a["version"] for a in load.answers[-20:]} == {1, 2}, 30)
+        service.client.promote(ensemble)
+        wait_for("version 2 is active", lambda: service.client.ensemble(ensemble)["version"] == 2, 10)
+        assert {answer["version"] for answer in load.wait_answers(10)[-5:]} == {2}
+        service.client.roll_back(ensemble)
+        wait_for("version 1 is back", lambda: service.client.ensemble(ensemble)["version"] == 1, 30)
+        assert {answer["version"] for answer in load.wait_answers(10)[-5:]} == {1}
+    assert load.errors == []
+    assert {answer["version"] for answer in load.answers} == {1, 2}
+    assert service.client.ensemble(ensemble)["state"] == "ready"
+
+
+def test_a_damaged_model_is_named_and_the_others_answer(service: RunningService, ensemble: int) -> None:
+    client = service.client
+    client.stop_ensemble(ensemble)
+    wait_for("stopped", lambda: {m["state"] for m in client.ensemble(ensemble)["members"]} == {"stopped"}, 10)
+    with pytest.raises(PodiumError, match="stopped"):
+        client.predict(ensemble, ROWS)
+    model = AttemptDirectory(service.data.attempt(1, 1, 1)).model
+    sound = model.read_bytes()
+    model.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    try:
+        client.start_ensemble(ensemble)
+        wait_for("settled", lambda: client.ensemble(ensemble)["state"] == "degraded", 30)
+    finally:
+        model.write_bytes(sound)
+    found = client.ensemble(ensemble)
+    assert [member["state"] for member in found["members"]] == ["ready", "failed", "ready"]
+    assert "member 1" in found["reason"] and str(model) in found["reason"]
+    assert client.predict(ensemble, ROWS)["answered"] == 2
+    assert client.ready()["ready"]
+
+
+def test_a_dedicated_device_runs_no_trials_until_it_is_given_back(service: RunningService, ensemble: int) -> None:
+    client = service.client
+    client.retire_ensemble(ensemble)
+    built = client.build_ensemble(trial_ids=[4], placement="dedicated")
+    client.wait_ensemble(built["id"], 30)
+    device_id = replica(service, built["id"], 0)["device_id"]
+    states = {device["id"]: device["state"] for device in client.devices()}
+    assert states.pop(device_id) == "dedicated"
+    assert set(states.values()) == {"ready"}
+    document = builtin_document(run_cap=2, parameters={"lr": {"value": 0.01}, "epochs": {"value": 1}}, method="random")
+    sweep = client.submit(document)
+    assert client.wait(sweep["id"], 60)["state"] == "finished"
+    attempts = [a for trial in client.trials(sweep["id"]) for a in client.trial(trial["id"])["attempts"]]
+    assert {attempt["device"] for attempt in attempts} == set(states)
+    client.retire_ensemble(built["id"])
+    wait_for("given back", lambda: {device["state"] for device in client.devices()} == {"ready"}, 15)

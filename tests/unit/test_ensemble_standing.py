@@ -1,0 +1,97 @@
+"""How an ensemble stands: what holds for every mix of its replicas' states."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db.ensembles import EnsembleRow, MemberRow, VersionRow
+from db.replicas import ReplicaRow
+from ensemble.spec import Combination, EnsembleState, MemberState, Mode, Placement, Precision, Rule, Task
+from ensemble.standing import has_ready_member, may_take_over, standing
+from ensemble.version import TrialFiles
+from sweep.trial import TrialState
+
+HOST_STATES = [  # what the host writes; the others are the gateway's
+    MemberState.STARTING, MemberState.WARMING, MemberState.READY, MemberState.RESTARTING, MemberState.FAILED,
+    MemberState.STOPPED,
+]  # fmt: skip
+UP = [EnsembleState.READY, EnsembleState.DEGRADED, EnsembleState.BELOW_QUORUM]
+COMING = {MemberState.STARTING, MemberState.WARMING, MemberState.RESTARTING}
+
+of_members = st.lists(st.lists(st.sampled_from(HOST_STATES), min_size=1, max_size=3), min_size=1, max_size=5)
+
+
+def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> VersionRow:
+    """A version whose members' replicas are in these states; each that is not ready says which it is."""
+    rows = []
+    for position, states in enumerate(members):
+        replicas = tuple(
+            ReplicaRow(n, n, state, "" if state is MemberState.READY else f"r{n}", None, None, None, 1, None, 0)
+            for n, state in enumerate(states)
+        )
+        files = TrialFiles(position, position, 1, TrialState.FINISHED, 0.5, "maximize", 1, "ab", None)
+        rows.append(MemberRow(position, position, position, 1.0, files, replicas))
+    combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,) * len(members))
+    return VersionRow(
+        number, Mode.BETWEEN_GRAPH, min(quorum, len(members)), 1000.0, Placement.SHARED, Precision.FLOAT32, combination, {}, ("a", "b"),
+        3, {}, 0.0, tuple(rows),
+    )  # fmt: skip
+
+
+def ensemble(state: EnsembleState, *versions: VersionRow) -> EnsembleRow:
+    """The first is active, the second, if there is one, on its way."""
+    target = versions[1].number if len(versions) > 1 else None
+    return EnsembleRow(
+        1, "e", 1, state, "", versions[0].number, target, None, 0.0, 0.0, {v.number: v for v in versions}
+    )
+
+
+def ready(members: list[list[MemberState]]) -> int:
+    return sum(MemberState.READY in states for states in members)
+
+
+@given(of_members, st.integers(1, 5), st.sampled_from(list(EnsembleState)))
+def test_the_state_says_how_many_members_answer(
+    members: list[list[MemberState]], quorum: int, before: EnsembleState
+) -> None:
+    row = version(members, quorum)
+    state, reason = standing(ensemble(before, row), before)
+    assert (state is EnsembleState.READY) == (ready(members) == len(members))
+    if state is EnsembleState.DEGRADED:
+        assert min(quorum, len(members)) <= ready(members) < len(members)
+    if state is EnsembleState.BELOW_QUORUM:
+        assert ready(members) < min(quorum, len(members))
+    if before in UP:
+        assert state in UP, "what was up does not warm again"
+    if state in (EnsembleState.BUILDING, EnsembleState.WARMING):
+        assert any(s in COMING for states in members for s in states), "nothing to wait for"
+    assert has_ready_member(row) == (ready(members) > 0)
+    for position, states in enumerate(members):
+        if MemberState.READY not in states:
+            assert f"member {position}: " in reason, "a member that does not answer is named"
+
+
+@given(of_members, st.integers(1, 5), of_members, st.integers(1, 5), st.sampled_from(UP))
+def test_a_version_on_its_way_never_changes_the_state_of_the_one_that_answers(
+    active: list[list[MemberState]],
+    quorum: int,
+    target: list[list[MemberState]],
+    quorum_2: int,
+    before: EnsembleState,
+) -> None:
+    alone, _ = standing(ensemble(before, version(active, quorum)), before)
+    beside, reason = standing(ensemble(before, version(active, quorum), version(target, quorum_2, 2)), before)
+    assert alone is beside
+    if "version 2 cannot take over" in reason:
+        assert not may_take_over(version(target, quorum_2))
+
+
+@given(of_members, st.integers(1, 5))
+def test_a_version_takes_over_with_all_its_members_or_a_quorum_when_nobody_else_will_come(
+    members: list[list[MemberState]], quorum: int
+) -> None:
+    waiting = any(s in COMING for states in members if MemberState.READY not in states for s in states)
+    enough = ready(members) >= min(quorum, len(members))
+    expected = ready(members) == len(members) or (enough and not waiting)
+    assert may_take_over(version(members, quorum)) == expected
