@@ -23,22 +23,18 @@ from api.compression import ENCODINGS, unpacked
 from api.departure import while_there
 from api.inference_answer import outputs_of
 from api.inference_route import InferenceRoute, refusal
-from api.service import MAX_PREDICTION_BYTES, body_within
+from api.predictions import REFUSALS
+from api.service import MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES, body_within
 from api.tensors import BYTES, FP32, INPUT
 from ensemble.aggregator import Aggregator
 from ensemble.links import can_answer
-from ensemble.prediction import Outcome, Prediction
+from ensemble.prediction import Prediction
 from ensemble.spec import EnsembleState, Snapshot, Traffic
 from sweep.errors import BadRequestError, NotFoundError
 
 EXTENSIONS = ("binary_tensor_data", "model_configuration")
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _NOT_YET = frozenset({EnsembleState.BUILDING, EnsembleState.WARMING})
-_REFUSALS = {
-    Outcome.SHED: (429, "Too many predictions are under way"),
-    Outcome.BELOW_QUORUM: (503, "Fewer members answered than the quorum"),
-    Outcome.DEADLINE: (504, "No member answered in time"),
-}
 _TRITON_TYPES = {FP32: "TYPE_FP32", BYTES: "TYPE_STRING"}
 
 router = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
@@ -71,7 +67,7 @@ def server_metadata() -> dict[str, Any]:
 @router.post("/repository/index", dependencies=[viewer])
 async def repository_index(request: Request) -> Response:
     """Every version that answers, or is to; with `{"ready": true}` only those that do."""
-    content = await body_within(request, inference_request.MAX_JSON_BYTES)
+    content = await body_within(request, MAX_JSON_ROWS_BYTES)
     ready_only = _ready_only(content)
     rows = [_index_row(snapshot) for traffic in _aggregator(request).traffic() for snapshot in _versions(traffic)]
     return _json([row for row in rows if row["state"] == "READY" or not ready_only])
@@ -216,7 +212,7 @@ async def _content(request: Request) -> tuple[bytes, int | None]:
 
 
 def _no_answer(prediction: Prediction) -> Response:
-    status, title = _REFUSALS[prediction.outcome]
+    status, title = REFUSALS[prediction.outcome]
     snapshot = prediction.snapshot
     said = "; ".join(f"member {each.member_id} {each.status.value}" for each in prediction.reports)
     detail = (

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from api import tensors
+from api.service import MAX_JSON_ROWS_BYTES
 from api.tensors import FP32, INPUT
 from sweep.errors import BadRequestError, TooLargeError
 
-MAX_JSON_BYTES = 4 << 20  # reading JSON holds every other request up: some 10 ms for each of these
 MAX_TIMEOUT_US = 600_000_000
 _FEW = 16  # tensors in a request: more than there are to ask for
 
@@ -112,9 +112,9 @@ def parse(content: bytes, json_bytes: int | None, features: int, outputs: Sequen
 
 
 def _body(text: memoryview) -> _Body:
-    if len(text) > MAX_JSON_BYTES:
+    if len(text) > MAX_JSON_ROWS_BYTES:
         raise TooLargeError(
-            f"the JSON is above {MAX_JSON_BYTES:,} bytes: send fewer rows, or send {INPUT} as binary data"
+            f"the JSON is above {MAX_JSON_ROWS_BYTES:,} bytes: send fewer rows, or send {INPUT} as binary data"
         )
     try:
         return _Body.model_validate(orjson.loads(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from typing import Any
 
@@ -14,12 +15,16 @@ from sweep.errors import BadRequestError, EnsembleError
 
 
 def rows_of(value: Any, what: str = "inputs") -> NDArray[np.float32]:
-    """A list of lists of numbers as an array. Raises `EnsembleError` when it is none."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise EnsembleError(f"{what}: rows of numbers, all of the same length") from error
-    return _as_floats(array, what)
+    """A list of lists of numbers as an array. Raises `EnsembleError` when it is none.
+
+    Looked through before numpy sees it: of one long text among short ones it would make an array of long ones.
+    """
+    rows = value if isinstance(value, list) else None
+    if rows is None or not all(isinstance(row, list) for row in rows) or len(set(map(len, rows))) > 1:
+        raise EnsembleError(f"{what}: rows of numbers, all of the same length")
+    if not set(map(type, itertools.chain.from_iterable(rows))) <= {int, float}:
+        raise EnsembleError(f"{what}: rows of numbers alone: no text, no truth values, no holes, nothing deeper")
+    return _as_floats(np.asarray(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 0), what)
 
 
 def rows_of_npy(content: bytes) -> NDArray[np.float32]:

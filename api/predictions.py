@@ -14,7 +14,7 @@ from api import problems
 from api.auth import viewer
 from api.departure import while_there
 from api.inputs import check_rows, rows_of, rows_of_npy
-from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
+from api.service import MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
 from db import ensembles
 from ensemble.aggregator import Aggregator
 from ensemble.combine import uncertainty
@@ -48,10 +48,13 @@ async def predict(
     returned too: for evaluation.
     """
     aggregator: Aggregator = request.app.state.aggregator
-    snapshot = _answering(aggregator, service, ensemble_id, version)
-    content = await body_within(request, MAX_PREDICTION_BYTES)
-    kind = request.headers.get("content-type", "").partition(";")[0]
-    inputs, wanted_ms = (rows_of_npy(content), None) if kind == "application/x-npy" else _read_json(content)
+    is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
+    if is_npy:
+        content = await body_within(request, MAX_PREDICTION_BYTES)
+    else:
+        content = await body_within(request, MAX_JSON_ROWS_BYTES, "send an array in numpy's format, application/x-npy")
+    snapshot = _answering(aggregator, service, ensemble_id, version)  # only now: a body may take its time
+    inputs, wanted_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
     check_rows(inputs, snapshot.features)
     deadline_ms = deadline_ms or wanted_ms
     if whole:

@@ -14,6 +14,7 @@ from sweep.settings import ServiceSettings
 
 MAX_JSON_BYTES = 1 << 20
 MAX_PREDICTION_BYTES = 64 << 20  # rows to predict
+MAX_JSON_ROWS_BYTES = 4 << 20  # the same as JSON: reading it holds every other request up, some 10 ms for each MB
 MAX_ID = 2**63 - 1  # what the database can hold
 RowId = Annotated[int, Path(ge=1, le=MAX_ID)]
 After = Annotated[int | None, Query(ge=0, le=MAX_ID, description="`next` of the page before")]
@@ -35,13 +36,13 @@ def _context(request: Request) -> ServiceContext:
 context = Depends(_context)
 
 
-async def body_within(request: Request, limit: int) -> bytes:
+async def body_within(request: Request, limit: int, advice: str = "send fewer rows") -> bytes:
     """The body, counted while it comes. Raises `TooLargeError` as soon as it is above `limit` bytes."""
     content = bytearray()
     async for chunk in request.stream():
         content += chunk
         if len(content) > limit:
-            raise TooLargeError(f"the body is above {limit:,} bytes")
+            raise TooLargeError(f"the body is above {limit:,} bytes; {advice}")
     return bytes(content)
 
 

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 @router.post("/bundles", status_code=201, dependencies=[submitter])
 async def upload_bundle(request: Request, service: ServiceContext = context) -> dict[str, str]:
     """Store user code: a zip as the raw body. Answers its SHA-256, for `program.bundle`."""
-    content = await body_within(request, bundles.MAX_BYTES)
+    content = await body_within(request, bundles.MAX_BYTES, "leave data and results out of the code folder")
     sha256 = bundles.digest(content)
     folder = service.settings.data.bundle(sha256)
     if not folder.exists():

@@ -315,7 +315,8 @@ def _add_version(connection: Connection, ensemble_id: int, number: int, version:
 
 
 def _free_name(connection: Connection, sweep_id: int | None) -> str:
-    stem = connection.execute(select(sweeps.c.name).where(sweeps.c.id == sweep_id)).scalar() or "ensemble"
+    sweep_name = connection.execute(select(sweeps.c.name).where(sweeps.c.id == sweep_id)).scalar() or ""
+    stem = "".join(filter(str.isprintable, sweep_name)) or "ensemble"
     taken = set(connection.execute(select(ensembles.c.name).where(ensembles.c.name.startswith(stem))).scalars())
     number = 1
     while f"{stem}-{number}" in taken:

@@ -115,7 +115,13 @@ class EnsembleOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str | None = Field(None, min_length=1, max_length=120, description="default: the sweep's, with a number")
+    name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=120,
+        pattern=r"^[^\x00-\x1f\x7f]*$",  # it is part of a path of the Open Inference Protocol
+        description="default: the sweep's, with a number",
+    )
     k: int = Field(DEFAULT_K, ge=1, le=1000, description="how many members; greedy may take fewer")
     select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
     bags: int = Field(0, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")

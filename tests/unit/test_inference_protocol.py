@@ -473,7 +473,7 @@ def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.M
 
 def test_json_above_its_limit_is_413_and_says_what_to_send(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     content, headers = binary()
-    monkeypatch.setattr(inference_request, "MAX_JSON_BYTES", int(headers[LENGTH]))
+    monkeypatch.setattr(inference_request, "MAX_JSON_ROWS_BYTES", int(headers[LENGTH]))
     assert_error(client.post(INFER, content=json.dumps(body(id="x" * 100))), 413, "binary")
     assert client.post(INFER, content=content, headers=headers).status_code == 200
 
