@@ -442,7 +442,7 @@ def test_guarantee_07_fewer_than_the_quorum_is_no_answer_but_every_members_state
     assert [report.message for report in found.reports[sound:]] == [f"boom {number}" for number in range(sound, 3)]
     if sound < quorum:
         assert found.outcome is Outcome.BELOW_QUORUM
-        assert (found.outputs, found.member_outputs, found.weights) == (None, None, ())
+        assert (found.outputs, found.member_outputs, found.weights, found.answered) == (None, None, (), sound)
     else:
         assert found.outcome is (Outcome.OK if sound == 3 else Outcome.DEGRADED)
         assert found.outputs is not None
