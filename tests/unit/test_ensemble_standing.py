@@ -34,8 +34,8 @@ def version(members: list[list[MemberState]], quorum: int, number: int = 1) -> V
         rows.append(MemberRow(position, position, position, 1.0, files, replicas))
     combination = Combination(Task.CLASSIFICATION, Rule.MEAN, (1.0,) * len(members))
     return VersionRow(
-        number, Mode.BETWEEN_GRAPH, min(quorum, len(members)), 1000.0, Placement.SHARED, Precision.FLOAT32, combination, {}, ("a", "b"),
-        3, {}, 0.0, tuple(rows),
+        number, Mode.BETWEEN_GRAPH, min(quorum, len(members)), 1000.0, Placement.SHARED, Precision.FLOAT32,
+        combination, {}, ("a", "b"), 3, {}, 0.0, tuple(rows),
     )  # fmt: skip
 
 
