@@ -87,7 +87,7 @@ def add_version(
     placement: options.Placing = None,
     precision: options.Precise = None,
     canary: Annotated[
-        float | None, typer.Option("--canary", metavar="SHARE", help="of the requests, above 0 and below 1")
+        float | None, typer.Option("--canary-share", metavar="SHARE", help="of the requests, above 0 and below 1")
     ] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,

@@ -73,7 +73,7 @@ def request(sweep_id: int | None, weights: str | None, **options: Any) -> dict[s
         raise InvalidSpecError([_problem(e["loc"], e["msg"]) for e in error.errors()], "ensemble") from None
 
 
-_OPTIONS = {"k": "-k", "trial_ids": "--trial", "sweep_id": "SWEEP", "canary_share": "--canary"}
+_OPTIONS = {"k": "-k", "trial_ids": "--trial", "sweep_id": "SWEEP"}
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> Problem:

@@ -532,11 +532,11 @@ def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, w
 
 def test_another_version_takes_a_share_as_a_canary(podium: Podium, server: Server) -> None:
     server.on("POST", f"{URL}/3/versions", ensemble("ready", canary=2, canary_share=0.1), status=201)
-    code, out, _ = podium("ensemble", "version", "add", "3", "1", "-k", "5", "--canary", "0.1")
+    code, out, _ = podium("ensemble", "version", "add", "3", "1", "-k", "5", "--canary-share", "0.1")
     assert (code, "version 2 answers 10 %" in out) == (0, True)
     assert server.bodies(f"{URL}/3/versions") == [{"sweep_id": 1, "k": 5, "canary_share": 0.1}]
-    code, _, err = podium("ensemble", "version", "add", "3", "1", "--canary", "1")
-    assert (code, err) == (2, "ensemble: --canary: input should be less than 1\n")
+    code, _, err = podium("ensemble", "version", "add", "3", "1", "--canary-share", "1")
+    assert (code, err) == (2, "ensemble: --canary-share: input should be less than 1\n")
 
 
 EVERY = [

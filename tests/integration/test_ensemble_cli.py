@@ -1,0 +1,113 @@
+"""`podium sweep run` with an `ensemble:` block and `podium ensemble`, as people use them, on a real service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sweep import datasets
+from tests.running_service import RunningService, podium
+
+SPLIT = [0.5, 0.2, 0.1, 0.2]
+SWEEP: dict[str, Any] = {
+    "name": "digits",
+    "method": "random",
+    "metric": {"name": "val_accuracy", "goal": "maximize"},
+    "parameters": {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 3}},
+    "run_cap": 5,
+    "program": {"model": "mlp", "data": {"name": "digits"}},
+    "validation": {"split": SPLIT},
+    "ensemble": {"k": 3, "deadline_ms": 5000},
+}
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def run(service: RunningService) -> Run:
+    """Runs a command on the service; returns what it printed."""
+
+    def command(*arguments: str, code: int = 0) -> str:
+        done = podium(*arguments, "--data-dir", str(service.data.root))
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def sweep(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A finished sweep, with the ensemble that its file asks for."""
+    file = tmp_path_factory.mktemp("sweep") / "sweep.json"
+    file.write_text(json.dumps(SWEEP))
+    found: dict[str, Any] = json.loads(run("sweep", "run", str(file), "--json"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows(service: RunningService, sweep: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows of the test split, and their classes."""
+    data = datasets.load({"name": "digits", "root": None}, {"split": SPLIT, "seed": 0}, service.data.data_cache)
+    inputs, targets = data.split("test")
+    return inputs[:40], targets[:40]
+
+
+def test_the_ensemble_of_the_block_is_ready_when_the_run_ends(run: Run, sweep: dict[str, Any]) -> None:
+    assert sweep["state"] == "finished"
+    assert (sweep["ensemble"]["state"], sweep["ensemble"]["id"]) == ("ready", sweep["ensemble_id"])
+    assert len(sweep["ensemble"]["members"]) == 3
+    assert "ensemble 1 'digits-1': ready" in run("sweep", "show", "1")
+
+
+def test_a_block_that_cannot_be_built_says_why_and_is_1(run: Run, sweep: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "sweep.json"
+    file.write_text(json.dumps({**SWEEP, "run_cap": 1, "ensemble": {"k": 1, "name": "digits-1"}}))
+    done = run("sweep", "run", str(file), code=1)
+    assert done == ""  # the sweep itself went well: the reason stands with it
+    assert "no ensemble: there is an ensemble 'digits-1' already; choose another name" in run("sweep", "show", "2")
+
+
+def test_it_is_measured_on_a_split_and_on_rows_of_ones_own(
+    run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
+) -> None:
+    said = run("ensemble", "evaluate", "digits-1")
+    for words in ("on 359 rows (test)", "Ensemble minus best single network", "McNemar's p", "worst accuracy"):
+        assert words in said
+    np.save(tmp_path / "x.npy", rows[0])
+    np.save(tmp_path / "y.npy", rows[1])
+    files = ("--inputs", str(tmp_path / "x.npy"), "--targets", str(tmp_path / "y.npy"))
+    own = run("ensemble", "evaluate", "1", *files, "--json")
+    assert json.loads(own)["result"]["rows"] == 40
+    assert "selected on this split" in run("ensemble", "evaluate", "1", "--split", "validation", code=1)
+
+
+def test_it_answers_and_says_what_each_member_did(
+    run: Run, sweep: dict[str, Any], rows: tuple[NDArray[Any], NDArray[Any]], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", rows[0])
+    said = run("ensemble", "predict", "digits-1", "--input", str(tmp_path / "x.npy"))
+    assert "ok: 3 of 3 members" in said
+    labels = [line.split()[1] for line in said.splitlines()[1:41]]
+    assert np.mean(np.asarray(labels, int) == rows[1]) > 0.7
+
+
+def test_it_is_built_in_graph_stopped_started_and_retired(run: Run, sweep: dict[str, Any]) -> None:
+    said = run("ensemble", "build", "1", "-k", "2", "--select", "greedy", "--mode", "in_graph", "--name", "whole")
+    assert "ensemble 2 'whole': ready" in said
+    assert "chosen: greedy of 5 finished trials" in said
+    assert "whole" in run("ensemble", "list")
+    assert "stopped" in run("ensemble", "stop", "whole")
+    assert "building" in run("ensemble", "start", "whole")
+    assert "retired" in run("ensemble", "retire", "whole")
+    assert "is retired" in run("ensemble", "start", "whole", code=1)
