@@ -167,8 +167,8 @@ OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "nothing": ((), {}),
     "choosing": (("-k", "5", "--select", "greedy", "--bags", "7"), {"k": 5, "select": "greedy", "bags": 7}),
     "combining": (
-        ("--combine", "stacking", "--calibrate", "--fit-on", "validation", "--force"),
-        {"combine": "stacking", "calibrate": True, "fit_on": "validation", "force": True},
+        ("--combine", "weighted", "--calibrate", "--fit-on", "validation", "--force"),
+        {"combine": "weighted", "calibrate": True, "fit_on": "validation", "force": True},
     ),
     "running": (
         ("--mode", "in_graph", "--precision", "bfloat16", "--placement", "dedicated", "--replicas", "2"),
