@@ -131,7 +131,7 @@ def test_a_body_above_the_limit_is_not_handed_on(
 ) -> None:
     monkeypatch.setattr(forwarding, "MAX_PREDICTION_BYTES", 3)
     answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
-    assert (answer.status_code, answer.json()["error"]) == (413, "the body is above 3 bytes")
+    assert (answer.status_code, answer.json()["error"]) == (413, "the body is above 3 bytes; send fewer rows")
     assert gateway.came == []
 
 
