@@ -10,7 +10,7 @@ from api.views import View, time_of
 from db.ensembles import EnsembleRow, MemberRow, VersionRow
 from db.evaluations import EvaluationRow
 from db.replicas import ReplicaRow
-from ensemble.spec import MemberState
+from ensemble.spec import MemberState, Mode
 
 Health = Mapping[str, Mapping[str, Any]]  # by replica id, as the gateway tells it
 
@@ -174,9 +174,18 @@ class EnsembleView(View):
             features=active.features,
             selection=active.selection,
             plan=active.plan,
-            members=[MemberView.of(member, health or {}) for member in active.members],
+            members=[MemberView.of(member, _known(health or {}, row, member)) for member in active.members],
             versions=[VersionView.of(row, version) for version in row.versions.values()],
         )
+
+
+def _known(health: Health, row: EnsembleRow, member: MemberRow) -> Health:
+    """What the gateway knows of a member's replicas: in-graph, it speaks to all members through the first one's."""
+    first = row.active.members[0]
+    if row.active.mode is not Mode.IN_GRAPH:
+        return health
+    pairs = zip(member.replicas, first.replicas, strict=True)
+    return {str(mine.id): health[str(asked.id)] for mine, asked in pairs if str(asked.id) in health}
 
 
 class EvaluationView(View):

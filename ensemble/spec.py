@@ -122,17 +122,23 @@ class EnsembleOptions(BaseModel):
         pattern=r"^[^\x00-\x1f\x7f]*$",  # it is part of a path of the Open Inference Protocol
         description="default: the sweep's, with a number",
     )
-    k: int = Field(DEFAULT_K, ge=1, le=1000, description="how many members; greedy may take fewer")
+    k: int = Field(DEFAULT_K, strict=True, ge=1, le=1000, description="how many members; greedy may take fewer")
     select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
-    bags: int = Field(0, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
+    bags: int = Field(0, strict=True, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
     combine: Rule = Rule.MEAN
-    calibrate: bool = Field(False, description="apply a temperature, fitted on the calibration split, after combining")
+    calibrate: bool = Field(
+        False, strict=True, description="apply a temperature, fitted on the calibration split, after combining"
+    )
     fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
-    force: bool = Field(False, description="allow `fit_on` to be the split that members were selected on")
+    force: bool = Field(False, strict=True, description="allow `fit_on` to be the split that members were selected on")
     mode: Mode = Mode.BETWEEN_GRAPH
     deadline_ms: float = Field(DEFAULT_DEADLINE_MS, ge=1, le=600_000, description="an answer leaves by then")
-    quorum: int | None = Field(None, ge=1, description="fewer answers than this are an error; default: the majority")
-    replicas: int = Field(1, ge=1, le=64, description="processes of each member, on devices of their own if there are")
+    quorum: int | None = Field(
+        None, strict=True, ge=1, description="fewer answers than this are an error; default: the majority"
+    )
+    replicas: int = Field(
+        1, strict=True, ge=1, le=64, description="processes of each member, on devices of their own if there are"
+    )
     placement: Placement = Placement.SHARED
     precision: Precision = Precision.FLOAT32
 
@@ -152,7 +158,9 @@ class EnsembleOptions(BaseModel):
 class EnsembleRequest(EnsembleOptions):
     """Build an ensemble, or another version of one: from a sweep's best trials, or from trials named one by one."""
 
-    sweep_id: int | None = Field(None, ge=1, lt=2**63, description="choose among the finished trials of this sweep")
+    sweep_id: int | None = Field(
+        None, strict=True, ge=1, lt=2**63, description="choose among the finished trials of this sweep"
+    )
     trial_ids: TrialIds | None = Field(None, description="or these trials, of one sweep or several")
     weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = Field(
         None, description="of the trials in `trial_ids`; default with `weighted`: fitted"
