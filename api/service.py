@@ -28,7 +28,7 @@ class ServiceContext:
     database: Database
 
 
-def _context(request: Request) -> ServiceContext:
+async def _context(request: Request) -> ServiceContext:
     found: ServiceContext = request.app.state.service
     return found
 
