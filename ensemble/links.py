@@ -14,7 +14,7 @@ from ensemble.transport import Timer, Transport
 from ensemble.wire import Reply, Request
 
 SLOW_FACTOR = 10  # a wait of so many times its own p95 counts against a member, whatever the client's deadline was
-SLOW_FROM_MS = 50.0  # but not a shorter one, which may be our own
+SLOW_FROM_MS = 250.0  # but not a shorter one: a process may not get a core for so long, ours or its own
 _ENOUGH = 0.9  # of such a wait: timers ring a little early too
 
 

@@ -1,0 +1,256 @@
+"""Many requests, while members' processes stand still and are killed: nothing grows, nothing is left, nothing is lost.
+
+`make soak` sends 100,000; `make test` only so many that a leak of one a request would show. PODIUM_SOAK says how many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import psutil
+import pytest
+import uvloop
+
+from ensemble.aggregator import Aggregator
+from ensemble.prediction import MemberStatus, Outcome
+from ensemble.spec import MemberState, Snapshot
+from tests.aggregator_rig import ended
+from tests.ensemble_fakes import CLASSES, FEATURES, member, snapshot, traffic
+
+ROOT = Path(__file__).parents[2]
+REQUESTS = int(os.environ.get("PODIUM_SOAK", "3000"))
+CLIENTS = 32
+MEMBERS = 3
+DEADLINE_MS = 300.0
+WARM_SHARE = 0.2  # of the requests, after which nothing may grow any more
+MAX_GROWTH_BYTES = 16 << 20
+
+
+class Worker:
+    """One member's process, which the test stops, kills and starts again."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.number = number
+        self.epoch = 0
+        self.state = MemberState.STARTING
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"ipc://{self._folder / f'{self.number}-{self.epoch}'}"
+
+    @property
+    def process(self) -> psutil.Process:
+        assert self._process is not None
+        return psutil.Process(self._process.pid)
+
+    async def start(self) -> None:
+        """The next epoch."""
+        self.epoch += 1
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.member_process", self.endpoint, str(self.epoch),
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        assert await self._process.stdout.readline() == b"ready\n"
+        self.state = MemberState.READY
+
+    async def stand_still(self, seconds: float) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
+
+    async def kill(self) -> None:
+        assert self._process is not None
+        self.state = MemberState.RESTARTING
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.communicate()
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What must not grow."""
+
+    rss_bytes: int
+    files: int
+    worker_rss_bytes: int
+    worker_files: int
+
+
+class Soak:
+    """Clients that ask, and somebody who does the members harm."""
+
+    def __init__(self, folder: Path, requests: int) -> None:
+        self.requests = requests
+        self.workers = [Worker(folder, number) for number in range(MEMBERS)]
+        self.deaths = 0
+        self.aggregator = Aggregator(on_death=self._died)
+        self.seen: Counter[Outcome] = Counter()
+        self.statuses: Counter[MemberStatus] = Counter()
+        self.harm: Counter[str] = Counter()
+        self._left = requests
+        self._harming = False
+        self._random = Random(7)
+
+    async def run(self) -> tuple[Sizes, Sizes]:
+        """What there was when it was warm, and at the end."""
+        await asyncio.gather(*(worker.start() for worker in self.workers))
+        self.update()
+        warm = await self._phase(int(self.requests * (1 - WARM_SHARE)))
+        return warm, await self._phase(0)
+
+    async def _phase(self, left: int) -> Sizes:
+        """Requests until so many are left, and what there is when all is quiet and well again."""
+        self._harming = True
+        harm = asyncio.create_task(self._do_harm())
+        await asyncio.gather(*(self._client(Random(number + left), left) for number in range(CLIENTS)))
+        self._harming = False
+        await harm
+        await self._heal()
+        return await self._sizes()
+
+    @property
+    def dropped(self) -> Counter[str]:
+        return self.aggregator.counts.dropped
+
+    def update(self) -> None:
+        self.aggregator.update([traffic(self.snapshot())])
+
+    def snapshot(self) -> Snapshot:
+        members = [
+            member(worker.endpoint, worker.number, state=worker.state, epoch=worker.epoch) for worker in self.workers
+        ]
+        return snapshot(*members, quorum=1, deadline_ms=DEADLINE_MS)
+
+    async def close(self) -> None:
+        self.aggregator.close()
+        await asyncio.gather(*(worker.kill() for worker in self.workers))
+
+    # Clients.
+
+    async def _client(self, random: Random, left: int) -> None:
+        while self._left > left:
+            self._left -= 1
+            rows = np.full((random.choice([1, 1, 1, 16]), FEATURES), random.random(), np.float32)
+            if random.random() < 0.01:
+                rows[-1] = np.nan  # which no member can answer
+            deadline_ms = random.choice([None, None, None, None, 50.0, 2.0])
+            asked = asyncio.ensure_future(self._ask(rows, deadline_ms))
+            if random.random() < 0.02:
+                await asyncio.sleep(0)
+                asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            if asked.cancelled():
+                self.seen[Outcome.CANCELLED] += 1
+            else:
+                self.seen[asked.result()] += 1
+
+    async def _ask(self, rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], deadline_ms: float | None) -> Outcome:
+        now = self.aggregator.traffic_of(1)
+        assert now is not None
+        found = await self.aggregator.predict(now.active, rows, deadline_ms)
+        self.statuses.update(report.status for report in found.reports)
+        if found.outputs is not None:
+            assert found.outputs.shape == (len(rows), len(CLASSES))
+            np.testing.assert_allclose(found.outputs[:, 0], rows[:, 0], atol=1e-6)  # its own rows, and nobody else's
+        return found.outcome
+
+    # Harm.
+
+    async def _do_harm(self) -> None:
+        """The first worker only stands still, so that it can be seen whether it grows."""
+        while self._harming:
+            await asyncio.sleep(self._random.uniform(0.1, 0.5))
+            worker = self._random.choice(self.workers)
+            if worker is self.workers[0] or self._random.random() < 0.6:
+                await worker.stand_still(self._random.uniform(0.01, 2 * DEADLINE_MS / 1000))
+                self.harm["stood still"] += 1
+            else:
+                await worker.kill()
+                self.update()
+                await worker.start()
+                self.update()
+                self.harm["killed"] += 1
+
+    def _died(self) -> None:
+        self.deaths += 1
+
+    async def _heal(self) -> None:
+        """Until every member answers."""
+        for _ in range(300):
+            self.update()  # sends probes, where they are due
+            found = await self.aggregator.predict(self.snapshot(), np.ones((1, FEATURES), np.float32))
+            self.requests += 1
+            self.seen[found.outcome] += 1
+            if found.outcome is Outcome.OK:
+                return
+            await asyncio.sleep(0.1)
+        pytest.fail(f"no answer of every member: {found.reports}")
+
+    async def _sizes(self) -> Sizes:
+        """Once what was closed is closed: ZeroMQ does that in a thread of its own."""
+        await asyncio.sleep(0.5)
+        me, first = psutil.Process(), self.workers[0].process
+        return Sizes(me.memory_info().rss, me.num_fds(), first.memory_info().rss, first.num_fds())
+
+
+@pytest.mark.timeout(120 + REQUESTS // 50)
+def test_stalls_and_kills_leave_memory_sockets_and_requests_under_way_flat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soak, warm, end = uvloop.run(_soak(tmp_path))
+    tallies = [{str(key): count for key, count in tally.items()} for tally in (soak.seen, soak.statuses, soak.harm)]
+    report = f"{soak.requests} requests: {tallies}, dropped {dict(soak.dropped)}, warm {warm}, end {end}"
+    if REQUESTS > 3000:
+        with capsys.disabled():
+            print(f"\n{report}")
+    assert end.rss_bytes - warm.rss_bytes < MAX_GROWTH_BYTES, report
+    assert end.worker_rss_bytes - warm.worker_rss_bytes < MAX_GROWTH_BYTES, report
+    assert end.files <= warm.files, report
+    assert end.worker_files <= warm.worker_files, report
+    assert soak.harm["killed"] and soak.harm["stood still"], report
+    assert soak.deaths >= soak.harm["killed"], report
+
+
+async def _soak(folder: Path) -> tuple[Soak, Sizes, Sizes]:
+    soak = Soak(folder, REQUESTS)
+    try:
+        warm, end = await soak.run()
+        _assert_accounts(soak)
+    finally:
+        await soak.close()
+    return soak, warm, end
+
+
+def _assert_accounts(soak: Soak) -> None:
+    """Every request has had the one outcome that its client saw; nothing is under way, nothing is left."""
+    counts = soak.aggregator.counts
+    ensemble = counts.ensembles[(1, 1)]
+    assert ensemble.in_flight == soak.aggregator._in_flight == soak.aggregator._in_flight_bytes == 0
+    assert ensemble.admitted == soak.requests == soak.seen.total()
+    left_too_late = soak.seen[Outcome.CANCELLED] - ensemble.outcomes[Outcome.CANCELLED]  # their answer was there
+    differences = Counter(ensemble.outcomes) - soak.seen
+    assert sum(differences.values()) == left_too_late
+    assert left_too_late <= soak.seen[Outcome.CANCELLED]
+    assert soak.seen[Outcome.OK] and soak.seen[Outcome.DEGRADED]
+    for member_counts in counts.members.values():
+        assert member_counts.pending == 0
+        assert member_counts.sent == sum(ended(member_counts))
+        assert member_counts.sent > 0
+    for link in soak.aggregator._links._links.values():
+        assert not link._pending
+    assert not soak.aggregator._links._draining
+    assert counts.members.keys() == {20 + number for number in range(MEMBERS)}

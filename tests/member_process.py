@@ -1,0 +1,35 @@
+"""A worker in a process of its own, on a network of plain arithmetic: `python -m tests.member_process ENDPOINT EPOCH`.
+
+It says `ready` once it serves, and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ensemble.member import MemberServer
+from ensemble.network import Predicted
+
+
+class Repeats:
+    """Says `inputs[:, 0]` of the first class, and fails on NaN."""
+
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+        if np.isnan(inputs).any():
+            raise ArithmeticError("poison")
+        return Predicted(np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)[np.newaxis], {}, None)
+
+
+def serve(endpoint: str, epoch: int) -> None:
+    server = MemberServer(endpoint, epoch, Repeats())
+    server.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    server.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
