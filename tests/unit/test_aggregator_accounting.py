@@ -15,11 +15,26 @@ import zmq
 
 from ensemble import aggregator as module
 from ensemble.aggregator import Aggregator
-from ensemble.prediction import MemberStatus, Outcome
+from ensemble.prediction import MemberStatus, Outcome, Prediction
+from ensemble.spec import Mode
+from ensemble.ticket import Ticket
 from ensemble.transport import _ZmqWire
 from ensemble.wire import Request
-from tests.aggregator_rig import statuses
-from tests.ensemble_fakes import ROWS, FakeWorker, Script, alters, answers, member, ok, silent, snapshot, traffic
+from tests.aggregator_rig import AggregatorRig, statuses
+from tests.ensemble_fakes import (
+    ROWS,
+    FakeWorker,
+    Script,
+    alters,
+    answers,
+    member,
+    ok,
+    replica,
+    replicated,
+    silent,
+    snapshot,
+    traffic,
+)
 from tests.unit.test_aggregator import SOON_MS, ask, in_loop, joined, links
 
 
@@ -185,3 +200,87 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
     over.set()
     thread.join()
     aggregator.close()
+
+
+@in_loop
+async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_nobody() -> None:
+    """Its future is cancelled before the aggregator is told: the answers of the others must still be handed out."""
+    rig = AggregatorRig(traffic(now := snapshot(member("a"))))
+    asked = [asyncio.create_task(rig.aggregator.predict(now, ROWS)) for _ in range(3)]
+    await asyncio.sleep(0)
+    asked[0].cancel()
+    rig.transport["a"].lost()
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(found[0], asyncio.CancelledError)
+    assert [statuses(f) for f in found[1:] if isinstance(f, Prediction)] == [[MemberStatus.DIED]] * 2
+    rig.assert_nothing_left()
+
+
+def test_who_hears_of_a_death_may_withdraw_what_else_waits_there() -> None:
+    rig = AggregatorRig(traffic(now := snapshot(member("a"), member("b", 1))))
+    others: list[Ticket] = []
+    rig.aggregator.admit(now, ROWS, None, lambda _: rig.aggregator.cancel(others.pop()))
+    others.append(rig.admit(now))
+    b = rig.transport["b"]
+    for request in b.sent:
+        b.answer(ok(request))
+    rig.transport["a"].lost()
+    assert rig.done == []
+    assert outcomes(rig.aggregator) == {Outcome.DEGRADED: 1, Outcome.CANCELLED: 1}
+    rig.assert_nothing_left()
+
+
+def test_who_hears_an_answer_may_ask_again_at_once() -> None:
+    rig = AggregatorRig(traffic(now := snapshot(member("a"))))
+
+    def again(_: Prediction) -> None:
+        rig.admit(now)
+
+    rig.aggregator.admit(now, ROWS, None, again)
+    for _ in range(2):
+        rig.transport["a"].say()
+    assert [prediction.outcome for prediction in rig.done] == [Outcome.OK]
+    rig.assert_nothing_left()
+
+
+@pytest.mark.parametrize("mode", [Mode.BETWEEN_GRAPH, Mode.IN_GRAPH])
+def test_while_it_closes_nobody_takes_over_from_nobody(mode: Mode) -> None:
+    """A replica that is closed already is not asked for those that wait for another (`FakeWire` would say)."""
+    replicas = [replica(name, 20 + number) for number, name in enumerate("abc")]
+    rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas), mode=mode)))
+    for _ in range(6):
+        rig.admit(now)
+    rig.aggregator.close()
+    assert [statuses(found) for found in rig.done] == [[MemberStatus.DIED]] * 6
+    assert all(wire.closed for wire in rig.transport.wires)
+    assert rig.transport.closed
+    rig.assert_nothing_left()
+    rig.admit(now)
+    assert statuses(rig.done[-1]) == [MemberStatus.UNAVAILABLE]
+
+
+def test_a_replica_that_takes_no_more_is_not_the_end_if_there_is_another() -> None:
+    replicas = [replica(name, 20 + number) for number, name in enumerate("ab")]
+    rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas))))
+    rig.transport["a"].full = True
+    rig.admit(now)
+    rig.transport["b"].say()
+    assert rig.done[0].outcome is Outcome.OK
+
+
+def test_a_version_that_is_gone_leaves_no_accounts_behind() -> None:
+    """However many versions there were; those of one that drains stay until it has."""
+    rig = AggregatorRig()
+    for version in range(1, 50):
+        now = snapshot(replicated(0, replica(f"w{version}", 20 + version)), version=version)
+        rig.update(traffic(now))
+        rig.admit(now)
+        if version % 2:
+            rig.transport[f"w{version}"].say()
+    assert len(rig.aggregator.counts.members) <= 26
+    rig.timer.advance(60)
+    rig.update(traffic(now))
+    assert set(rig.aggregator.counts.members) == {69}
+    assert set(rig.aggregator.counts.ensembles) == {(1, 49)}
+    assert sum(not wire.closed for wire in rig.transport.wires) == 1
+    rig.assert_nothing_left()

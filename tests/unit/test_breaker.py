@@ -126,6 +126,16 @@ def test_a_member_that_stands_still_costs_the_deadline_of_a_handful_of_requests(
     assert rig.done[-1].reports[1].message == "late: no answer for 5040 ms"
 
 
+def test_a_timer_that_rings_a_little_early_excuses_nobody() -> None:
+    rig, now = two()
+    for _ in range(OPEN_AFTER):
+        ticket = rig.admit(now)
+        rig.transport["a"].say()
+        rig.timer.advance(0.9985)
+        rig.aggregator.expire(ticket)
+    assert rig.aggregator.health()[21].state is MemberState.OPEN
+
+
 def test_it_is_taken_out_although_every_client_has_a_short_deadline() -> None:
     rig, now = two()
     for _ in range(20):
