@@ -11,7 +11,8 @@ import asyncio
 import itertools
 import random
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ensemble.counts import Counts
 from ensemble.joining import join, verdict
 from ensemble.link import Link, LinkHealth
-from ensemble.links import Links, can_answer
+from ensemble.links import Links, can_answer, is_warming
 from ensemble.prediction import MemberStatus, Outcome, Prediction
 from ensemble.spec import Snapshot, Traffic
 from ensemble.ticket import Ask, Done, Ticket, workers_of
@@ -94,18 +95,19 @@ class Aggregator:
         return self._links.health()
 
     def _pick(self, traffic: Traffic) -> Snapshot:
-        if traffic.canary is None or not can_answer(traffic.canary):
+        if traffic.canary is None or is_warming(traffic.canary) or not can_answer(traffic.canary):
             return traffic.active
         return traffic.canary if self._random.random() < traffic.canary_share else traffic.active
 
     # A request, from its admission to its outcome.
 
-    async def predict(
+    def predict(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
-    ) -> Prediction:
+    ) -> Coroutine[Any, Any, Prediction]:
         """Ask every member, wait until all have answered or the deadline is there, and combine what came.
 
-        `inputs` is (rows, features). Never raises for what members do; cancelling it frees everything.
+        `inputs` is (rows, features). They are asked now, and not when somebody first waits: by then the members of
+        `snapshot` may be gone. Never raises for what members do; cancelling it frees everything.
         """
         answer: asyncio.Future[Prediction] = asyncio.get_running_loop().create_future()
 
@@ -113,7 +115,9 @@ class Aggregator:
             if not answer.done():  # a client that leaves cancels this a step before we are told
                 answer.set_result(prediction)
 
-        ticket = self.admit(snapshot, inputs, deadline_ms, done)
+        return self._answer(self.admit(snapshot, inputs, deadline_ms, done), answer)
+
+    async def _answer(self, ticket: Ticket, answer: asyncio.Future[Prediction]) -> Prediction:
         try:
             return await answer
         finally:

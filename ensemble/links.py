@@ -160,3 +160,9 @@ def is_up(replica: Replica) -> bool:
 def can_answer(snapshot: Snapshot) -> bool:
     """Whether enough of its members are up for a quorum."""
     return sum(any(map(is_up, member.replicas)) for member in snapshot.members) >= snapshot.quorum
+
+
+def is_warming(snapshot: Snapshot) -> bool:
+    """Whether some of its processes are on their way up."""
+    states = {replica.state for member in snapshot.members for replica in member.replicas}
+    return not states.isdisjoint({MemberState.STARTING, MemberState.WARMING})
