@@ -16,6 +16,7 @@ from ensemble.wire import Reply, Request
 SLOW_FACTOR = 10  # a wait of so many times its own p95 counts against a member, whatever the client's deadline was
 SLOW_FROM_MS = 250.0  # but not a shorter one: a process may not get a core for so long, ours or its own
 _ENOUGH = 0.9  # of such a wait: timers ring a little early too
+OVERSLEPT_S = 0.05
 
 
 class Links:
@@ -92,6 +93,8 @@ class Links:
 
         If it has been silent for so long, the wait counts too: no member that stands still hides behind such clients.
         """
+        if self._timer.now_s() - ticket.due_s > OVERSLEPT_S:
+            return  # we stood still, and may not have heard its answer yet
         own_ms = ticket.snapshot.deadline_ms
         for link in [link for ask in ticket.asks if ask.status is None for link in ask.links]:
             slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, SLOW_FROM_MS))

@@ -136,6 +136,17 @@ def test_a_timer_that_rings_a_little_early_excuses_nobody() -> None:
     assert rig.aggregator.health()[21].state is MemberState.OPEN
 
 
+def test_nobody_is_blamed_for_what_was_not_heard_while_the_gateway_stood_still() -> None:
+    """Else one such moment would open the breakers of all members at once."""
+    rig, now = two()
+    tickets = [rig.admit(now) for _ in range(2 * OPEN_AFTER)]
+    rig.timer._now_s += 2 * OWN_MS / 1000  # and the timers ring before the sockets are read
+    for ticket in tickets:
+        rig.aggregator.expire(ticket)
+    assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
+    assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
+
+
 def test_it_is_taken_out_although_every_client_has_a_short_deadline() -> None:
     rig, now = two()
     for _ in range(20):
