@@ -1,0 +1,81 @@
+"""Which version answers a request: the active one, the canary by its share, or the one that was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from ensemble.aggregator import Aggregator
+from ensemble.prediction import Outcome
+from ensemble.spec import MemberState, Snapshot, Traffic
+from sweep.errors import NotFoundError
+from tests.aggregator_rig import FakeTimer, FakeTransport
+from tests.ensemble_fakes import ROWS, member, snapshot, traffic
+
+REQUESTS = 2000
+
+
+def version(number: int, state: MemberState = MemberState.READY) -> Snapshot:
+    """Three members, 10 replica ids apart from another version's."""
+    members = [member(f"ipc://{number}{i}", 10 * number + i, state=state) for i in range(3)]
+    return replace(snapshot(*members, quorum=2), version=number)
+
+
+def aggregator(item: Traffic) -> Aggregator:
+    made = Aggregator(FakeTransport(), FakeTimer())
+    made.update([item])
+    return made
+
+
+def share_of(found: Aggregator, item: Traffic, number: int) -> float:
+    return sum(found.choose(item, None).version == number for _ in range(REQUESTS)) / REQUESTS
+
+
+def test_a_canary_answers_its_share() -> None:
+    item = traffic(version(1), version(2), 0.25)
+    assert share_of(aggregator(item), item, 2) == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("state", [MemberState.STARTING, MemberState.WARMING, MemberState.FAILED, MemberState.STOPPED])
+def test_a_canary_that_cannot_answer_is_not_asked(state: MemberState) -> None:
+    item = traffic(version(1), version(2, state), 0.9)
+    assert share_of(aggregator(item), item, 2) == 0
+
+
+def test_a_canary_with_one_member_still_warming_is_not_asked() -> None:
+    """It has its quorum, but its answers would be degraded for no fault of anybody's."""
+    warming = member(None, 29, state=MemberState.WARMING)
+    canary = replace(version(2), members=(*version(2).members[:2], warming))
+    item = traffic(version(1), canary, 0.9)
+    assert share_of(aggregator(item), item, 2) == 0
+
+
+def test_the_version_that_is_asked_for_answers() -> None:
+    item = traffic(version(1), version(2), 0.5)
+    found = aggregator(item)
+    name = item.active.name
+    assert {found.choose(item, 1).version for _ in range(20)} == {1}
+    assert {found.named(name, 2).version for _ in range(20)} == {2}
+    with pytest.raises(NotFoundError, match="version 3"):
+        found.named(name, 3)
+    with pytest.raises(NotFoundError, match="no ensemble 'other'"):
+        found.named("other", None)
+
+
+def test_a_request_whose_members_leave_before_somebody_waits_is_theirs() -> None:
+    """Chosen and asked are one step: a version that is swapped right after still answers."""
+
+    async def ask() -> Outcome:
+        transport = FakeTransport()
+        found = Aggregator(transport, FakeTimer())
+        found.update([traffic(version(1))])
+        answer = found.predict(version(1), ROWS)
+        wires = list(transport.wires)
+        found.update([traffic(version(2))])
+        for wire in wires:
+            wire.say()
+        return (await answer).outcome
+
+    assert asyncio.run(ask()) is Outcome.OK
