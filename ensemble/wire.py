@@ -92,6 +92,8 @@ class Reply:
         _check_types(
             reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str, failed=dict
         )
+        if not all(isinstance(why, str) for why in reply.failed.values()):
+            raise WireError(f"bad failed: {reply.failed!r}")
         return reply
 
 

@@ -31,8 +31,17 @@ requests = st.builds(Request, ids, st.integers(0, 2**31), times, _array(small, s
 def replies(draw: st.DrawFn) -> Reply:
     predictions = draw(st.none() | _array(small, small, small))
     combined = None if predictions is None else draw(st.none() | _array(small, small))
+    failed = draw(st.dictionaries(st.integers(0, 9).map(str), st.text(), max_size=3))
     return Reply(
-        draw(ids), draw(small), draw(st.text()), draw(times), draw(times), draw(st.text()), predictions, combined
+        draw(ids),
+        draw(small),
+        draw(st.text()),
+        draw(times),
+        draw(times),
+        draw(st.text()),
+        failed,
+        predictions,
+        combined,
     )
 
 
@@ -56,7 +65,7 @@ def test_a_request_comes_back_as_it_was_sent(request: Request) -> None:
 @given(replies())
 def test_a_reply_comes_back_as_it_was_sent(reply: Reply) -> None:
     back = Reply.parse(_sent(reply))
-    for name in ("request_id", "epoch", "status", "queue_ms", "compute_ms", "message"):
+    for name in ("request_id", "epoch", "status", "queue_ms", "compute_ms", "message", "failed"):
         assert getattr(back, name) == getattr(reply, name)
     assert _same(back.predictions, reply.predictions)
     assert _same(back.combined, reply.combined)
@@ -148,6 +157,9 @@ def test_a_request_field_of_another_type_is_a_wire_error(name: str, value: objec
         {"message": ["x"]},
         {"queue_ms": "1"},
         {"compute_ms": None},
+        {"failed": None},
+        {"failed": ["out of memory"]},
+        {"failed": {"0": 5}},
         {"shapes": None},
         {"shapes": "ab"},
         {"shapes": [[1, 1]]},
