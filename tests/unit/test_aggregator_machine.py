@@ -80,6 +80,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.heard: list[tuple[list[Ticket], Prediction]] = []
         self.history: list[tuple[Line, Request]] = []
         self.hedged = 0
+        self.past: list[Ticket] = []
         self.replicas = {r: Replica(r, MemberState.READY, 1, f"{r}/1") for r in EVERY_REPLICA}
         self.active, self.canary, self.has_in_graph = 1, False, True
         self.update()
@@ -198,6 +199,12 @@ class AggregatorMachine(RuleBasedStateMachine):
         for line, request in sends:
             assert request.request_id in line.owed or line.down or line.wire.closed, "sent without a reason"
 
+    def send(self, line: Line, request: Request, asked: Asked, slot: Slot) -> None:
+        """A request that went to a worker, with the time that was left."""
+        assert (request.epoch, len(request.inputs)) == (line.epoch, asked.rows)
+        assert request.left_ms == pytest.approx((asked.due_s - self.rig.timer.now_s()) * 1000, abs=1e-6)
+        self.model.sent(line, request, asked, slot)
+
     def take_over(
         self, asked: Asked, slot: Slot, sends: list[tuple[Line, Request]], could_take_over: Iterable[Line]
     ) -> None:
@@ -205,7 +212,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         for line, request in sends:
             if request.request_id == asked.request_id and line.replica_id in slot.replica_ids:
                 slot.status = None
-                self.model.sent(line, request, asked, slot)
+                self.send(line, request, asked, slot)
                 return
         after = self.askable()
         for line in could_take_over:
@@ -229,7 +236,7 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     # What clients do.
 
-    @rule(in_graph=st.booleans(), rows=st.integers(1, 2), deadline_ms=st.sampled_from([None, 1.0, 40.0, 400.0]))
+    @rule(in_graph=st.booleans(), rows=st.integers(1, 2), deadline_ms=st.sampled_from([None, 1.0, 40.0, 400.0, 5000.0]))
     def ask(self, in_graph: bool, rows: int, deadline_ms: float | None) -> None:
         self.admit(in_graph, rows, deadline_ms)
 
@@ -260,8 +267,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.model.end_if_all_said(asked)
         self.unclaimed(sends)
         self.compare()
-        if ticket.over:
-            self.tickets.pop(ticket.request_id, None)
+        self.past.append(ticket)
         return asked.slots
 
     def begin_slot(
@@ -276,10 +282,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         mine = [(line, request) for line, request in sends if line.replica_id in slot.replica_ids]
         assert [line for line, _ in mine] == ([] if target is None else [target])
         if target is not None:
-            request = mine[0][1]
-            assert (request.epoch, len(request.inputs)) == (target.epoch, asked.rows)
-            assert request.left_ms == pytest.approx((asked.due_s - self.rig.timer.now_s()) * 1000)
-            self.model.sent(target, request, asked, slot)
+            self.send(target, mine[0][1], asked, slot)
         elif able:
             slot.status = MemberStatus.QUEUE_FULL
         else:
@@ -303,6 +306,15 @@ class AggregatorMachine(RuleBasedStateMachine):
         asked = self.model.live[data.draw(st.sampled_from(sorted(self.model.live)))]
         self.rig.aggregator.cancel(self.tickets.pop(asked.request_id))
         self.model.cancel(asked)
+        self.compare()
+
+    @precondition(lambda self: any(ticket.over for ticket in self.past))
+    @rule(data=st.data(), leaves=st.booleans())
+    def touch_what_is_over(self, data: st.DataObject, leaves: bool) -> None:
+        """A deadline or a client that comes when the request has had its outcome."""
+        over = [ticket for ticket in self.past if ticket.over]
+        ticket = over[data.draw(st.integers(0, len(over) - 1))]
+        (self.rig.aggregator.cancel if leaves else self.rig.aggregator.expire)(ticket)
         self.compare()
 
     # What workers do.
@@ -446,7 +458,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             (slot,) = [slot for slot in asked.slots if line.replica_id in slot.replica_ids]
             assert slot.status is None
             assert slot.waiting
-            self.model.sent(line, request, asked, slot)
+            self.send(line, request, asked, slot)
             self.model.counts[line.replica_id]["hedges"] += 1
             self.hedged += 1
         for box, _ in self.heard:
