@@ -9,7 +9,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import dispatch, efficiency, in_graph, results, search_and_storage, start
+from benchmarks import (
+    between_graph,
+    dispatch,
+    efficiency,
+    in_graph,
+    results,
+    search_and_storage,
+    start,
+    stopped_member,
+)
 from benchmarks.machine import describe
 from benchmarks.plan import Plan
 from benchmarks.results import Row
@@ -20,6 +29,8 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({3}), search_and_storage.run),
     (frozenset({4}), efficiency.run),
     (frozenset({6}), in_graph.run),
+    (frozenset({7}), between_graph.run),
+    (frozenset({8}), stopped_member.run),
     (frozenset({11}), start.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))

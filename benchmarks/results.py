@@ -62,6 +62,17 @@ def times_less(podium: Figure, peer: Figure, times: float) -> Target:
     return Target(f"{podium.name} ≥ {times:g} × less", f"{_short(found)} ×", found >= times)
 
 
+def times_more(podium: Figure, peer: Figure, times: float) -> Target:
+    """Our median must be `times` the peer's."""
+    found = more(podium, peer)
+    return Target(f"{podium.name} ≥ {times:g} × more", f"{_short(found)} ×", found >= times)
+
+
+def more(podium: Figure, peer: Figure) -> float:
+    """Our median over the peer's, where more is better."""
+    return podium.median / peer.median
+
+
 def ratio(podium: Figure, peer: Figure) -> float:
     """The peer's median over ours."""
     return peer.median / podium.median
@@ -78,7 +89,7 @@ class Row:
     targets: Sequence[Target] = ()
     peer_name: str | None = None
     peer: Sequence[Figure] = ()
-    ratios: dict[str, float] = field(default_factory=dict)  # the peer's median over ours, by figure
+    ratios: dict[str, float] = field(default_factory=dict)  # how much better our median is, by figure
     notes: Sequence[str] = ()
 
     def to_dict(self, about: dict[str, Any]) -> dict[str, Any]:

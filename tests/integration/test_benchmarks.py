@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import __main__ as benchmarks
-from benchmarks import results
-from benchmarks.results import Figure, Row, at_least, at_most, ratio, times_less
+from benchmarks import load, processor_time, results
+from benchmarks.results import Figure, Row, at_least, at_most, more, ratio, times_less, times_more
 from benchmarks.simulation import least_s, simulate
 
 FIELDS = {
@@ -68,6 +70,8 @@ def test_targets_are_judged_by_medians() -> None:
     podium, peer = Figure("a trial", "ms", (1.0, 2.0, 90.0)), Figure("a trial", "ms", (21.0, 20.0, 1.0))
     assert ratio(podium, peer) == 10
     assert [times_less(podium, peer, times).reached for times in (10, 10.1)] == [True, False]
+    assert more(peer, podium) == 10
+    assert [times_more(peer, podium, times).reached for times in (10, 10.1)] == [True, False]
     assert [at_most(podium, limit).reached for limit in (2, 1.9)] == [True, False]
     assert [at_least(podium, limit).reached for limit in (2, 2.1)] == [True, False]
 
@@ -87,3 +91,51 @@ def test_least_time_gives_each_free_slot_its_next_trial_at_once() -> None:
 def test_simulated_sweep_runs_every_trial_and_never_beats_the_ideal(tmp_path: Path) -> None:
     outcome = simulate(tmp_path, slots=3, trials=10, trial_s=60.0)
     assert 0 < outcome.efficiency <= 1
+
+
+async def _serve_one_by_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers in two pieces, every second request with 503; closes after four."""
+    for number in range(4):
+        await reader.readexactly(len(REQUEST))
+        body = b'{"answered":%d}' % number
+        writer.write(b"HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (503 if number % 2 else 200, len(body)))
+        await writer.drain()
+        writer.write(body)
+    await reader.readexactly(len(REQUEST))
+    writer.close()
+
+
+REQUEST = load.request("/predict", b"{}", {"Authorization": "Bearer x"})
+
+
+def test_load_keeps_every_answer_and_what_became_of_it() -> None:
+    async def under_load() -> load.Heard:
+        server = await asyncio.start_server(_serve_one_by_one, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await asyncio.to_thread(load.ask, port, REQUEST, 2, 0.5)
+
+    heard = asyncio.run(under_load())
+    assert {(answer.status, answer.answered) for answer in heard.answers} == {
+        (200, 0), (503, 1), (200, 2), (503, 3), (load.NO_ANSWER, 0),
+    }  # fmt: skip
+    assert all(answer.status == 200 for answer in heard.good)
+    assert heard.a_second == len(heard.good) / heard.seconds
+    assert 0 < heard.took_ms(0.5) <= heard.took_ms(1.0)
+    assert heard.processor_s > 0
+
+
+def test_processor_time_goes_to_who_used_it() -> None:
+    used = processor_time.used_s(os.getpid(), lambda process: "tests")
+    assert used["tests"] > 0
+    assert processor_time.shares({"a": 1.0}, {"a": 2.0, "b": 3.0}, 2.0) == "b 1.50, a 0.50"
+
+
+@pytest.mark.timeout(400)
+def test_ensembles_run_against_ray_serve(tmp_path: Path) -> None:
+    pytest.importorskip("ray.serve", exc_type=ImportError)  # the bench extra
+    benchmarks.main(["--quick", "--only", "7,8", "--output", str(tmp_path)])
+    rows = results.load(tmp_path)
+    assert [row["row"] for row in rows] == [7, 8]
+    for row in rows:
+        check(row)

@@ -1,0 +1,176 @@
+"""The same three networks behind Podium and behind Ray Serve, to be asked over HTTP with one row of the digits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from api.local import service
+from api.supervisor import free_port
+from benchmarks import load, processor_time
+from benchmarks.load import Asking, Heard
+from sweep.layout import AttemptDirectory, DataDirectory
+
+MEMBERS = 3
+QUORUM = 2
+DEVICES = "cpu:2"
+FAST: dict[str, str] = {"RAY_SERVE_THROUGHPUT_OPTIMIZED": "1", "RAY_SERVE_ENABLE_HA_PROXY": "1"}
+START_S = 180.0
+_REPOSITORY = Path(__file__).parent.parent
+_SWEEP = {
+    "name": "digits",
+    "method": "random",
+    "seed": 1,
+    "metric": {"name": "val_accuracy", "goal": "maximize"},
+    "parameters": {
+        "lr": {"min": 1e-3, "max": 1e-2, "log": True},
+        "hidden": {"value": 128},
+        "layers": {"value": 1},
+        "epochs": {"value": 8},
+    },
+    "run_cap": MEMBERS,
+    "program": {"model": "mlp", "data": {"name": "digits"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An ensemble that answers: where, what to send, and which processes it is."""
+
+    port: int
+    content: bytes
+    root: int  # the process that started all others
+    members: tuple[int, ...]
+
+    def ask(self, clients: int, seconds: float) -> tuple[Heard, str]:
+        """What clients heard, after a little warming, and who used how many cores for it."""
+        load.ask(self.port, self.content, clients, min(1.0, seconds))
+        before = processor_time.used_s(self.root, _name)
+        heard = load.ask(self.port, self.content, clients, seconds)
+        used = processor_time.used_s(self.root, _name)
+        used["load"] = heard.processor_s
+        return heard, processor_time.shares(before, used, heard.seconds)
+
+    def start_asking(self, clients: int, seconds: float) -> Asking:
+        """The same under way, without warming."""
+        return load.start(self.port, self.content, clients, seconds)
+
+
+def _name(process: psutil.Process) -> str:
+    command = " ".join(process.cmdline())
+    if "api.gateway" in command:
+        return "gateway"
+    if "MemberActor" in command or ":Member" in command:
+        return "members"
+    if "Ensemble" in command:
+        return "ingress"
+    return "proxy" if "Proxy" in command or "haproxy" in command else "all else"
+
+
+# Podium.
+
+
+def train(data_dir: Path, deadline_ms: float) -> list[str]:
+    """Three networks, trained by Podium, and of them two stopped ensembles; the paths of their model files."""
+    with service(data_dir, DEVICES, own=True) as client:
+        sweep = client.wait(client.submit(_SWEEP)["id"])
+        trials = sorted(client.trials(sweep["id"]), key=lambda trial: int(trial["number"]))
+        if [trial["state"] for trial in trials] != ["finished"] * MEMBERS:
+            raise RuntimeError(f"the sweep is {sweep['state']} with {sweep['counts']}: {sweep['reason']}")
+        for mode in ("between_graph", "in_graph"):
+            ids = [trial["id"] for trial in trials]
+            built = client.build_ensemble(
+                trial_ids=ids, name=mode, mode=mode, quorum=QUORUM, deadline_ms=deadline_ms, calibrate=False
+            )
+            client.wait_ensemble(built["id"])
+            client.stop_ensemble(built["id"])
+        attempts = (
+            AttemptDirectory(DataDirectory(data_dir).attempt(sweep["id"], trial["number"], 1)) for trial in trials
+        )
+        return [str(attempt.model) for attempt in attempts]
+
+
+@contextlib.contextmanager
+def podium(data_dir: Path, mode: str, *, binary: bool = False) -> Iterator[Served]:
+    """One of the two ensembles on a new service: in Podium's own JSON, or by the Open Inference Protocol."""
+    with service(data_dir, DEVICES, own=True) as client:
+        client.start_ensemble(mode)
+        try:
+            yield _served(data_dir, client.wait_ensemble(mode), binary=binary)
+        finally:
+            client.stop_ensemble(mode)
+
+
+def _served(data_dir: Path, ensemble: dict[str, Any], *, binary: bool) -> Served:
+    data = DataDirectory(data_dir)
+    about = json.loads(data.service_file.read_text())
+    token = {"Authorization": f"Bearer {data.admin_token.read_text().strip()}"}
+    content = (
+        _inference(ensemble["name"], token) if binary else _json(f"/api/v1/ensembles/{ensemble['id']}/predict", token)
+    )
+    pids = tuple(sorted({member["replicas"][0]["pid"] for member in ensemble["members"]}))
+    return Served(int(about["gateway_url"].rsplit(":", 1)[1]), content, about["pid"], pids)
+
+
+# Ray Serve.
+
+
+@contextlib.contextmanager
+def ray_serve(models: list[str], kind: str, deadline_ms: float, environment: dict[str, str]) -> Iterator[Served]:
+    """See `benchmarks.ray_serve`. Raises `RuntimeError` when it does not start."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.ray_serve", kind, str(deadline_ms), str(port), *models]
+    process = subprocess.Popen(
+        command, cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert process.stdin is not None
+    try:
+        yield Served(port, _json("/", {}), process.pid, _pids(process))
+    finally:
+        process.stdin.close()
+        process.wait(START_S)
+
+
+def _pids(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return tuple(json.loads(line)["pids"])
+    raise RuntimeError(f"Ray Serve ended with status {process.wait()}")
+
+
+# What is sent.
+
+
+def _row() -> NDArray[np.float32]:
+    """One row (64,) of the digits, as people write numbers: four digits after the point."""
+    from sklearn.datasets import load_digits
+
+    row: NDArray[np.float32] = np.round(load_digits().data[0] / 16, 4).astype(np.float32)
+    return row
+
+
+def _json(path: str, headers: dict[str, str]) -> bytes:
+    body = json.dumps({"inputs": [[round(float(value), 4) for value in _row()]]}).encode()
+    return load.request(path, body, {**headers, "Content-Type": "application/json"})
+
+
+def _inference(name: str, headers: dict[str, str]) -> bytes:
+    """The row as raw bytes after a header in JSON, the answer as raw bytes too."""
+    raw = _row().tobytes()
+    tensor = {"name": "INPUT", "shape": [1, 64], "datatype": "FP32", "parameters": {"binary_data_size": len(raw)}}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    kinds = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(head))}
+    return load.request(f"/v2/models/{name}/infer", head + raw, {**headers, **kinds})

@@ -1,0 +1,204 @@
+"""A closed loop of clients with connections that stay open: `python -m benchmarks.load`, a process of its own.
+
+One JSON line comes on stdin and one goes out on stdout; `start` and `ask` speak to it. Each client sends the same
+prepared bytes, reads the answer to its end, and sends again. uvloop, plain sockets and a parser in C: it is to cost
+little beside what it asks, and it says how much. Answers are read for their status at once, for the rest afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import httptools
+import numpy as np
+import uvloop
+
+PATIENCE_S = 20.0  # for answers that are under way at the end
+NO_ANSWER = 0  # instead of a status: the connection was closed
+_AGAIN_S = 0.05
+_ANSWERED = re.compile(rb'"answered": ?(\d+)')
+_REPOSITORY = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One request and what became of it."""
+
+    asked_s: float  # on the monotonic clock, which all processes of a machine share
+    took_ms: float
+    status: int
+    answered: int  # members, as the answer itself says; 0 where it does not
+
+    @property
+    def heard_s(self) -> float:
+        """When it was there, on the monotonic clock."""
+        return self.asked_s + self.took_ms / 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """All answers, as they came, and what asking cost."""
+
+    answers: tuple[Answer, ...]
+    seconds: float
+    processor_s: float
+
+    @property
+    def good(self) -> tuple[Answer, ...]:
+        return tuple(answer for answer in self.answers if answer.status == 200)
+
+    @property
+    def a_second(self) -> float:
+        """Good answers a second."""
+        return len(self.good) / self.seconds
+
+    def took_ms(self, share: float) -> float:
+        """What `share` of all answers took at most."""
+        return quantile_ms(self.answers, share)
+
+
+def quantile_ms(answers: Sequence[Answer], share: float) -> float:
+    """What `share` of some answers took at most; not a number where there are none."""
+    return float(np.quantile([answer.took_ms for answer in answers], share)) if answers else float("nan")
+
+
+def request(path: str, body: bytes, headers: dict[str, str]) -> bytes:
+    """A POST as it goes over the wire."""
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@dataclass(slots=True)
+class Asking:
+    """A load that is under way."""
+
+    process: subprocess.Popen[bytes]
+
+    def wait(self) -> Heard:
+        """Its end. Raises `RuntimeError` when it failed."""
+        said, _ = self.process.communicate()
+        if self.process.returncode:
+            raise RuntimeError(f"the load ended with status {self.process.returncode}")
+        found = json.loads(said)
+        return Heard(tuple(Answer(*each) for each in found["answers"]), found["seconds"], found["processor_s"])
+
+
+def start(port: int, content: bytes, clients: int, seconds: float) -> Asking:
+    """Have `clients` ask for `seconds`; the request is `content`, whole."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.load"], cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    asked = {"port": port, "content": base64.b64encode(content).decode(), "clients": clients, "seconds": seconds}
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
+    process.stdin.flush()
+    return Asking(process)
+
+
+def ask(port: int, content: bytes, clients: int, seconds: float) -> Heard:
+    """The same, to its end."""
+    return start(port, content, clients, seconds).wait()
+
+
+# In the process of its own.
+
+
+class _Client(asyncio.Protocol):
+    """One connection: asks, reads, asks again until `until_s`."""
+
+    def __init__(self, content: bytes, until_s: float, heard: list[tuple[float, float, int, bytes]]) -> None:
+        self._content = content
+        self._until_s = until_s
+        self._heard = heard
+        self._asked_s: float | None = None
+        self._chunks: list[bytes] = []
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is no subclass
+        self._parser = httptools.HttpResponseParser(self)
+        self._ask()
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_body(self, body: bytes) -> None:
+        self._chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        self._note(self._parser.get_status_code())
+        self._ask()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._asked_s is not None:
+            self._note(NO_ANSWER)
+        self.closed.set_result(None)
+
+    def _ask(self) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._until_s:
+            self._transport.close()
+            return
+        self._asked_s = now_s
+        self._transport.write(self._content)
+
+    def _note(self, status: int) -> None:
+        assert self._asked_s is not None
+        self._heard.append((self._asked_s, time.monotonic() - self._asked_s, status, b"".join(self._chunks)))
+        self._asked_s = None
+        self._chunks = []
+
+
+async def _one_client(port: int, content: bytes, until_s: float, heard: list[tuple[float, float, int, bytes]]) -> None:
+    """Ask to the end, on another connection when one is closed."""
+    while time.monotonic() < until_s:
+        try:
+            _, client = await asyncio.get_running_loop().create_connection(
+                lambda: _Client(content, until_s, heard), "127.0.0.1", port
+            )
+        except OSError:
+            heard.append((time.monotonic(), 0.0, NO_ANSWER, b""))
+        else:
+            await client.closed
+        if time.monotonic() < until_s:
+            await asyncio.sleep(_AGAIN_S)
+
+
+async def _all_clients(port: int, content: bytes, clients: int, seconds: float) -> dict[str, Any]:
+    heard: list[tuple[float, float, int, bytes]] = []
+    began_s, used_s = time.monotonic(), time.process_time()
+    until_s = began_s + seconds
+    asking = [asyncio.ensure_future(_one_client(port, content, until_s, heard)) for _ in range(clients)]
+    await asyncio.wait(asking, timeout=seconds + PATIENCE_S)
+    took_s, used_s = time.monotonic() - began_s, time.process_time() - used_s
+    missing = [(time.monotonic() - PATIENCE_S, PATIENCE_S, NO_ANSWER, b"") for each in asking if not each.done()]
+    answers = [(asked_s, 1e3 * for_s, status, _members(body)) for asked_s, for_s, status, body in [*heard, *missing]]
+    return {"answers": answers, "seconds": took_s, "processor_s": used_s}
+
+
+def _members(body: bytes) -> int:
+    """How many members the answer says it is of."""
+    found = _ANSWERED.search(body)
+    return int(found[1]) if found else 0
+
+
+def main() -> None:
+    """See the module."""
+    asked = json.loads(sys.stdin.readline())
+    content = base64.b64decode(asked.pop("content"))
+    print(json.dumps(uvloop.run(_all_clients(content=content, **asked))))
+
+
+if __name__ == "__main__":
+    main()
