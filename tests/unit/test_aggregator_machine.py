@@ -397,7 +397,9 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     def crash(self, line: Line) -> None:
         before = [each for each in self.askable() if each is not line]
+        deaths = len(self.rig.deaths)
         line.wire.lost()
+        assert len(self.rig.deaths) == deaths + 1, "the host is told"
         line.down = True
         sends = self.note_sends(probes=False)
         self.die(line, sends, before)
@@ -425,9 +427,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         if says == "restarted":
             self.restart(replica_id)
         elif says == "gone":
-            self.replicas[replica_id] = replace(
-                self.replicas[replica_id], state=MemberState.RESTARTING, endpoint=None
-            )  # fmt: skip
+            self.replicas[replica_id] = replace(self.replicas[replica_id], state=MemberState.RESTARTING)
         elif says == "all there":
             for replica in self.replicas.values():
                 if replica.state is not MemberState.READY:
