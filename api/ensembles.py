@@ -245,7 +245,8 @@ def _read_evaluate(content: bytes) -> EvaluateBody:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(values, dict):
         raise BadRequestError("the body must be an object")
-    posted = {name: values.pop(name) for name in ("inputs", "targets") if name in values}
+    given = {name: values.pop(name, None) for name in ("inputs", "targets")}
+    posted = {name: value for name, value in given.items() if value is not None}
     try:
         body = EvaluateBody.model_validate(values)
     except ValidationError as error:

@@ -119,7 +119,7 @@ def _read_json(content: bytes) -> tuple[NDArray[np.float32], float | None]:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
         raise BadRequestError('the body must be {"inputs": [[number, ...], ...]}') from error
-    if deadline_ms is not None and not (isinstance(deadline_ms, int | float) and 1 <= deadline_ms <= 600_000):
+    if deadline_ms is not None and not (type(deadline_ms) in (int, float) and 1 <= deadline_ms <= 600_000):
         raise EnsembleError("deadline_ms: a number from 1 to 600000")
     return rows_of(rows), deadline_ms
 

@@ -132,7 +132,9 @@ class EnsembleOptions(BaseModel):
     fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
     force: bool = Field(False, strict=True, description="allow `fit_on` to be the split that members were selected on")
     mode: Mode = Mode.BETWEEN_GRAPH
-    deadline_ms: float = Field(DEFAULT_DEADLINE_MS, ge=1, le=600_000, description="an answer leaves by then")
+    deadline_ms: float = Field(
+        DEFAULT_DEADLINE_MS, strict=True, ge=1, le=600_000, description="an answer leaves by then"
+    )
     quorum: int | None = Field(
         None, strict=True, ge=1, description="fewer answers than this are an error; default: the majority"
     )

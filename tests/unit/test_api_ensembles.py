@@ -90,6 +90,8 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
     ({"combine": "weighted"}, 422, "left no predictions"),
     ({"calibrate": True}, 422, "left no predictions"),
     ({"deadline_ms": 0.5}, 422, "deadline_ms"),
+    ({"deadline_ms": True}, 422, "deadline_ms"),
+    ({"deadline_ms": "5"}, 422, "deadline_ms"),
     ({"unknown": 1}, 422, "body.unknown"),
     ({"\ud83d": 1}, 422, "body"),
     ({"sweep_id": 99}, 404, "no sweep 99"),
@@ -175,6 +177,8 @@ UNMEASURABLE: list[tuple[Any, int, str]] = [
     ({**ROWS, "targets": [0, 1], "split": "test"}, 422, "split: leave it out"),
     ({"inputs": [[1, 2]], "targets": [0]}, 422, "[rows, 3]"),
     ({"inputs": [["a", "b", "c"]], "targets": [0]}, 422, "rows of numbers"),
+    ({**ROWS, "targets": None}, 422, "inputs and targets"),
+    ({"inputs": None, "targets": [0]}, 422, "inputs and targets"),
 ]
 
 
