@@ -7,6 +7,7 @@ which the api hands predictions on. It never loads a model: it reads rows, asks 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -28,6 +29,7 @@ from sweep.part import begin, on_wake, wake
 from sweep.settings import ServiceSettings
 
 REFRESH_S = 1.0
+log = logging.getLogger("podium.gateway")
 
 
 def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
@@ -80,6 +82,8 @@ async def _follow(database: Database, aggregator: Aggregator, news: asyncio.Even
             aggregator.update(await asyncio.to_thread(_traffic, database))
         except DatabaseError:
             continue
+        except Exception:  # else everybody would be asked as of now for ever
+            log.exception("cannot follow what the host wrote; trying again")
 
 
 def main() -> None:

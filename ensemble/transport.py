@@ -64,6 +64,8 @@ class ZmqTransport:
 
     def __init__(self) -> None:
         self._context = zmq.Context()
+        # Three sockets a worker, of 1023 by default: an ensemble with 350 processes would be more than there are.
+        self._context.set(zmq.MAX_SOCKETS, int(self._context.get(zmq.SOCKET_LIMIT)))
 
     def open(self, endpoint: str, listener: Listener) -> Wire:
         return _ZmqWire(self._context, endpoint, listener)

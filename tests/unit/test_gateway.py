@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
 import json
 import pickle
 import random
+import resource
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
+from api import gateway as process
 from ensemble import aggregator
 from ensemble.member import MemberServer
+from ensemble.transport import ZmqTransport
 from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
 
@@ -157,6 +162,7 @@ JSON_BODIES: list[tuple[str, bytes | str, int]] = [
     ("too large for float32", '{"inputs": [[1e39,2,3]]}', 422),
     ("too large for any float", '{"inputs": [[' + "9" * 400 + ",2,3]]}", 400),
     ("a deadline of 0", '{"inputs": [[1,2,3]], "deadline_ms": 0}', 422),
+    ("a deadline that is a truth value", '{"inputs": [[1,2,3]], "deadline_ms": true}', 422),
     ("a deadline in words", '{"inputs": [[1,2,3]], "deadline_ms": "soon"}', 422),
     ("a deadline next year", '{"inputs": [[1,2,3]], "deadline_ms": 1e10}', 422),
 ]
@@ -255,3 +261,54 @@ def test_an_ensemble_that_was_stopped_is_404_and_says_so(service: ServiceRig, ne
     service.client().post("/api/v1/ensembles/1/stop")
     with service.client(app=service.gateway()) as client:
         assert_problem(client.post(URL, json={"inputs": [[1, 2, 3]]}), 404, "ensemble 1 is stopped")
+
+
+class FailsOnce:
+    """An aggregator whose first update fails; at the second it has seen enough."""
+
+    def __init__(self) -> None:
+        self.updates = 0
+
+    def update(self, _: object) -> None:
+        self.updates += 1
+        if self.updates == 1:
+            raise RuntimeError("no more sockets")
+        raise asyncio.CancelledError
+
+
+def test_who_cannot_follow_once_tries_again(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "REFRESH_S", 0)
+    fake = FailsOnce()
+
+    async def follow() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event())
+
+    asyncio.run(follow())
+    assert fake.updates == 2
+
+
+class Deaf:
+    """Hears nothing."""
+
+    def hear(self, frames: list[bytes]) -> None: ...
+
+    def lost(self) -> None: ...
+
+    def back(self) -> None: ...
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 4096, reason="too few files may be open")
+def test_there_is_a_connection_for_each_of_hundreds_of_workers(service: ServiceRig) -> None:
+    async def open_all() -> None:
+        transport = ZmqTransport()
+        try:
+            wires = [
+                transport.open(f"ipc://{service.settings.runtime.replica_socket(n, 1)}", Deaf()) for n in range(350)
+            ]
+            for wire in wires:
+                wire.close()
+        finally:
+            transport.close()
+
+    asyncio.run(open_all())
