@@ -197,7 +197,9 @@ def main() -> None:
     """See the module."""
     asked = json.loads(sys.stdin.readline())
     content = base64.b64decode(asked.pop("content"))
-    print(json.dumps(uvloop.run(_all_clients(content=content, **asked))))
+    found = json.dumps(uvloop.run(_all_clients(content=content, **asked)))
+    with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # noqa: PTH123 - what is unbuffered writes but a part
+        whole.write(found.encode())
 
 
 if __name__ == "__main__":
