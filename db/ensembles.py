@@ -14,6 +14,7 @@ from db.events import NewEvent
 from db.replicas import ReplicaRow
 from db.replicas import of_members as replicas_of
 from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
+from db.tables import events as events_table
 from ensemble.spec import (
     WANTED,
     Combination,
@@ -203,11 +204,22 @@ def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
         _set(connection, ensemble_id, at, target=None, canary=None, canary_share=0.0)
         _tell_version(connection, ensemble_id, "rolled_back", row.version, at)
         return
-    earlier = [number for number in row.versions if number < row.version]
-    if not earlier:
+    earlier = _active_before(connection, row)
+    if earlier is None:
         raise ConflictError(f"ensemble {ensemble_id} has no version before {row.version}")
-    _set(connection, ensemble_id, at, target=max(earlier))
-    _tell_version(connection, ensemble_id, "rolled_back", max(earlier), at)
+    _set(connection, ensemble_id, at, target=earlier)
+    _tell_version(connection, ensemble_id, "rolled_back", earlier, at)
+
+
+def _active_before(connection: Connection, row: EnsembleRow) -> int | None:
+    """The earlier version that answered last: none that was a canary only, none that was itself rolled back from."""
+    activated = (
+        select(events_table.c.payload)
+        .where(events_table.c.kind == "ensemble.version_active", events_table.c.ensemble_id == row.id)
+        .order_by(events_table.c.id.desc())
+    )
+    active = [json.loads(payload)["version"] for payload in connection.execute(activated).scalars()]
+    return next((number for number in [*active, 1] if number < row.version), None)  # the first is, without an event
 
 
 def activate(connection: Connection, ensemble_id: int, number: int, at: float) -> None:

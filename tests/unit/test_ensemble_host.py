@@ -395,6 +395,32 @@ def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig
     assert rig.states(2) == [STOPPED] * 3
 
 
+def test_a_rollback_passes_over_what_never_answered_and_what_was_given_up(rig: HostRig) -> None:
+    rig.add_version(0.5)
+    rig.change("roll_back")  # version 2 never answered everything
+    rig.add_version()
+    rig.come_up()
+    rig.change("roll_back")  # version 3 did, and was given up
+    assert rig.row().target == 1
+    rig.come_up()
+    rig.add_version()
+    rig.come_up()
+    assert rig.row().version == 4
+    rig.change("roll_back")
+    assert rig.row().target == 1
+
+
+def test_rolled_back_again_it_goes_further_back(rig: HostRig) -> None:
+    for _ in range(2):
+        rig.add_version()
+        rig.come_up()
+    for target in (2, 1):
+        rig.change("roll_back")
+        assert rig.row().target == target
+        rig.come_up()
+        assert rig.row().version == target
+
+
 def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: HostRig) -> None:
     rig.add_version()
     rig.come_up()
