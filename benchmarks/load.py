@@ -198,7 +198,7 @@ def main() -> None:
     asked = json.loads(sys.stdin.readline())
     content = base64.b64decode(asked.pop("content"))
     found = json.dumps(uvloop.run(_all_clients(content=content, **asked)))
-    with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # noqa: PTH123 - what is unbuffered writes but a part
+    with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # unbuffered, `print` may write but a part
         whole.write(found.encode())
 
 
