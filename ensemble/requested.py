@@ -9,7 +9,7 @@ from db.engine import Database
 from ensemble.building import Builder
 from ensemble.spec import EnsembleOptions
 from sweep.clock import Clock
-from sweep.errors import PodiumError
+from sweep.errors import DatabaseError, PodiumError
 from sweep.spec import spec_from_json
 
 log = logging.getLogger("podium.requested")
@@ -40,7 +40,15 @@ class Requested:
             version = self._builder.build(options, trials)
             with self._database.write() as connection:
                 ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
+        except DatabaseError:
+            raise  # it says nothing of the sweep; the next step tries again
         except PodiumError as error:
             log.error("the ensemble of sweep %d cannot be built: %s", sweep_id, error)
-            with self._database.write() as connection:
-                sweeps.set_ensemble_error(connection, sweep_id, str(error), at)
+            self._give_up(sweep_id, str(error), at)
+        except Exception as error:
+            log.exception("the ensemble of sweep %d cannot be built", sweep_id)
+            self._give_up(sweep_id, f"{type(error).__name__}: {error}; the host's log has the rest", at)
+
+    def _give_up(self, sweep_id: int, reason: str, at: float) -> None:
+        with self._database.write() as connection:
+            sweeps.set_ensemble_error(connection, sweep_id, reason, at)
