@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 Answer = TypeVar("Answer")
 
 
-async def while_there(request: Request, work: Coroutine[Any, Any, Answer]) -> Answer:
+async def while_there(request: Request, work: Awaitable[Answer]) -> Answer:
     """What `work` answers; the body must have been read. Raises `ClientDisconnect` when the client leaves first."""
     answer = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_gone(request))

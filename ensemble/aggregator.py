@@ -11,8 +11,7 @@ import asyncio
 import itertools
 import random
 import secrets
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +102,7 @@ class Aggregator:
 
     def predict(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
-    ) -> Coroutine[Any, Any, Prediction]:
+    ) -> asyncio.Future[Prediction]:
         """Ask every member, wait until all have answered or the deadline is there, and combine what came.
 
         `inputs` is (rows, features). They are asked now, and not when somebody first waits: by then the members of
@@ -115,13 +114,9 @@ class Aggregator:
             if not answer.done():  # a client that leaves cancels this a step before we are told
                 answer.set_result(prediction)
 
-        return self._answer(self.admit(snapshot, inputs, deadline_ms, done), answer)
-
-    async def _answer(self, ticket: Ticket, answer: asyncio.Future[Prediction]) -> Prediction:
-        try:
-            return await answer
-        finally:
-            self.cancel(ticket)
+        ticket = self.admit(snapshot, inputs, deadline_ms, done)
+        answer.add_done_callback(lambda _: self.cancel(ticket))
+        return answer
 
     def admit(self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None, done: Done) -> Ticket:
         """Take a request in, or shed it, and send it to the members; `done` hears the one outcome."""

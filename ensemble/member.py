@@ -169,7 +169,7 @@ class MemberServer:
 
     def _send(self, frames: Frames) -> None:
         with contextlib.suppress(zmq.Again):  # a gateway that does not read loses its answers, not us
-            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=len(frames[-1]) < _COPY_BELOW_BYTES)
+            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=memoryview(frames[-1]).nbytes < _COPY_BELOW_BYTES)
 
     # The thread that owns the network.
 

@@ -97,7 +97,7 @@ class _ZmqWire:
 
     def send(self, frames: Frames) -> bool:
         try:
-            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=len(frames[-1]) < _COPY_BELOW_BYTES)
+            self._socket.send_multipart(frames, zmq.NOBLOCK, copy=memoryview(frames[-1]).nbytes < _COPY_BELOW_BYTES)
         except zmq.ZMQError:
             return False
         if int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:

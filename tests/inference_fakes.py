@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -108,9 +109,14 @@ class ScriptedAggregator(Aggregator):
     def health(self) -> dict[int, LinkHealth]:
         return {key: replace(each, state=self.states.get(key, each.state)) for key, each in super().health().items()}
 
-    async def predict(
+    def predict(
         self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None = None
-    ) -> Prediction:
+    ) -> asyncio.Future[Prediction]:
+        answer: asyncio.Future[Prediction] = asyncio.get_running_loop().create_future()
+        answer.set_result(self._scripted(snapshot, inputs, deadline_ms))
+        return answer
+
+    def _scripted(self, snapshot: Snapshot, inputs: NDArray[np.float32], deadline_ms: float | None) -> Prediction:
         self.asked.append(Asked(snapshot, inputs, deadline_ms))
         missing = {Outcome.OK: 0, Outcome.DEGRADED: 1}.get(self.outcome, len(snapshot.members))
         answered = tuple(range(len(snapshot.members) - missing))

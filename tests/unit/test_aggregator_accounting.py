@@ -164,7 +164,7 @@ async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: P
             now = snapshot(worker.member(), member(f"ipc://{tmp_path / 'stuck'}", 1))
             aggregator.update([traffic(now)])
             large = np.zeros((4096, 3), np.float32)
-            asked = [asyncio.create_task(aggregator.predict(now, large, 200.0)) for _ in range(600)]
+            asked = [aggregator.predict(now, large, 200.0) for _ in range(600)]
             found = await asyncio.gather(*asked)
             assert {statuses(f)[1] for f in found} == {MemberStatus.LATE, MemberStatus.QUEUE_FULL}
             assert MemberStatus.OK in {statuses(f)[0] for f in found}
@@ -206,8 +206,7 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
 async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_nobody() -> None:
     """Its future is cancelled before the aggregator is told: the answers of the others must still be handed out."""
     rig = AggregatorRig(traffic(now := snapshot(member("a"))))
-    asked = [asyncio.create_task(rig.aggregator.predict(now, ROWS)) for _ in range(3)]
-    await asyncio.sleep(0)
+    asked = [rig.aggregator.predict(now, ROWS) for _ in range(3)]
     asked[0].cancel()
     rig.transport["a"].lost()
     found = await asyncio.gather(*asked, return_exceptions=True)
