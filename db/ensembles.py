@@ -404,7 +404,7 @@ def _snapshot(row: EnsembleRow, version: VersionRow) -> Snapshot:
         features=version.features,
         combination=version.combination,
         members=tuple(
-            Member(m.id, m.trial_id, tuple(Replica(r.id, r.state, r.epoch, r.endpoint) for r in m.replicas))
+            Member(m.id, m.trial_id, tuple(Replica(r.id, r.state, r.epoch, r.endpoint, r.reason) for r in m.replicas))
             for m in version.members
         ),
     )

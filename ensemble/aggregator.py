@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ensemble.counts import Counts
 from ensemble.joining import join, verdict
 from ensemble.link import Link, LinkHealth
-from ensemble.links import Links, can_answer, is_warming
+from ensemble.links import Links, is_warming
 from ensemble.prediction import MemberStatus, Outcome, Prediction
 from ensemble.spec import Snapshot, Traffic
 from ensemble.ticket import Ask, Done, Ticket, workers_of
@@ -94,7 +94,7 @@ class Aggregator:
         return self._links.health()
 
     def _pick(self, traffic: Traffic) -> Snapshot:
-        if traffic.canary is None or is_warming(traffic.canary) or not can_answer(traffic.canary):
+        if traffic.canary is None or is_warming(traffic.canary) or not self._links.may_answer(traffic.canary):
             return traffic.active
         return traffic.canary if self._random.random() < traffic.canary_share else traffic.active
 

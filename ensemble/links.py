@@ -72,7 +72,13 @@ class Links:
                 link.counts.skipped += 1
                 self._probe_if_due(link, snapshot)
                 return refusal
-        return MemberStatus.UNAVAILABLE, replicas[0].state.value if replicas else "no replica"
+        first = replicas[0]
+        return MemberStatus.UNAVAILABLE, f"{first.state.value}: {first.reason}" if first.reason else first.state.value
+
+    def may_answer(self, snapshot: Snapshot) -> bool:
+        """Whether enough members for a quorum can be asked now."""
+        able = (len(positions) for positions, replicas in workers_of(snapshot) if self.askable(replicas))
+        return sum(able) >= snapshot.quorum
 
     def health(self) -> dict[int, LinkHealth]:
         """How each replica does, by its id."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: wait so long for the slow one, no longer
 DEFAULT_K = 3
+MAX_PROCESSES = 256  # of one version
 
 
 class Mode(StrEnum):
@@ -150,6 +151,9 @@ class EnsembleOptions(BaseModel):
             raise ValueError("fit_on: the test split is for the report alone; use calibration")
         if self.fit_on is Split.VALIDATION and not self.force:
             raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
+        processes = self.replicas * (self.k if self.mode is Mode.BETWEEN_GRAPH else 1)
+        if processes > MAX_PROCESSES:
+            raise ValueError(f"replicas: {processes:,} processes are too many; {MAX_PROCESSES} are possible")
         if self.calibrate and self.combine is Rule.STACKING:
             raise ValueError("calibrate: stacking is fitted on these rows already, and a temperature would overfit")
         if self.quorum is not None and self.quorum > self.k:
@@ -261,6 +265,7 @@ class Replica:
     state: MemberState
     epoch: int
     endpoint: str | None
+    reason: str = ""  # why it is not ready
 
 
 @dataclass(frozen=True, slots=True)

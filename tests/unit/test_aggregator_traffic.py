@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from ensemble.aggregator import Aggregator
-from ensemble.prediction import Outcome
-from ensemble.spec import MemberState, Snapshot, Traffic
+from ensemble.breaker import OPEN_AFTER
+from ensemble.prediction import MemberStatus, Outcome, Prediction
+from ensemble.spec import Member, MemberState, Snapshot, Traffic
 from sweep.errors import NotFoundError
 from tests.aggregator_rig import FakeTimer, FakeTransport
 from tests.ensemble_fakes import ROWS, member, snapshot, traffic
@@ -50,6 +51,32 @@ def test_a_canary_with_one_member_still_warming_is_not_asked() -> None:
     canary = replace(version(2), members=(*version(2).members[:2], warming))
     item = traffic(version(1), canary, 0.9)
     assert share_of(aggregator(item), item, 2) == 0
+
+
+def test_a_canary_whose_members_all_fail_is_not_asked_any_more() -> None:
+    """The active version answers instead: a bad canary costs its share of requests no more than it takes to see it."""
+    transport = FakeTransport()
+    found = Aggregator(transport, FakeTimer())
+    item = traffic(version(1), version(2), 0.9)
+    found.update([item])
+    for position in range(3):
+        link = next(link for link in found._links._links.values() if link.endpoint == f"ipc://2{position}")
+        for _ in range(OPEN_AFTER):
+            link.breaker.failed("boom", 1000.0)
+    assert share_of(found, item, 2) == 0
+
+
+def test_why_a_member_is_not_asked_is_in_the_answer() -> None:
+    gone = replace(version(1).members[0].replicas[0], state=MemberState.FAILED, endpoint=None, reason="damaged")
+    now = replace(version(1), members=(Member(10, 100, (gone,)), *version(1).members[1:]))
+    found: list[Prediction] = []
+    transport = FakeTransport()
+    made = Aggregator(transport, FakeTimer())
+    made.update([traffic(now)])
+    made.admit(now, ROWS, None, found.append)
+    for wire in transport.wires:
+        wire.say()
+    assert (found[0].reports[0].status, found[0].reports[0].message) == (MemberStatus.UNAVAILABLE, "failed: damaged")
 
 
 def test_the_version_that_is_asked_for_answers() -> None:

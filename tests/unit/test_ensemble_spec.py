@@ -80,6 +80,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"trial_ids": [1]}, "sweep_id or trial_ids"),
     ({"select": "explicit"}, "trial_ids"),
     ({"quorum": 4}, "quorum: 4 of 3"),
+    ({"k": 100, "replicas": 3}, "300 processes are too many"),
     ({"fit_on": "test"}, "the report alone"),
     ({"fit_on": "validation"}, "force"),
     ({"combine": "stacking", "calibrate": True}, "overfit"),

@@ -779,8 +779,7 @@ def test_guarantee_14_a_rollback_is_a_swap_back() -> None:
 
 def test_guarantee_14_a_canary_gets_its_share_and_only_once_it_can_answer() -> None:
     active, canary = snapshot(member("a"), version=1), snapshot(member("b", 1), version=2)
-    rig = AggregatorRig(traffic(active))
-    both = traffic(active, canary, 0.25)
+    rig = AggregatorRig(both := traffic(active, canary, 0.25))
     picked = Counter(rig.aggregator.choose(both, None).version for _ in range(2000))
     assert 400 < picked[2] < 600
     cold = traffic(active, snapshot(member(None, 1, state=MemberState.WARMING), version=2), 0.25)
