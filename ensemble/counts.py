@@ -6,7 +6,7 @@ sent = ok + late + error + died + dropped + pending.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from ensemble.histogram import Histogram
@@ -58,12 +58,12 @@ class MemberCounts:
 class Counts:
     """Everything since the process began."""
 
-    ensembles: dict[tuple[int, int], EnsembleCounts] = field(default_factory=dict)  # by ensemble and version
-    members: dict[int, MemberCounts] = field(default_factory=dict)  # by replica id
+    ensembles: defaultdict[tuple[int, int], EnsembleCounts] = field(default_factory=lambda: defaultdict(EnsembleCounts))
+    members: defaultdict[int, MemberCounts] = field(default_factory=lambda: defaultdict(MemberCounts))  # by replica id
     dropped: Counter[str] = field(default_factory=Counter)  # replies: late, duplicate, unknown, stale_epoch, garbled
 
     def ensemble(self, ensemble_id: int, version: int) -> EnsembleCounts:
-        return self.ensembles.setdefault((ensemble_id, version), EnsembleCounts())
+        return self.ensembles[ensemble_id, version]
 
     def member(self, replica_id: int) -> MemberCounts:
-        return self.members.setdefault(replica_id, MemberCounts())
+        return self.members[replica_id]
