@@ -119,8 +119,8 @@ def _served(data_dir: Path, ensemble: dict[str, Any], *, binary: bool) -> Served
     content = (
         _inference(ensemble["name"], token) if binary else _json(f"/api/v1/ensembles/{ensemble['id']}/predict", token)
     )
-    pids = tuple(sorted({member["replicas"][0]["pid"] for member in ensemble["members"]}))
-    return Served(int(about["gateway_url"].rsplit(":", 1)[1]), content, about["pid"], pids)
+    members = processor_time.named(about["pid"], _name, "members")
+    return Served(int(about["gateway_url"].rsplit(":", 1)[1]), content, about["pid"], members)
 
 
 # Ray Serve.
@@ -137,18 +137,17 @@ def ray_serve(models: list[str], kind: str, deadline_ms: float, environment: dic
     )  # fmt: skip
     assert process.stdin is not None
     try:
-        yield Served(port, _json("/", {}), process.pid, _pids(process))
+        _wait_until_ready(process)
+        yield Served(port, _json("/", {}), process.pid, processor_time.named(process.pid, _name, "members"))
     finally:
         process.stdin.close()
         process.wait(START_S)
 
 
-def _pids(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
+def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
     assert process.stdout is not None
-    for line in process.stdout:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            return tuple(json.loads(line)["pids"])
-    raise RuntimeError(f"Ray Serve ended with status {process.wait()}")
+    if not any(line.strip() == b"ready" for line in process.stdout):
+        raise RuntimeError(f"Ray Serve ended with status {process.wait()}")
 
 
 # What is sent.

@@ -23,6 +23,11 @@ def used_s(root: int, name: Naming) -> dict[str, float]:
     return found
 
 
+def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
+    """The ids of the processes of one kind under `root`."""
+    return tuple(process.pid for process in psutil.Process(root).children(recursive=True) if name(process) == wanted)
+
+
 def shares(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> str:
     """What was used between, in cores, the most first."""
     cores = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}

@@ -1,6 +1,6 @@
 """Three networks behind Ray Serve, as its documentation composes models; a process of its own.
 
-`python -m benchmarks.ray_serve gather|wait DEADLINE_MS PORT MODEL...`. Prints one JSON line when it answers, and ends
+`python -m benchmarks.ray_serve gather|wait DEADLINE_MS PORT MODEL...`. Prints `ready` when it answers, and ends
 when its stdin does. One deployment for each model file and an ingress deployment that holds their handles, each one
 replica of one process. The ingress reads `{"inputs": [[...]]}`, calls all members by `DeploymentHandle.remote`, and
 answers the mean of their probabilities.
@@ -18,8 +18,6 @@ for speed (`RAY_SERVE_THROUGHPUT_OPTIMIZED`, `RAY_SERVE_ENABLE_HA_PROXY`): they 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,6 +38,7 @@ from ensemble.spec import Combination, Precision, Rule, Task
 from sweep.files import sha256_of
 
 ONGOING = 100
+READY = "ready"
 Rows = NDArray[np.float32]
 
 
@@ -56,9 +55,6 @@ class Member:
     async def __call__(self, rows: Rows) -> Rows:
         answers: Rows = self._network.predict(rows).predictions[0]
         return answers
-
-    def pid(self) -> int:
-        return os.getpid()
 
 
 @serve.deployment(max_ongoing_requests=ONGOING)
@@ -94,10 +90,6 @@ class Ensemble:
             each.cancel()
         return [each.result() for each in asked if each in done and each.exception() is None]
 
-    async def pids(self) -> list[int]:
-        """The process of each member."""
-        return [await member.pid.remote() for member in self._members]
-
 
 async def _answer(member: DeploymentHandle, rows: Rows) -> Rows:
     answer: Rows = await member.remote(rows)
@@ -112,8 +104,8 @@ def main() -> None:
     members = [Member.options(name=f"Member{number}").bind(path) for number, path in enumerate(models)]  # type: ignore[attr-defined]
     application = Ensemble.bind(kind == "wait", float(deadline_ms) / 1e3, *members)  # type: ignore[attr-defined]
     logging = LoggingConfig(enable_access_log=False, log_level="WARNING")
-    handle = serve.run(application, logging_config=logging)
-    print(json.dumps({"pids": handle.pids.remote().result()}), flush=True)
+    serve.run(application, logging_config=logging)
+    print(READY, flush=True)
     sys.stdin.read()
     serve.shutdown()
     ray.shutdown()
