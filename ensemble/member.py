@@ -3,7 +3,8 @@
 Two threads. One owns the socket: it stamps and queues what comes, also while the network computes. The other owns the
 network: it takes its next batch from the queue the moment it is free. Requests that wait together are computed
 together; one that can no longer make its deadline is dropped before it costs anything. If either thread ends of
-anything but `close`, the process ends: it must not queue for ever what nobody will compute.
+anything but `close`, the process ends: it must not queue for ever what nobody will compute. So it does when the network
+fails whatever it is given.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import zmq
 from numpy.typing import NDArray
 
 from ensemble.batching import Batching, quantile
+from ensemble.failing import Failing
 from ensemble.inbox import Counts, Inbox, Waiting
 from ensemble.network import Network, Predicted
 from ensemble.wire import Reply, Request, WireError
@@ -77,6 +79,8 @@ class MemberServer:
         self._batching = Batching(limits.batch_rows, limits.batch_wait_ms / 1000)
         self._statistics = _Statistics()
         self._known_failed: frozenset[int] = frozenset()
+        self._failing = Failing()
+        self._width: int | None = None  # of the last rows that could be computed
         self._outbox: deque[Frames] = deque()
         self._bell, self._button = socket.socketpair()
         for end in (self._bell, self._button):
@@ -195,15 +199,38 @@ class MemberServer:
         for request in batch:
             self._inbox.began(request)
         computed = self._predict(batch)
+        worked = not computed.error
         if len(batch) > 1 and (computed.predicted is None or computed.failed - self._known_failed):
-            self._serve_each(batch)
-            return
-        self._known_failed &= computed.failed
-        self._hand_over(batch, computed)
+            worked |= self._serve_each(batch)
+        else:
+            self._known_failed &= computed.failed
+            self._hand_over(batch, computed)
+        self._judge(batch[0].width, worked)
 
-    def _serve_each(self, batch: Sequence[Waiting]) -> None:
-        """A member that fails whatever it is given is remembered: it is no reason to try every batch twice."""
-        failed = []
+    def _judge(self, width: int, worked: bool) -> None:
+        """End the process when the network fails for good; one client's rows that it cannot take are no such sign."""
+        if worked:
+            self._failing.worked()
+            self._width = width
+        elif self._failing.failed(time.monotonic()):
+            self._try_zeros(self._width or width)
+
+    def _try_zeros(self, width: int) -> None:
+        try:
+            error = _all_failed(self._network.predict(np.zeros((1, width), np.float32)))
+        except Exception as raised:  # noqa: BLE001 - as when it is asked
+            error = f"{type(raised).__name__}: {raised}"
+        if error:
+            log.critical("the network fails whatever it is given (%s); the process ends", error[:_MESSAGE_CHARACTERS])
+            self._end_process()
+        self._failing.worked()
+
+    def _serve_each(self, batch: Sequence[Waiting]) -> bool:
+        """Whether any could be computed.
+
+        A member that fails whatever it is given is remembered: it is no reason to try every batch twice.
+        """
+        failed, worked = [], False
         for request in batch:
             if request.due_s <= time.monotonic():
                 self._inbox.ended("expired")
@@ -211,9 +238,11 @@ class MemberServer:
                 continue
             computed = self._predict([request])
             failed.append(computed.failed)
+            worked |= not computed.error
             self._hand_over([request], computed)
         self._ring()
         self._known_failed = frozenset.intersection(*failed) if failed else frozenset()
+        return worked
 
     def _predict(self, batch: Sequence[Waiting]) -> _Computed:
         began_s = time.monotonic()

@@ -17,9 +17,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ensemble import failing
 from ensemble import member as module
+from ensemble.failing import Failing
 from ensemble.inbox import Counts
 from ensemble.member import Limits, MemberServer
 from ensemble.network import Predicted
@@ -499,6 +503,53 @@ def test_when_a_thread_ends_the_process_ends(
     assert ended.wait(PATIENCE_MS / 1000)
     client.close()
     server.close()
+
+
+@pytest.mark.parametrize("zeros_fail", [True, False], ids=["a sticky error", "one client's rows"])
+def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
+    tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, zeros_fail: bool
+) -> None:
+    tried = threading.Event()
+
+    def predict(inputs: NDArray[np.float32]) -> Predicted:
+        if not inputs.any():
+            tried.set()
+        if zeros_fail or inputs.any():
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return Predicted(probabilities(0.5, len(inputs)), {}, None)
+
+    monkeypatch.setattr(network, "predict", predict)
+    monkeypatch.setattr(failing, "FAILING_S", 0.0)
+    ended = threading.Event()
+    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
+    server.start()
+    client = Client(f"ipc://{tmp_path / 'm'}")
+    for _ in range(failing.FAILURES):
+        assert not tried.is_set()
+        client.send()
+        assert client.reply().status == "error"
+    assert tried.wait(PATIENCE_MS / 1000)
+    client.send()
+    client.reply()  # the network has been judged before it is asked again
+    assert ended.is_set() == zeros_fail
+    client.close()
+    server.close()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 10)), max_size=200))
+def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_worked(
+    computed: list[tuple[bool, float]],
+) -> None:
+    judge, now_s, row = Failing(), 0.0, list[float]()
+    for worked, passed_s in computed:
+        now_s += passed_s
+        if worked:
+            judge.worked()
+            row.clear()
+        else:
+            row.append(now_s)
+            enough = len(row) >= failing.FAILURES and now_s - row[0] >= failing.FAILING_S
+            assert judge.failed(now_s) == enough
 
 
 def test_the_process_really_ends(tmp_path: Path) -> None:
