@@ -56,11 +56,13 @@ async def predict(request: Request) -> Response:
     """The ensemble's answer for some rows.
 
     Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array of rows in numpy's format as
-    application/x-npy. With `whole` in the query, every member must answer, however long it takes, and its own outputs
-    are returned too: for evaluation.
+    application/x-npy. With `whole` in the query, every member must answer, within a minute whatever the ensemble's
+    deadline, and its own outputs are returned too: for evaluation, so a submitter's token is needed.
     """
     admit(request, Role.VIEWER)
     asked = _Asked.of(request)
+    if asked.whole:
+        admit(request, Role.SUBMITTER)
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
     if is_npy:

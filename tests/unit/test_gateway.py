@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 from api import gateway as process
+from db.tokens import Role
 from ensemble import aggregator
 from ensemble.member import MemberServer
 from ensemble.transport import ZmqTransport
@@ -93,6 +94,15 @@ def test_the_whole_answer_has_every_members_outputs(gateway: TestClient, network
     assert body["member_outputs"] == [[[0.5, 0.5]]] * 3
     assert body["quorum"] == 3
     assert [network.batches for network in networks] == [[1], [1], [1]]
+
+
+def test_the_whole_answer_is_not_for_viewers(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    viewer = {"Authorization": f"Bearer token-of-{Role.VIEWER.value}"}
+    rows = {"inputs": [[0.5, 0, 0]]}
+    assert_problem(gateway.post(f"{URL}?whole=true", json=rows, headers=viewer), 403, "submitter", "viewer")
+    assert gateway.post(URL, json=rows, headers=viewer).status_code == 200
+    submitter = {"Authorization": f"Bearer token-of-{Role.SUBMITTER.value}"}
+    assert gateway.post(f"{URL}?whole=true", json=rows, headers=submitter).status_code == 200
 
 
 def test_a_member_that_fails_degrades_the_answer(gateway: TestClient, networks: list[FakeNetwork]) -> None:
