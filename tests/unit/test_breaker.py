@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensemble.breaker import FIRST_PROBE_S, MAX_PROBE_S, OPEN_AFTER, OPEN_SHARE, WINDOW, Breaker
+from ensemble.link import _quantile
 from ensemble.prediction import MemberStatus, Outcome, Prediction
 from ensemble.spec import MemberState, Mode, Snapshot
 from tests.aggregator_rig import AggregatorRig, statuses
@@ -292,3 +293,9 @@ def test_a_probe_in_graph_wants_a_prediction_of_every_member() -> None:
     rig.update(traffic(now))
     wire.say(predictions=probabilities(0.5, rows=1, members=3))
     assert rig.aggregator.health()[20].state is MemberState.READY
+
+
+def test_the_health_of_a_link_is_the_quantiles_of_its_times() -> None:
+    assert [_quantile(sorted(map(float, range(101))), q) for q in (0.5, 0.95, 0.99)] == [50.0, 95.0, 99.0]
+    assert _quantile([3.0], 0.99) == 3.0
+    assert _quantile([], 0.5) is None
