@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import reprlib
 import time
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from api.views import Page
 from db import ensembles, evaluations, sweeps
 from db.ensembles import EnsembleRow, VersionRow
 from ensemble.building import Builder
-from ensemble.spec import POSTED, SERVING, EnsembleRequest, Split, Task, VersionRequest
+from ensemble.spec import POSTED, SERVING, EnsembleRequest, MemberState, Split, Task, VersionRequest
 from ensemble.version import NewVersion, used_splits
 from sweep.errors import BadRequestError, ConflictError, EnsembleError, NotFoundError
 from sweep.files import write_whole
@@ -119,7 +120,7 @@ def stop_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> Ense
 
 @router.post("/{ensemble_id}/start", dependencies=[submitter])
 def start_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
-    """Have the members of a stopped or failed ensemble again; one that runs goes on."""
+    """Have the members of a stopped ensemble again; one that runs goes on, and what failed of it is tried again."""
     return _change(service, ensemble_id, lambda c: ensembles.start(c, ensemble_id, time.time()))
 
 
@@ -263,6 +264,7 @@ def _queue_evaluation(ensemble_id: int, body: EvaluateBody, service: ServiceCont
     with service.database.read() as connection:
         row = ensembles.get(connection, ensemble_id)
     version = _answering(row, body.version)
+    _check_complete(version)
     split = POSTED if body.inputs is not None else (body.split or Split.TEST).value
     _check_unused(version, split, forced=body.force)
     rows = None if body.inputs is None else _posted_rows(body, version)
@@ -286,6 +288,17 @@ def _answering(row: EnsembleRow, number: int | None) -> VersionRow:
     if number not in (row.version, row.canary):
         raise ConflictError(f"version {number} of ensemble {row.id} does not answer now")
     return row.versions[number]
+
+
+def _check_complete(version: VersionRow) -> None:
+    """What is measured is the whole: a degraded version answers, but cannot be measured."""
+    for member in version.members:
+        if all(replica.state is not MemberState.READY for replica in member.replicas):
+            replica = member.replicas[0]
+            reason = f" ({replica.reason})" if replica.reason else ""
+            raise ConflictError(
+                f"all members are needed for an evaluation: member {member.position} is {replica.state.value}{reason}"
+            )
 
 
 def _check_unused(version: VersionRow, split: str, *, forced: bool) -> None:
@@ -314,7 +327,9 @@ def _target_classes(targets: list[Any], version: VersionRow) -> NDArray[Any]:
     for row, target in enumerate(targets):
         number = numbers.get(target) if isinstance(target, str) else target
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(version.classes):
-            raise EnsembleError(f"targets: {target!r} in row {row} is no class; there are {', '.join(version.classes)}")
+            raise EnsembleError(
+                f"targets: {reprlib.repr(target)} in row {row} is no class; there are {', '.join(version.classes)}"
+            )
         found.append(number)
     return np.asarray(found, dtype=np.int64)
 

@@ -1,4 +1,7 @@
-"""The evaluations of ensembles: queued by the api, done by the host."""
+"""The evaluations of ensembles: queued by the api, done by the host.
+
+queued -> running -> finished or failed. One that was running when its host died is queued once more.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,19 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db.tables import evaluations
-from sweep.errors import NotFoundError
+from sweep.errors import ConflictError, NotFoundError
+
+MAX_QUEUED = 100
+_ONCE_MORE = "the host ended while it was at work on it; it is tried once more"
+_TWICE = "the host ended twice while it was at work on it; it may need more memory than there is: post fewer rows"
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRow:
-    """An evaluation: queued, finished or failed."""
+    """An evaluation: queued, running, finished or failed."""
 
     id: int
     ensemble_id: int
@@ -29,7 +36,10 @@ class EvaluationRow:
 
 
 def queue(connection: Connection, ensemble_id: int, version: int, split: str, *, forced: bool, at: float) -> int:
-    """Ask the host for an evaluation; returns its id."""
+    """Ask the host for an evaluation; returns its id. Raises `ConflictError` when too many wait."""
+    waiting = connection.execute(select(func.count()).where(evaluations.c.state == "queued")).scalar_one()
+    if waiting >= MAX_QUEUED:
+        raise ConflictError(f"{waiting} evaluations are queued, and no more may be; ask again when some are done")
     values = {
         "ensemble_id": ensemble_id,
         "version": version,
@@ -43,9 +53,25 @@ def queue(connection: Connection, ensemble_id: int, version: int, split: str, *,
 
 
 def queued(connection: Connection) -> list[EvaluationRow]:
-    """Evaluations that nobody has finished, oldest first; one that a dead host was on is among them."""
+    """Evaluations that nobody has taken up, oldest first."""
     statement = select(evaluations).where(evaluations.c.state == "queued").order_by(evaluations.c.id)
     return [_row(row) for row in connection.execute(statement)]
+
+
+def begin(connection: Connection, evaluation_id: int) -> None:
+    """Written down before the work: what kills the host is not tried for ever."""
+    connection.execute(update(evaluations).where(evaluations.c.id == evaluation_id).values(state="running"))
+
+
+def recover(connection: Connection, at: float) -> list[int]:
+    """What a dead host was on is queued once more; what was so before has failed: returns the ids of these."""
+    twice = (evaluations.c.state == "running") & (evaluations.c.reason == _ONCE_MORE)
+    lost = list(connection.execute(select(evaluations.c.id).where(twice)).scalars())
+    for evaluation_id in lost:
+        finish(connection, evaluation_id, None, _TWICE, at)
+    once = update(evaluations).where(evaluations.c.state == "running")
+    connection.execute(once.values(state="queued", reason=_ONCE_MORE))
+    return lost
 
 
 def finish(

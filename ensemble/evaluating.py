@@ -16,23 +16,35 @@ log = logging.getLogger("podium.evaluating")
 
 
 class Evaluating:
-    """Works on what is queued; what a dead host was on is queued still."""
+    """Works on what is queued; what a dead host was on is tried once more."""
 
     def __init__(self, settings: ServiceSettings, database: Database, evaluator: Evaluator, clock: Clock) -> None:
         self._settings = settings
         self._database = database
         self._evaluator = evaluator
         self._clock = clock
+        self._recovered = False
 
     def step(self) -> None:
         """Do all that is queued."""
+        if not self._recovered:
+            self._recover()
         with self._database.read() as connection:
             queued = evaluations.queued(connection)
         for evaluation in queued:
             self._evaluate(evaluation)
 
+    def _recover(self) -> None:
+        with self._database.write() as connection:
+            lost = evaluations.recover(connection, self._clock.wall_s())
+        for evaluation_id in lost:
+            self._forget_rows(evaluation_id)
+        self._recovered = True
+
     def _evaluate(self, evaluation: EvaluationRow) -> None:
         result, reason = None, ""
+        with self._database.write() as connection:
+            evaluations.begin(connection, evaluation.id)
         try:
             with self._database.read() as connection:
                 row = ensembles.get(connection, evaluation.ensemble_id)
@@ -44,3 +56,7 @@ class Evaluating:
             reason = f"{type(error).__name__}: {error}; the host's log has the rest"
         with self._database.write() as connection:
             evaluations.finish(connection, evaluation.id, result, reason, self._clock.wall_s())
+        self._forget_rows(evaluation.id)
+
+    def _forget_rows(self, evaluation_id: int) -> None:
+        self._settings.data.posted_rows(evaluation_id).unlink(missing_ok=True)

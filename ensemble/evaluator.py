@@ -6,7 +6,8 @@ The rows go through the gateway, the way of every prediction, so what is measure
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,33 @@ from ensemble.spec import POSTED, Split
 from ensemble.trial_files import Architecture
 from ensemble.version import used_splits
 from sweep import datasets
+from sweep.clock import Clock, SystemClock
 from sweep.errors import EnsembleError
 from sweep.files import write_whole
 from sweep.settings import ServiceSettings
 
 BATCH_ROWS = 512
 REQUEST_S = 120.0
+RETRY_S = 10.0  # a member that dies is back sooner, as a rule
+PAUSE_S = 0.5
+_LATER = (429, 503)
 
 
 class Evaluator:
     """Measures ensembles of one service."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        client: httpx2.Client | None = None,
+        *,
+        clock: Clock | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._settings = settings
-        self._client: httpx2.Client | None = None
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._pause = pause
 
     def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, keep: Path) -> dict[str, Any]:
         """Scores on a split of the data the members were trained on, or on posted rows; the answers go to `keep`.
@@ -100,11 +114,26 @@ class Evaluator:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         body = io.BytesIO()
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
+        until_s = self._clock.monotonic_s() + RETRY_S
+        response = self._post(ensemble_id, version, body.getvalue())
+        while response.status_code in _LATER and self._clock.monotonic_s() < until_s:
+            self._pause(PAUSE_S)
+            response = self._post(ensemble_id, version, body.getvalue())
+        answer = response.json()
+        if response.status_code != 200:
+            said = answer.get("detail", response.status_code)
+            raise EnsembleError(f"all members are needed for an evaluation: {said}; evaluate again when all are ready")
+        return (
+            np.asarray(answer["outputs"], dtype=np.float32),
+            np.asarray(answer["member_outputs"], dtype=np.float32),
+        )
+
+    def _post(self, ensemble_id: int, version: int, content: bytes) -> httpx2.Response:
         try:
-            response = self._http().post(
+            return self._http().post(
                 f"/api/v1/ensembles/{ensemble_id}/predict",
                 params={"whole": True, "version": version},
-                content=body.getvalue(),
+                content=content,
                 headers={
                     "Content-Type": "application/x-npy",
                     "Authorization": f"Bearer {self._settings.data.admin_token.read_text().strip()}",
@@ -112,13 +141,6 @@ class Evaluator:
             )
         except httpx2.HTTPError as error:
             raise EnsembleError(f"the gateway did not answer: {error}; evaluate again when it is back") from error
-        answer = response.json()
-        if response.status_code != 200:
-            raise EnsembleError(f"the ensemble did not answer: {answer.get('detail', response.status_code)}")
-        return (
-            np.asarray(answer["outputs"], dtype=np.float32),
-            np.asarray(answer["member_outputs"], dtype=np.float32),
-        )
 
     def _model(self, member: MemberRow) -> Path:
         return trial_files.model_path(self._settings.data, member.files)

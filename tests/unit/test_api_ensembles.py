@@ -11,9 +11,11 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
+from db import ensembles, replicas
+from ensemble.spec import EnsembleState, MemberState
 from sweep.layout import AttemptDirectory
 from sweep.part import on_wake
-from tests.service_rig import ServiceRig, assert_problem
+from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles"
 
@@ -192,6 +194,24 @@ def test_what_cannot_be_measured_is_refused_and_not_queued(
 
 def test_an_ensemble_that_does_not_answer_cannot_be_measured(client: TestClient, ensemble_id: int) -> None:
     assert_problem(client.post(f"{URL}/{ensemble_id}/evaluate", json={}), 409, "is building")
+
+
+def test_a_degraded_ensemble_cannot_be_measured_and_the_member_is_named(
+    client: TestClient, service: ServiceRig, ready_id: int
+) -> None:
+    with service.database.write() as connection:
+        (replica,) = ensembles.get(connection, ready_id).active.members[1].replicas
+        replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
+        ensembles.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
+    answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
+    assert_problem(answer, 409, "all members are needed", "member 1 is failed (its weights are gone)")
+
+
+def test_a_target_is_not_repeated_at_length(client: TestClient, ready_id: int) -> None:
+    body = {"inputs": [[1, 2, 3]], "targets": ["cow" * 1000]}
+    answer = client.post(f"{URL}/{ready_id}/evaluate", json=body)
+    assert_problem(answer, 422, "in row 0 is no class")
+    assert len(answer.json()["detail"]) < 200
 
 
 def test_posted_rows_wait_for_the_host_as_they_came(client: TestClient, service: ServiceRig, ready_id: int) -> None:
