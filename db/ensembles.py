@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from db import events
 from db.events import NewEvent
 from db.replicas import ReplicaRow
+from db.replicas import change as change_replica
 from db.replicas import of_members as replicas_of
 from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
 from db.tables import events as events_table
@@ -34,6 +36,8 @@ from sweep.trial import SweepState, TrialState
 
 MODEL = "model.safetensors"
 PREDICTIONS = "predictions.safetensors"
+log = logging.getLogger("podium.ensembles")
+_UNREADABLE = (ValueError, KeyError, TypeError)  # not what somebody wrote who knew this version of the service
 _MemberParts = tuple[int, int, TrialFiles, tuple[ReplicaRow, ...]]  # id, position, what the trial left, replicas
 
 
@@ -241,15 +245,20 @@ def change(connection: Connection, ensemble_id: int, state: EnsembleState, reaso
 def stop(connection: Connection, ensemble_id: int, at: float) -> None:
     """End its members; it can be started again. Raises `ConflictError` when it is retired."""
     _not_retired(connection, ensemble_id)
-    wanted = WANTED | {EnsembleState.FAILED}
-    _change_from(connection, ensemble_id, wanted, EnsembleState.STOPPED, "stopped on request", at)
+    _change_from(connection, ensemble_id, WANTED, EnsembleState.STOPPED, "stopped on request", at)
 
 
 def start(connection: Connection, ensemble_id: int, at: float) -> None:
-    """Have its members again; one that runs goes on. Raises `ConflictError` when it is retired."""
-    _not_retired(connection, ensemble_id)
-    over = {EnsembleState.STOPPED, EnsembleState.FAILED}
-    _change_from(connection, ensemble_id, over, EnsembleState.BUILDING, "", at)
+    """Have its members again; one that runs goes on, and what failed of it is tried again.
+
+    Raises `ConflictError` when it is retired.
+    """
+    row = _not_retired(connection, ensemble_id)
+    _change_from(connection, ensemble_id, {EnsembleState.STOPPED}, EnsembleState.BUILDING, "", at)
+    for member in [member for version in row.kept for member in version.members]:
+        for replica in member.replicas:
+            if replica.state is MemberState.FAILED:
+                change_replica(connection, replica.id, MemberState.STARTING)
 
 
 def retire(connection: Connection, ensemble_id: int, at: float) -> None:
@@ -356,9 +365,21 @@ def page(connection: Connection, *, after: int | None = None, limit: int = 50) -
 
 
 def wanted(connection: Connection) -> list[EnsembleRow]:
-    """Every ensemble that is to be up, oldest first."""
-    states = [state.value for state in WANTED]
-    return _rows(connection, select(ensembles).where(ensembles.c.state.in_(states)).order_by(ensembles.c.id))
+    """Every ensemble that is to be up, oldest first; one that cannot be read is logged, and costs no other."""
+    up = ensembles.c.state.in_([state.value for state in WANTED])
+    try:
+        return _rows(connection, select(ensembles).where(up).order_by(ensembles.c.id))
+    except _UNREADABLE:
+        ids = connection.execute(select(ensembles.c.id).where(up).order_by(ensembles.c.id)).scalars().all()
+        return [row for ensemble_id in ids for row in _readable(connection, ensemble_id)]
+
+
+def _readable(connection: Connection, ensemble_id: int) -> list[EnsembleRow]:
+    try:
+        return [get(connection, ensemble_id)]
+    except _UNREADABLE:
+        log.exception("ensemble %d cannot be read; the others go on", ensemble_id)
+        return []
 
 
 def traffic(connection: Connection) -> list[Traffic]:

@@ -9,9 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from db.tables import ensemble_members, ensemble_versions, ensembles, replicas
-from ensemble.spec import WANTED, MemberState, Placement
-
-_HOLDING = [s.value for s in MemberState if s not in (MemberState.FAILED, MemberState.STOPPED)]
+from ensemble.spec import HOLDING, WANTED, MemberState, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def dedicated(connection: Connection) -> dict[str, str]:
             ensemble_versions.c.placement == Placement.DEDICATED.value,
             ensembles.c.state.in_([state.value for state in WANTED]),
             replicas.c.device_id.is_not(None),
-            replicas.c.state.in_(_HOLDING),
+            replicas.c.state.in_([state.value for state in HOLDING]),
         )
     )
     return {

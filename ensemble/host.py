@@ -21,7 +21,7 @@ from ensemble.spec import EnsembleState
 from ensemble.standing import has_ready_member, may_take_over, standing
 from ensemble.worker import Workers
 from sweep.clock import Clock
-from sweep.errors import PodiumError
+from sweep.errors import DatabaseError, PodiumError
 from sweep.part import wake
 from sweep.settings import ServiceSettings
 
@@ -57,6 +57,8 @@ class Host:
                 self.step()
             except PodiumError as error:
                 log.error("%s; trying again", error)
+            except Exception:
+                log.exception("a step failed; trying again")
             self._news.wait(self._keeper.rest_s(TICK_S))
             self._news.clear()
 
@@ -76,10 +78,14 @@ class Host:
         with self._database.read() as connection:
             rows = ensembles.wanted(connection)
         due = [row for row in rows if self._takes_over(row) or self._standing(row) != (row.state, row.reason)]
-        if due:
-            with self._database.write() as connection:
-                for row in due:
+        for row in due:
+            try:
+                with self._database.write() as connection:
                     self._write(connection, row)
+            except DatabaseError:
+                raise
+            except Exception:
+                log.exception("ensemble %d cannot be judged; trying again", row.id)
         return bool(due)
 
     def _write(self, connection: Connection, row: EnsembleRow) -> None:

@@ -17,11 +17,11 @@ from ensemble import placement
 from ensemble.network import ModelFile
 from ensemble.placement import Place
 from ensemble.post import Post, PostKey
-from ensemble.spec import MemberState, Mode, Placement
+from ensemble.spec import HOLDING, MemberState, Mode, Placement
 from ensemble.trial_files import model_path
 from ensemble.worker import Phase, Sight, Worker, WorkerPlan, Workers
 from sweep.clock import Clock
-from sweep.errors import EnsembleError
+from sweep.errors import DatabaseError, EnsembleError
 from sweep.part import wake
 from sweep.settings import ServiceSettings, cores
 
@@ -32,9 +32,8 @@ FIRST_RESTART_S = 0.2  # doubled with each death in a row, up to the next line
 MAX_RESTART_S = 30.0
 SETTLED_S = 60.0  # a worker that was ready so long begins a new row of deaths
 MIN_DRAIN_S = 2.0  # the gateway may need a second to hear that a version is not wanted
-MAX_DRAIN_S = 30.0
+MAX_DRAIN_S = 60.0
 _PLACED = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.READY})
-_HOLDING = frozenset(MemberState) - {MemberState.FAILED, MemberState.STOPPED}
 log = logging.getLogger("podium.keeper")
 
 
@@ -87,14 +86,24 @@ class Keeper:
         `running` are the replicas that the database does not call stopped.
         """
         if not self._begun:
-            self._workers.end_all_but({post.name(post.epoch) for post in posts})
+            self._workers.end_all_but({post.name(post.epoch) for post in posts if post.state in _PLACED})
             self._begun = True
         changed = self._let_go(posts, running)
         for post in posts:
+            changed |= self._tend(post)
+        return changed
+
+    def _tend(self, post: Post) -> bool:
+        """What goes wrong on one post holds up no other."""
+        try:
             life = self._lives.get(post.key) or self._take_over(post)
             life.post, life.unwanted_s = post, None
-            changed |= self._fill(life) if life.worker is None else self._watch(life, life.worker)
-        return changed
+            return self._fill(life) if life.worker is None else self._watch(life, life.worker)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("%s cannot be tended; trying again", post.name(post.epoch))
+            return False
 
     def rest_s(self, at_most: float) -> float:
         """How long nothing is due."""
@@ -156,7 +165,7 @@ class Keeper:
         places = [place for place in self._places(post) if place.usable]
         if post.version.placement is Placement.SHARED:
             return placement.shared(places, post.member_ids)
-        reserved = self._chosen_before(post, places) if post.state in _HOLDING else []
+        reserved = self._chosen_before(post, places) if post.state in HOLDING else []
         return reserved or placement.dedicated(places, post.member_ids)
 
     def _reserve(self, post: Post, chosen: list[Place], reason: str) -> bool:
@@ -230,7 +239,7 @@ class Keeper:
             for row in ensembles.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
-                        if replica.state in _HOLDING and replica.id not in mine:
+                        if replica.state in HOLDING and replica.id not in mine:
                             on.setdefault(replica.device_id, []).append(member.id)
         return [
             Place(

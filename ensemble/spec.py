@@ -86,12 +86,11 @@ class EnsembleState(StrEnum):
     DEGRADED = "degraded"
     BELOW_QUORUM = "below_quorum"
     STOPPED = "stopped"  # on request; it can be started again
-    FAILED = "failed"  # it cannot run; starting it again would not help
     RETIRED = "retired"  # for good
 
 
 SERVING = frozenset({EnsembleState.READY, EnsembleState.DEGRADED})
-WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.FAILED, EnsembleState.RETIRED}
+WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.RETIRED}
 
 
 class MemberState(StrEnum):
@@ -106,6 +105,9 @@ class MemberState(StrEnum):
     RESTARTING = "restarting"  # its process is gone; the host starts another
     FAILED = "failed"  # it cannot be loaded; starting another would not help
     STOPPED = "stopped"
+
+
+HOLDING = frozenset(MemberState) - {MemberState.FAILED, MemberState.STOPPED}  # these have a device, or wait for one
 
 
 TrialIds = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(min_length=1, max_length=1000)]

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from db import replicas as replica_store
+from db.tables import ensemble_versions
 from ensemble import keeper
 from ensemble.keeper import MAX_RESTART_S, restart_s
 from ensemble.spec import EnsembleState, MemberState, Mode, Placement
@@ -308,6 +310,61 @@ def test_what_was_stopped_while_there_was_no_host_is_ended_by_the_next(rig: Host
     assert {replica.endpoint for replica in rig.replicas()} == {None}
 
 
+def test_a_worker_that_outlived_the_host_that_gave_it_up_is_ended_by_the_next(rig: HostRig) -> None:
+    """The host died between writing `restarting` and the kill."""
+    with rig.service.database.write() as connection:
+        replica_store.change(connection, rig.replicas()[1].id, RESTARTING, "no answer for 30 s")
+    old = rig.workers["worker-1-1-1-0-1"]
+    rig.restart()
+    rig.step()
+    assert old.killed
+    assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-2-0-1", "worker-1-1-1-0-2"]
+
+
+# What nobody foresaw.
+
+
+def test_what_goes_wrong_on_one_post_holds_up_no_other(
+    make_host: MakeRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = make_host("cpu-0")
+    rig.build()
+    rig.step()
+    rig.workers.placed[2].come_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.workers.placed[0], "look", lambda: [][0])
+        rig.step()
+    assert rig.states() == [STARTING, STARTING, READY]
+    assert "worker-1-1-0-0-1 cannot be tended" in caplog.text
+    assert "IndexError" in caplog.text
+    rig.come_up()
+    assert rig.states() == [READY] * 3
+
+
+def test_an_ensemble_that_cannot_be_read_stops_no_other(rig: HostRig, caplog: pytest.LogCaptureFixture) -> None:
+    other = rig.service.ensemble(rig.sweep_id, rig.trial_ids)
+    with rig.service.database.write() as connection:
+        damage = update(ensemble_versions).where(ensemble_versions.c.ensemble_id == 1)
+        connection.execute(damage.values(combination="not JSON"))
+    rig.come_up()
+    assert rig.row(other).state is EnsembleState.READY
+    assert "ensemble 1 cannot be read" in caplog.text
+
+
+def test_the_loop_outlives_an_error_that_nobody_foresaw(
+    rig: HostRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def step() -> None:
+        if caplog.text:
+            rig.host.stop()
+        rig.host.wake()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(rig.host, "step", step)
+    rig.host.run()
+    assert caplog.text.count("a step failed; trying again") == 2
+
+
 # Versions.
 
 
@@ -326,14 +383,17 @@ def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostR
     assert rig.workers.names == ["worker-1-2-0-0-1", "worker-1-2-1-0-1", "worker-1-2-2-0-1"]
 
 
-def test_the_old_version_drains_as_long_as_its_own_deadline(make_host: MakeRig) -> None:
+@pytest.mark.parametrize(("deadline_ms", "drain_s"), [(10_000.0, 10.0), (600_000.0, 60.0)])
+def test_the_old_version_drains_as_long_as_its_own_deadline_but_no_more_than_a_minute(
+    make_host: MakeRig, deadline_ms: float, drain_s: float
+) -> None:
     rig = make_host("cpu-0")
-    rig.build(deadline_ms=10_000.0)
+    rig.build(deadline_ms=deadline_ms)
     rig.come_up()
     rig.add_version(deadline_ms=100.0)
     rig.come_up()
     rig.step()
-    rig.step(9.9)
+    rig.step(drain_s - 0.1)
     assert rig.states(1) == [READY] * 3
     rig.step(0.2)
     assert rig.states(1) == [STOPPED] * 3
@@ -484,6 +544,21 @@ def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host:
     rig.come_up()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
     assert {replica.epoch for replica in rig.replicas()} == {2}
+
+
+@pytest.mark.parametrize("before", [[], ["stop"]], ids=["running", "stopped within one look"])
+def test_starting_tries_again_what_failed(make_host: MakeRig, before: list[str]) -> None:
+    rig = make_host("cpu-0")
+    rig.build()
+    rig.step()
+    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "damaged")
+    rig.come_up()
+    assert rig.row().state is EnsembleState.DEGRADED
+    for what in [*before, "start"]:
+        rig.change(what)
+    rig.come_up()
+    assert rig.row().state is EnsembleState.READY
+    assert [replica.epoch for replica in rig.replicas()] == [1, 2, 1], "those that answer are left alone"
 
 
 # Devices of their own.
