@@ -275,7 +275,7 @@ class Client:
 
 def settled(ensemble: dict[str, Any]) -> bool:
     """Whether waiting changes nothing: it is as ready as it gets, or over."""
-    if ensemble["state"] in ("ready", "stopped", "failed", "retired"):
+    if ensemble["state"] in ("ready", "stopped", "retired"):
         return True
     return not any(member["state"] in COMING for member in ensemble["members"])
 
