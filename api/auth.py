@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -15,6 +16,8 @@ from db.tokens import Holder, Role
 from sweep.errors import ForbiddenError, UnauthorizedError
 
 _REMEMBER_S = 5.0  # how long a token once seen is believed without asking the database
+_REMEMBER_UNKNOWN_S = 1.0
+_MAX_REMEMBERED = 4096
 _bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
 
 
@@ -23,31 +26,39 @@ class Doorkeeper:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._seen: dict[str, tuple[float, Holder]] = {}
+        self._seen: dict[str, tuple[float, Holder | None]] = {}  # until when
 
-    def holder(self, token: str) -> Holder:
-        """Whom a token speaks for. Raises `UnauthorizedError`."""
+    async def holder(self, token: str) -> Holder:
+        """Whom a token speaks for; the database is asked beside the event loop. Raises `UnauthorizedError`."""
         now = time.time()
         key = tokens.digest(token)
-        seen = self._seen.get(key)
-        if seen is not None and now - seen[0] < _REMEMBER_S:
-            return seen[1]
-        self._seen.pop(key, None)
-        with self._database.read() as connection:
-            holder = tokens.holder(connection, token, now)
+        until, holder = self._seen.get(key, (0.0, None))
+        if now >= until:
+            holder = await asyncio.to_thread(self._look_up, token, now)
+            self._remember(key, now, holder)
         if holder is None:
             raise UnauthorizedError("the token is unknown, expired or revoked")
-        self._seen[key] = (now, holder)
         return holder
 
+    def _look_up(self, token: str, now: float) -> Holder | None:
+        with self._database.read() as connection:
+            return tokens.holder(connection, token, now)
 
-def admit(request: Request, role: Role) -> Holder:
+    def _remember(self, key: str, now: float, holder: Holder | None) -> None:
+        """The oldest goes where there are too many: anybody can make tokens up."""
+        self._seen.pop(key, None)
+        if len(self._seen) >= _MAX_REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        self._seen[key] = (now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S), holder)
+
+
+async def admit(request: Request, role: Role) -> Holder:
     """Who asks, by the token. Raises `UnauthorizedError`, and `ForbiddenError` unless it is of at least this role."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise UnauthorizedError
     doorkeeper: Doorkeeper = request.app.state.doorkeeper
-    holder = doorkeeper.holder(token.strip())
+    holder = await doorkeeper.holder(token.strip())
     if not holder.role.covers(role):
         raise ForbiddenError(f"this needs the role {role.value}; the token's is {holder.role.value}")
     return holder
@@ -57,7 +68,7 @@ def needs(role: Role) -> Callable[..., Holder]:
     """A dependency that lets in who holds a token of at least this role; `_bearer` is for the API's own description."""
 
     async def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Holder:
-        return admit(request, role)
+        return await admit(request, role)
 
     return check  # type: ignore[return-value]  # FastAPI awaits it
 

@@ -23,8 +23,8 @@ from api.compression import ENCODINGS, unpacked
 from api.departure import while_there
 from api.inference_answer import outputs_of
 from api.inference_route import InferenceRoute, refusal
-from api.predictions import REFUSALS
-from api.service import MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES, body_within
+from api.predictions import REFUSALS, is_large
+from api.service import MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES, SMALL, beside_if, body_within, check_count
 from api.tensors import BYTES, FP32, INPUT
 from ensemble.aggregator import Aggregator
 from ensemble.links import can_answer
@@ -134,14 +134,18 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
     aggregator.named(name, number)  # whoever asks for what is not there need not send it all
     content, json_bytes = await _content(request)
     snapshot = aggregator.named(name, number)  # of this moment: a body may take long to come
-    asked = inference_request.parse(content, json_bytes, snapshot.features, list(outputs_of(snapshot)))
+    names = list(outputs_of(snapshot))
+    asked = await beside_if(
+        len(content) > SMALL, lambda: inference_request.parse(content, json_bytes, snapshot.features, names)
+    )
+    check_count(len(asked.inputs))
     prediction = await while_there(request, aggregator.predict(snapshot, asked.inputs, asked.deadline_ms))
     if prediction.outputs is None:
         return _no_answer(prediction)
-    body, json_bytes = inference_answer.write(prediction, asked)
-    if json_bytes is None:
+    body, head_bytes = await beside_if(is_large(prediction), lambda: inference_answer.write(prediction, asked))
+    if head_bytes is None:
         return Response(body, media_type="application/json")
-    headers = {"Inference-Header-Content-Length": str(json_bytes)}
+    headers = {"Inference-Header-Content-Length": str(head_bytes)}
     return Response(body, headers=headers, media_type="application/octet-stream")
 
 

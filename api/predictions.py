@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -16,7 +17,16 @@ from api import problems
 from api.auth import admit, viewer
 from api.departure import while_there
 from api.inputs import check_rows, rows_of, rows_of_npy
-from api.service import MAX_ID, MAX_JSON_ROWS_BYTES, MAX_PREDICTION_BYTES, ServiceContext, body_within
+from api.service import (
+    MAX_ID,
+    MAX_JSON_ROWS_BYTES,
+    MAX_PREDICTION_BYTES,
+    SMALL,
+    ServiceContext,
+    beside_if,
+    body_within,
+    check_count,
+)
 from db import ensembles
 from db.tokens import Role
 from ensemble.aggregator import Aggregator
@@ -59,31 +69,48 @@ async def predict(request: Request) -> Response:
     application/x-npy. With `whole` in the query, every member must answer, within a minute whatever the ensemble's
     deadline, and its own outputs are returned too: for evaluation, so a submitter's token is needed.
     """
-    admit(request, Role.VIEWER)
+    await admit(request, Role.VIEWER)
     asked = _Asked.of(request)
     if asked.whole:
-        admit(request, Role.SUBMITTER)
+        await admit(request, Role.SUBMITTER)
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
     if is_npy:
         content = await body_within(request, MAX_PREDICTION_BYTES)
     else:
         content = await body_within(request, MAX_JSON_ROWS_BYTES, "send an array in numpy's format, application/x-npy")
-    snapshot = _answering(aggregator, request.app.state.service, asked)  # only now: a body may take its time
-    inputs, wanted_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
-    check_rows(inputs, snapshot.features)
+    service: ServiceContext = request.app.state.service
+    snapshot = await _answering(aggregator, service, asked)  # only now: a body may take its time
+    inputs, wanted_ms = await beside_if(len(content) > SMALL, lambda: _read(content, is_npy, snapshot.features))
     if asked.whole:
         snapshot = replace(snapshot, quorum=len(snapshot.members), deadline_ms=EVALUATION_MS)
     work = aggregator.predict(snapshot, inputs, asked.deadline_ms or wanted_ms)
     prediction = await while_there(request, work)
-    body = _answer(prediction, asked.whole)
     if prediction.outcome in REFUSALS:
+        body = _answer(prediction, asked.whole)
         return problems.problem(*REFUSALS[prediction.outcome], _missing(prediction), **body)
-    return Response(orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")
+    text = await beside_if(is_large(prediction), lambda: _write(prediction, asked.whole))
+    return Response(text, media_type="application/json")
 
 
 # A plain route: to have FastAPI look at parameters and dependencies would cost each prediction as much as all the rest.
 router.add_route("/api/v1/ensembles/{ensemble_id}/predict", predict, methods=["POST"])
+
+
+def is_large(prediction: Prediction) -> bool:
+    """Whether to write the answer takes so long that the event loop should not."""
+    return prediction.member_outputs is not None and prediction.member_outputs.size > SMALL // 16
+
+
+def _write(prediction: Prediction, whole: bool) -> bytes:
+    return orjson.dumps(_answer(prediction, whole), option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _read(content: bytes, is_npy: bool, features: int) -> tuple[NDArray[np.float32], float | None]:
+    inputs, wanted_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
+    check_rows(inputs, features)
+    check_count(len(inputs))
+    return inputs, wanted_ms
 
 
 def _missing(prediction: Prediction) -> str:
@@ -94,14 +121,18 @@ def _missing(prediction: Prediction) -> str:
     return f"{said} (member {', '.join(missing)})" if missing else said
 
 
-def _answering(aggregator: Aggregator, service: ServiceContext, asked: _Asked) -> Snapshot:
+async def _answering(aggregator: Aggregator, service: ServiceContext, asked: _Asked) -> Snapshot:
     """The version that is to answer. Raises `NotFoundError`."""
     traffic = aggregator.traffic_of(asked.ensemble_id)
     if traffic is None:
-        with service.database.read() as connection:
-            row = ensembles.get(connection, asked.ensemble_id)
-        raise NotFoundError(f"ensemble {asked.ensemble_id} is {row.state}: it does not answer")
+        state = await asyncio.to_thread(_state_of, service, asked.ensemble_id)
+        raise NotFoundError(f"ensemble {asked.ensemble_id} is {state}: it does not answer")
     return aggregator.choose(traffic, asked.version)
+
+
+def _state_of(service: ServiceContext, ensemble_id: int) -> str:
+    with service.database.read() as connection:
+        return str(ensembles.get(connection, ensemble_id).state)
 
 
 @router.get("/replicas", dependencies=[viewer])

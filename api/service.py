@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, HTTPException, Path, Query, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,7 +17,12 @@ from sweep.settings import ServiceSettings
 MAX_JSON_BYTES = 1 << 20
 MAX_PREDICTION_BYTES = 64 << 20  # rows to predict
 MAX_JSON_ROWS_BYTES = 4 << 20  # the same as JSON: reading it holds every other request up, some 10 ms for each MB
+MAX_BODIES_BYTES = 256 << 20  # of all bodies that are coming to one process
+MAX_BODY_S = 60.0
+MAX_ROWS = 8_192  # in one prediction: joining the members' answers holds every other request up
+SMALL = 1 << 18  # bytes of a body, or numbers of an answer, that the event loop may read or write itself
 MAX_ID = 2**63 - 1  # what the database can hold
+Answer = TypeVar("Answer")
 RowId = Annotated[int, Path(ge=1, le=MAX_ID)]
 After = Annotated[int | None, Query(ge=0, le=MAX_ID, description="`next` of the page before")]
 
@@ -37,13 +44,53 @@ context = Depends(_context)
 
 
 async def body_within(request: Request, limit: int, advice: str = "send fewer rows") -> bytes:
-    """The body, counted while it comes. Raises `TooLargeError` as soon as it is above `limit` bytes."""
-    content = bytearray()
+    """The body, counted while it comes.
+
+    Raises `TooLargeError` as soon as it is above `limit` bytes, and `HTTPException`: 408 when it takes too long to
+    come, 429 while all the bodies that are coming to this process are too much together.
+    """
+    chunks: list[bytes] = []
+    try:
+        async with asyncio.timeout(MAX_BODY_S):
+            await _receive(request, limit, advice, chunks)
+        return b"".join(chunks)
+    except TimeoutError as error:
+        raise HTTPException(408, f"the body took more than {MAX_BODY_S:g} s to come; {advice}") from error
+    finally:
+        _coming.bytes -= sum(map(len, chunks))
+
+
+@dataclass(slots=True)
+class _Coming:
+    """Bytes received of bodies that are not whole yet."""
+
+    bytes: int = 0
+
+
+_coming = _Coming()
+
+
+async def _receive(request: Request, limit: int, advice: str, chunks: list[bytes]) -> None:
+    received = 0
     async for chunk in request.stream():
-        content += chunk
-        if len(content) > limit:
+        chunks.append(chunk)
+        received += len(chunk)
+        _coming.bytes += len(chunk)
+        if received > limit:
             raise TooLargeError(f"the body is above {limit:,} bytes; {advice}")
-    return bytes(content)
+        if _coming.bytes > MAX_BODIES_BYTES:
+            raise HTTPException(429, "too many large bodies are coming at once; try again in a second")
+
+
+def check_count(rows: int) -> None:
+    """Raises `TooLargeError` when there are more rows than one prediction may have."""
+    if rows > MAX_ROWS:
+        raise TooLargeError(f"{rows:,} rows: a prediction has at most {MAX_ROWS:,}; send them in batches")
+
+
+async def beside_if(large: bool, work: Callable[[], Answer]) -> Answer:
+    """What `work` answers; a `large` one is done in a thread, so that no other request waits for it."""
+    return await asyncio.to_thread(work) if large else work()
 
 
 class BodyLimit:

@@ -143,7 +143,7 @@ def _reports(snapshot: Snapshot, answered: Sequence[int]) -> tuple[MemberReport,
 class OneToken:
     """A doorkeeper who knows one token, a viewer's."""
 
-    def holder(self, token: str) -> Holder:
+    async def holder(self, token: str) -> Holder:
         if token != TOKEN:
             raise UnauthorizedError("the token is unknown, expired or revoked")
         return Holder(1, "viewer", Role.VIEWER)

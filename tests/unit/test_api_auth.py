@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterable, Iterator
 
 import pytest
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
+from api import auth
 from db import tokens
 from db.tables import tokens as token_table
 from db.tokens import Role
+from sweep.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 # The document that describes the routes tells no secret either.
@@ -143,6 +147,31 @@ def test_a_token_that_is_over_is_401(service: ServiceRig, column: str) -> None:
     with service.database.write() as connection:
         connection.execute(token_table.update().values({column: AT}))
     assert_problem(service.client().get(f"{V1}/devices"), 401, "unknown, expired or revoked")
+
+
+def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(
+    service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "_MAX_REMEMBERED", 3)
+    monkeypatch.setattr(auth, "_REMEMBER_UNKNOWN_S", 1000.0)
+    doorkeeper, threads = auth.Doorkeeper(service.database), []
+    real = doorkeeper._look_up
+
+    def look_up(token: str, now: float) -> tokens.Holder | None:
+        threads.append(threading.current_thread())
+        return real(token, now)
+
+    monkeypatch.setattr(doorkeeper, "_look_up", look_up)
+
+    async def ask(token: str) -> None:
+        with pytest.raises(UnauthorizedError):
+            await doorkeeper.holder(token)
+
+    for token in ("a", "a", "b", "c", "d", "d"):
+        asyncio.run(ask(token))
+    assert len(threads) == 4
+    assert threading.main_thread() not in threads
+    assert len(doorkeeper._seen) == 3
 
 
 def test_the_database_holds_no_token(service: ServiceRig) -> None:

@@ -14,10 +14,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from fastapi import HTTPException, Request
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 from api import gateway as process
+from api import predictions
+from api import service as service_limits
 from db.tokens import Role
 from ensemble import aggregator
 from ensemble.member import MemberServer
@@ -260,6 +263,54 @@ def test_an_array_with_changed_bytes_is_never_5xx(gateway: TestClient) -> None:
 def test_largest_finite_values_are_rows(gateway: TestClient) -> None:
     top = float(np.finfo(np.float32).max)
     assert gateway.post(URL, content=json.dumps({"inputs": [[1.0, top, top]]})).status_code == 200
+
+
+def test_more_rows_than_one_prediction_may_have_are_413(
+    gateway: TestClient, networks: list[FakeNetwork], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_limits, "MAX_ROWS", 2)
+    for sent in ({"content": npy(np.ones((3, FEATURES))), "headers": NPY}, {"json": {"inputs": [[1, 2, 3]] * 3}}):
+        assert_problem(gateway.post(URL, **cast(Any, sent)), 413, "3 rows", "at most 2", "batches")
+    assert networks[0].batches == []
+
+
+def test_large_rows_and_answers_are_read_and_written_beside_the_event_loop(
+    gateway: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    async def beside_if(large: bool, work: Any) -> Any:
+        found.append(large)
+        return work()
+
+    monkeypatch.setattr(predictions, "beside_if", beside_if)
+    for rows in (1, 8_192):
+        content = npy(np.full((rows, FEATURES), 0.5))  # float64: 192 KiB at most
+        monkeypatch.setattr(predictions, "SMALL", 100_000)
+        assert gateway.post(URL, content=content, headers=NPY).status_code == 200
+    assert found == [False, False, True, True]
+
+
+def test_bodies_that_come_are_too_much_together(gateway: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_limits, "MAX_BODIES_BYTES", 200)
+    small = {"inputs": [[0.5, 0, 0]]}
+    answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]] * 30})
+    assert_problem(answer, 429, "too many large bodies")
+    assert answer.headers["retry-after"] == "1"
+    assert [gateway.post(URL, json=small).status_code for _ in range(10)] == [200] * 10  # nothing stays counted
+
+
+def test_a_body_that_does_not_come_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_limits, "MAX_BODY_S", 0.0)
+    chunks = [{"type": "http.request", "body": b"[[0.", "more_body": True}]
+
+    async def receive() -> dict[str, Any]:
+        return chunks.pop() if chunks else await asyncio.Future()
+
+    with pytest.raises(HTTPException, match="to come") as refused:
+        asyncio.run(service_limits.body_within(Request({"type": "http"}, receive), 100))
+    assert refused.value.status_code == 408
+    assert service_limits._coming.bytes == 0
 
 
 def test_an_ensemble_that_is_not_there_is_404(gateway: TestClient) -> None:

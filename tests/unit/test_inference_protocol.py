@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from api import inference_protocol, inference_request
+from api import inference_protocol, inference_request, service
 from api.compression import unpacked
 from api.inference_request import parse
 from api.tensors import Tensor
@@ -469,6 +469,11 @@ def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.M
     assert_error(client.post(INFER, json=body()), 413, "above 50 bytes")
     bomb = gzip.compress(b"0" * 51)
     assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "unpacked")
+
+
+def test_more_rows_than_one_prediction_may_have_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_ROWS", 1)
+    assert_error(client.post(INFER, json=body()), 413, "2 rows", "batches")
 
 
 def test_json_above_its_limit_is_413_and_says_what_to_send(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
