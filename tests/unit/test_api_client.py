@@ -100,7 +100,7 @@ def test_waiting_ends_when_the_time_is_over(
         podium.wait(service.sweep(), timeout_s=0)
 
 
-@pytest.mark.parametrize("state", ["failed", "stopped"])
+@pytest.mark.parametrize("state", ["stopped", "retired"])
 def test_waiting_for_an_ensemble_ends_when_it_fails(state: str) -> None:
     podium = answering(lambda _: httpx2.Response(200, json={"id": 1, "state": state, "reason": "no such file"}))
     with pytest.raises(ServiceError, match=f"ensemble 1 is {state}: no such file"):
