@@ -277,6 +277,8 @@ def settled(ensemble: dict[str, Any]) -> bool:
     """Whether waiting changes nothing: it is as ready as it gets, or over."""
     if ensemble["state"] in ("ready", "stopped", "retired"):
         return True
+    if ensemble["state"] in ("building", "warming"):  # the host ends these itself, a moment after the last member
+        return False
     return not any(member["state"] in COMING for member in ensemble["members"])
 
 

@@ -115,6 +115,13 @@ def test_waiting_for_an_ensemble_ends_when_a_member_cannot_come() -> None:
         podium.wait_ensemble(1)
 
 
+def test_waiting_goes_on_when_the_last_member_is_ready_a_moment_before_the_ensemble() -> None:
+    found = {"id": 1, "state": "warming", "reason": "", "members": [{"state": "ready"}, {"state": "ready"}]}
+    answers = iter([found, {**found, "state": "ready"}])
+    podium = answering(lambda _: httpx2.Response(200, json=next(answers)))
+    assert podium.wait_ensemble(1)["state"] == "ready"
+
+
 def test_an_ensemble_goes_by_id_or_name(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     trial_id = service.trial(sweep_id, 0, 0.5)

@@ -255,7 +255,6 @@ def test_building_is_followed_until_every_member_is_ready(podium: Podium, server
     [
         (ensemble("ready", "failed", state="degraded", reason="1 of 2 members"), 0),
         (ensemble("failed", "failed", state="below_quorum", reason="0 of 2 members"), 1),
-        (ensemble("starting", state="failed", reason="its models are gone"), 1),
         (ensemble("starting", state="stopped", reason="stopped on request"), 1),
     ],
     ids=lambda value: value["state"] if isinstance(value, dict) else "",
