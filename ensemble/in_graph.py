@@ -25,7 +25,7 @@ from ensemble.plans import Plan, Plans
 from ensemble.spec import Combination
 
 THREAD_ROUNDS = 5
-SPREAD_BELOW = 0.7  # of one thread's time
+SPREAD_BELOW = 0.85  # of one thread's time
 _REASON_CHARACTERS = 500
 
 
