@@ -164,7 +164,7 @@ async def test_a_full_queue_is_that_members_answer_and_blocks_no_one(tmp_path: P
             now = snapshot(worker.member(), member(f"ipc://{tmp_path / 'stuck'}", 1))
             aggregator.update([traffic(now)])
             large = np.zeros((4096, 3), np.float32)
-            asked = [aggregator.predict(now, large, 200.0) for _ in range(600)]
+            asked = [aggregator.predict(now, large, 1000.0) for _ in range(300)]
             found = await asyncio.gather(*asked)
             assert {statuses(f)[1] for f in found} == {MemberStatus.LATE, MemberStatus.QUEUE_FULL}
             assert MemberStatus.OK in {statuses(f)[0] for f in found}
