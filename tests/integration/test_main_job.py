@@ -58,6 +58,11 @@ def rows(service: RunningService) -> list[list[float]]:
     return rows
 
 
+def processes(ensemble: dict[str, Any]) -> list[dict[str, Any]]:
+    """The one process of each member, as REST shows it."""
+    return [replica for member in ensemble["members"] for replica in member["replicas"]]
+
+
 def test_every_trial_of_the_sweep_is_accounted_for(service: RunningService, sweep: dict[str, Any]) -> None:
     assert sweep["state"] == "finished"
     counted = sweep["counts"].get("finished", 0) + sweep["counts"].get("pruned", 0)
@@ -93,10 +98,12 @@ def test_both_modes_give_the_same_probabilities(service: RunningService, ensembl
 def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
     service: RunningService, ensembles: dict[str, dict[str, Any]]
 ) -> None:
-    used = [member["device_id"] for member in ensembles["between_graph"]["members"]]
-    assert len(set(used)) == 2
-    assert len({member["pid"] for member in ensembles["between_graph"]["members"]}) == 3
-    assert len({member["pid"] for member in ensembles["in_graph"]["members"]}) == 1
+    between, in_graph = (processes(ensembles[mode]) for mode in ("between_graph", "in_graph"))
+    assert (
+        len({process["device_id"] for process in between}) == len({process["device_id"] for process in in_graph}) == 2
+    )
+    assert len({process["pid"] for process in between}) == 3
+    assert len({process["pid"] for process in in_graph}) == 1
     assert sum(len(device["member_ids"]) for device in service.client.devices()) == 6
 
 
@@ -138,7 +145,7 @@ def test_a_stopped_member_is_named_late_and_the_rest_answer(
     service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
 ) -> None:
     ensemble = ensembles["between_graph"]
-    slow = psutil.Process(ensemble["members"][1]["pid"])
+    slow = psutil.Process(processes(ensemble)[1]["pid"])
     slow.suspend()
     try:
         answer = service.client.predict(ensemble["id"], rows, deadline_ms=500)
@@ -155,7 +162,7 @@ def test_a_killed_member_is_started_again_and_no_request_fails(
     service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["between_graph"]["id"]
-    before = service.client.ensemble(ensemble_id)["members"][2]
+    before = processes(service.client.ensemble(ensemble_id))[2]
     os.kill(before["pid"], signal.SIGKILL)
 
     def is_back() -> bool:
@@ -164,7 +171,7 @@ def test_a_killed_member_is_started_again_and_no_request_fails(
         return bool(answer["answered"] == 3)
 
     wait_for("the ensemble is whole again", is_back)
-    after = service.client.ensemble(ensemble_id)["members"][2]
+    after = processes(service.client.ensemble(ensemble_id))[2]
     assert after["epoch"] == before["epoch"] + 1 and after["pid"] != before["pid"]
 
 
@@ -172,10 +179,10 @@ def test_a_killed_host_finds_its_members_again(
     service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
 ) -> None:
     ensemble_id = ensembles["in_graph"]["id"]
-    before = [member["pid"] for member in service.client.ensemble(ensemble_id)["members"]]
+    before = [process["pid"] for process in processes(service.client.ensemble(ensemble_id))]
     service.kill("host")
     wait_for("the host knows the ensemble", lambda: service.client.ensemble(ensemble_id)["state"] == "ready")
-    assert [member["pid"] for member in service.client.ensemble(ensemble_id)["members"]] == before
+    assert [process["pid"] for process in processes(service.client.ensemble(ensemble_id))] == before
     assert service.client.predict(ensemble_id, rows)["outcome"] == "ok"
 
 
@@ -187,13 +194,13 @@ def test_a_killed_gateway_answers_again(
 
 
 def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: dict[str, Any]) -> None:
-    with pytest.raises(PodiumError, match="k is 900, but only"):
-        service.client.build_ensemble(sweep["id"], k=900)
+    with pytest.raises(PodiumError, match="k is 200, but only"):
+        service.client.build_ensemble(sweep["id"], k=200)
 
 
 def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, sweep: dict[str, Any]) -> None:
     ensemble = service.client.wait_ensemble(service.client.build_ensemble(sweep["id"], k=1)["id"])
-    pid = ensemble["members"][0]["pid"]
+    pid = processes(ensemble)[0]["pid"]
     service.client.stop_ensemble(ensemble["id"])
     wait_for("its process is gone", lambda: not psutil.pid_exists(pid))
     stopped = service.client.ensemble(ensemble["id"])
