@@ -32,6 +32,8 @@ from sweep.processes import (
     reap,
 )
 
+TRIAL_NICENESS = 15  # members answer people, beside trials on the same cores; a trial has time
+
 
 class ForkServer:
     """The loop: read a request, fork; collect a child, clean up after it, say so."""
@@ -152,6 +154,7 @@ def warm_up() -> None:
 def main() -> None:
     """`python -P -m sweep.forkserver DESCRIPTOR`."""
     become_subreaper()
+    os.nice(TRIAL_NICENESS)
     control = socket.socket(fileno=int(sys.argv[1]))
     warm_up()
     ForkServer(control).serve()

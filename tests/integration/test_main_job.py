@@ -104,6 +104,8 @@ def test_members_stand_beside_the_slots_one_a_device_while_there_are_enough(
     )
     assert len({process["pid"] for process in between}) == 3
     assert len({process["pid"] for process in in_graph}) == 1
+    ours = psutil.Process(service.process.pid).nice()
+    assert {psutil.Process(process["pid"]).nice() for process in [*between, *in_graph]} == {ours}, "Ray's own is 15"
     assert sum(len(device["member_ids"]) for device in service.client.devices()) == 6
 
 
