@@ -26,6 +26,7 @@ from sweep.errors import (
     NotFoundError,
     PodiumError,
     ServiceError,
+    StorageFullError,
     TooLargeError,
     UnauthorizedError,
 )
@@ -42,6 +43,7 @@ STATUS: dict[type[PodiumError], int] = {
     BundleError: 422,
     EnsembleError: 422,
     DatabaseError: 503,
+    StorageFullError: 507,
     ServiceError: 503,
 }
 log = logging.getLogger("podium.http")

@@ -15,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -38,7 +39,8 @@ sweeps = Table(
     Column("spec", Text, nullable=False),
     Column("metric", String, nullable=False),
     Column("goal", String, nullable=False),
-    Column("run_cap", Integer, nullable=False),
+    Column("run_cap", Integer, nullable=False),  # as submitted, or as extended since
+    Column("priority", Float, nullable=False, server_default="1"),
     Column("idempotency_key", String, unique=True),
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
@@ -57,11 +59,28 @@ trials = Table(
     Column("attempt", Integer, nullable=False, server_default="0"),  # the current one; 0 before the first
     Column("sampler", String, nullable=False),
     Column("search_attributes", Text, nullable=False, server_default="{}"),  # what sampler and pruner remember
+    Column("requested", String),  # what a client wants done with it, until the scheduler has done it
+    Column("forgiven", Integer, nullable=False, server_default="0"),  # failures up to this attempt count no more
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
     UniqueConstraint("sweep_id", "number"),
     Index("ix_trials_sweep_id_state_value", "sweep_id", "state", "value"),
+    Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
+)
+
+# Configurations that a client adds to a sweep that is there already; `trial_id` once the scheduler has planned it.
+enqueued = Table(
+    "enqueued",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("params", Text, nullable=False),  # JSON
+    Column("cloned_from", ForeignKey("trials.id")),
+    Column("idempotency_key", String, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), index=True),
+    Index("ix_enqueued_waiting", "sweep_id", sqlite_where=text("trial_id IS NULL")),
 )
 
 trial_params = Table(
@@ -91,6 +110,7 @@ attempts = Table(
     Column("cause", String),
     Column("message", Text),
     Column("traceback", Text),
+    Column("log_tail", Text),
     Column("exit", String),
     Column("late_prune_answers", Integer, nullable=False, server_default="0"),
     Column("orphans_killed", Integer, nullable=False, server_default="0"),
@@ -134,6 +154,7 @@ events = Table(
     Column("trial_id", Integer),
     Column("ensemble_id", Integer),
     Column("payload", Text, nullable=False, server_default="{}"),
+    Index("ix_events_ensemble_id", "ensemble_id", sqlite_where=text("ensemble_id IS NOT NULL")),
     sqlite_autoincrement=True,  # an id is never used twice, also after pruning: clients resume by it
 )
 
@@ -150,6 +171,26 @@ devices = Table(
     Column("state", String, nullable=False),
     Column("reason", String, nullable=False, server_default=""),
     Column("changed_at", Float, nullable=False),
+)
+
+# Devices that take no trials until somebody returns them; kept while the service is down too.
+devices_aside = Table(
+    "devices_aside",
+    metadata,
+    Column("device_id", String, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+# One row: the scheduler that may write. A scheduler takes the next epoch when it starts, and each of its
+# transactions checks it, so that an old one that was frozen writes nothing when it wakes.
+scheduler_lease = Table(
+    "scheduler_lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("holder", String, nullable=False),
+    Column("taken_at", Float, nullable=False),
 )
 
 ensembles = Table(

@@ -99,6 +99,14 @@ class DatabaseError(PodiumError):
     """The database cannot be used."""
 
 
+class StorageFullError(DatabaseError):
+    """There is no room left on the disk of the data directory; make some, and try again."""
+
+
+class FencedError(DatabaseError):
+    """Another scheduler has taken over; this one writes nothing more."""
+
+
 class ServiceError(PodiumError):
     """The service did not start, or did not answer."""
 

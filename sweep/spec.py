@@ -26,6 +26,8 @@ from sweep.space import Model, Parameter, complain, shown
 from sweep.trial import Scalar
 
 GRID_LIMIT = 10_000
+MAX_RUN_CAP = 1_000_000
+MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
 class Metric(Model):
@@ -140,18 +142,22 @@ class Resources(Model):
 
 
 class SpecLimits(Model):
-    """The clocks of each attempt, in seconds."""
+    """The bounds of each attempt: clocks in seconds, and what it may take of the machine."""
 
     trial_s: float | None = Field(None, gt=0)
     silence_s: float | None = Field(None, gt=0)
     start_s: float = Field(60.0, gt=0)
     grace_s: float = Field(5.0, ge=0, le=300)
+    memory_mb: float | None = Field(None, ge=64, description="host memory of the trial's processes together")
+    log_mb: float = Field(8.0, ge=1, le=1024, description="of the log that are kept: its beginning and its end")
+    work_dir_mb: float | None = Field(1024.0, ge=1, description="working and temporary directory together")
 
 
 class Retries(Model):
     """How often a failed attempt is repeated, by cause, and when to give the sweep up."""
 
     infrastructure: int = Field(3, ge=0, le=100)
+    memory: int = Field(1, ge=0, le=100)
     user: int = Field(0, ge=0, le=100)
     max_consecutive_failures: int = Field(10, ge=1)
 
@@ -173,7 +179,8 @@ class SweepSpec(Model):
     parameters: dict[str, Parameter] = Field(min_length=1)
     enqueue: list[dict[str, Scalar]] = Field(default_factory=list)
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
-    run_cap: int = Field(60, ge=1, le=1_000_000, description="trials that count: finished or pruned")
+    run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
+    priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
     program: Program
     validation: Validation = Validation()
     resources: Resources = Resources()

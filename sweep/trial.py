@@ -26,7 +26,9 @@ class SweepState(StrEnum):
 
 
 SWEEP_TRANSITIONS: Mapping[SweepState, frozenset[SweepState]] = {
-    SweepState.QUEUED: frozenset({SweepState.RUNNING, SweepState.FAILED, SweepState.CANCELLED}),
+    SweepState.QUEUED: frozenset(
+        {SweepState.RUNNING, SweepState.PAUSED, SweepState.STOPPING, SweepState.FAILED, SweepState.CANCELLED}
+    ),
     SweepState.RUNNING: frozenset(
         {
             SweepState.QUEUED,
@@ -37,10 +39,12 @@ SWEEP_TRANSITIONS: Mapping[SweepState, frozenset[SweepState]] = {
             SweepState.CANCELLED,
         }
     ),
-    SweepState.PAUSED: frozenset({SweepState.RUNNING, SweepState.STOPPING, SweepState.CANCELLED}),
+    SweepState.PAUSED: frozenset(
+        {SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING, SweepState.FAILED, SweepState.CANCELLED}
+    ),
     SweepState.STOPPING: frozenset({SweepState.QUEUED, SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED}),
-    SweepState.FINISHED: frozenset(),
-    SweepState.FAILED: frozenset(),
+    SweepState.FINISHED: frozenset({SweepState.QUEUED}),  # extended, or a trial of it is retried or cloned
+    SweepState.FAILED: frozenset({SweepState.QUEUED}),  # a trial of it is retried or cloned
     SweepState.CANCELLED: frozenset(),
 }
 SWEEP_OVER = frozenset({SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED})
@@ -70,8 +74,8 @@ TRIAL_TRANSITIONS: Mapping[TrialState, frozenset[TrialState]] = {
     ),
     TrialState.FINISHED: frozenset(),
     TrialState.PRUNED: frozenset(),
-    TrialState.FAILED: frozenset(),
-    TrialState.CANCELLED: frozenset(),
+    TrialState.FAILED: frozenset({TrialState.WAITING}),  # retried on request
+    TrialState.CANCELLED: frozenset({TrialState.WAITING}),
 }
 TRIAL_OVER = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED})
 COUNTED = frozenset({TrialState.FINISHED, TrialState.PRUNED})
@@ -111,16 +115,27 @@ class Cause(StrEnum):
 
 
 INFRASTRUCTURE_CAUSES = frozenset({Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT})
+MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})
+
+
+class TrialRequest(StrEnum):
+    """What a client wants done with a trial, until the scheduler has done it."""
+
+    STOP = "stop"
+    RETRY = "retry"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The clocks of one attempt, in seconds; None means no limit."""
+    """The bounds of one attempt; None means no limit."""
 
     trial_s: float | None = None  # from the start of the process to its end
     silence_s: float | None = None  # between two signs of life
     start_s: float | None = 60.0  # from the fork to the first line of user code
     grace_s: float = 5.0  # between SIGTERM and SIGKILL
+    memory_mb: float | None = None  # of host memory, its whole process tree together
+    log_mb: float = 8.0  # of the log that are kept: its beginning and its end
+    work_dir_mb: float | None = 1024.0  # in the working and temporary directories together
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +236,7 @@ class Ended:
     pid: int | None = None
     late_prune_answers: int = 0
     orphans_killed: int = 0
+    log_tail: str = ""  # the end of what a failed attempt printed
 
 
 Event = Started | Reported | Logged | Saved | Ended

@@ -58,8 +58,12 @@ class TestTransitions:
     def test_every_state_is_in_the_table(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert set(transitions) == set(states)
 
-    def test_only_what_is_over_never_changes(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
-        assert {state for state in states if not transitions[state]} == over
+    def test_what_is_over_goes_on_only_by_waiting_again(
+        self, states: Any, transitions: Any, over: Any, check: Any
+    ) -> None:
+        waiting = next(iter(states))
+        assert all(transitions[state] <= {waiting} for state in over)
+        assert {state for state in states if not transitions[state]} <= over
 
     def test_every_state_can_be_reached(self, states: Any, transitions: Any, over: Any, check: Any) -> None:
         assert _reachable(transitions, next(iter(states))) == set(states)
@@ -116,3 +120,7 @@ def test_an_event_crosses_as_json_and_comes_back_the_same(event: Event) -> None:
 )
 def test_an_assignment_crosses_as_json_and_comes_back_the_same(assignment: Assignment) -> None:
     assert Assignment.from_dict(json.loads(json.dumps(assignment.to_dict()))) == assignment
+
+
+def test_a_trial_that_counts_never_changes() -> None:
+    assert all(not TRIAL_TRANSITIONS[state] for state in COUNTED)

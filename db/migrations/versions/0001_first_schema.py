@@ -30,6 +30,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_devices")),
     )
     op.create_table(
+        "devices_aside",
+        sa.Column("device_id", sa.String(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("at", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("device_id", name=op.f("pk_devices_aside")),
+    )
+    op.create_table(
         "events",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("at", sa.Float(), nullable=False),
@@ -41,6 +48,21 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
         sqlite_autoincrement=True,
     )
+    op.create_index(
+        "ix_events_ensemble_id",
+        "events",
+        ["ensemble_id"],
+        unique=False,
+        sqlite_where=sa.text("ensemble_id IS NOT NULL"),
+    )
+    op.create_table(
+        "scheduler_lease",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("epoch", sa.Integer(), nullable=False),
+        sa.Column("holder", sa.String(), nullable=False),
+        sa.Column("taken_at", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_scheduler_lease")),
+    )
     op.create_table(
         "sweeps",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -51,6 +73,7 @@ def upgrade() -> None:
         sa.Column("metric", sa.String(), nullable=False),
         sa.Column("goal", sa.String(), nullable=False),
         sa.Column("run_cap", sa.Integer(), nullable=False),
+        sa.Column("priority", sa.Float(), server_default="1", nullable=False),
         sa.Column("idempotency_key", sa.String(), nullable=True),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("started_at", sa.Float(), nullable=True),
@@ -59,9 +82,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweeps")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_sweeps_idempotency_key")),
     )
-    with op.batch_alter_table("sweeps", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_sweeps_state"), ["state"], unique=False)
-
+    op.create_index(op.f("ix_sweeps_state"), "sweeps", ["state"], unique=False)
     op.create_table(
         "tokens",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -94,9 +115,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_ensembles_name")),
         sa.UniqueConstraint("requested_by", name=op.f("uq_ensembles_requested_by")),
     )
-    with op.batch_alter_table("ensembles", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_ensembles_state"), ["state"], unique=False)
-
+    op.create_index(op.f("ix_ensembles_state"), "ensembles", ["state"], unique=False)
     op.create_table(
         "trials",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -107,6 +126,8 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("sampler", sa.String(), nullable=False),
         sa.Column("search_attributes", sa.Text(), server_default="{}", nullable=False),
+        sa.Column("requested", sa.String(), nullable=True),
+        sa.Column("forgiven", sa.Integer(), server_default="0", nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("started_at", sa.Float(), nullable=True),
         sa.Column("ended_at", sa.Float(), nullable=True),
@@ -114,9 +135,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_trials")),
         sa.UniqueConstraint("sweep_id", "number", name=op.f("uq_trials_sweep_id_number")),
     )
-    with op.batch_alter_table("trials", schema=None) as batch_op:
-        batch_op.create_index("ix_trials_sweep_id_state_value", ["sweep_id", "state", "value"], unique=False)
-
+    op.create_index(
+        "ix_trials_requested", "trials", ["requested"], unique=False, sqlite_where=sa.text("requested IS NOT NULL")
+    )
+    op.create_index("ix_trials_sweep_id_state_value", "trials", ["sweep_id", "state", "value"], unique=False)
     op.create_table(
         "artifacts",
         sa.Column("trial_id", sa.Integer(), nullable=False),
@@ -143,6 +165,7 @@ def upgrade() -> None:
         sa.Column("cause", sa.String(), nullable=True),
         sa.Column("message", sa.Text(), nullable=True),
         sa.Column("traceback", sa.Text(), nullable=True),
+        sa.Column("log_tail", sa.Text(), nullable=True),
         sa.Column("exit", sa.String(), nullable=True),
         sa.Column("late_prune_answers", sa.Integer(), server_default="0", nullable=False),
         sa.Column("orphans_killed", sa.Integer(), server_default="0", nullable=False),
@@ -150,9 +173,26 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("trial_id", "number", name=op.f("pk_attempts")),
         sqlite_with_rowid=False,
     )
-    with op.batch_alter_table("attempts", schema=None) as batch_op:
-        batch_op.create_index("ix_attempts_device_id_started_at", ["device_id", "started_at"], unique=False)
-
+    op.create_index("ix_attempts_device_id_started_at", "attempts", ["device_id", "started_at"], unique=False)
+    op.create_table(
+        "enqueued",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("sweep_id", sa.Integer(), nullable=False),
+        sa.Column("params", sa.Text(), nullable=False),
+        sa.Column("cloned_from", sa.Integer(), nullable=True),
+        sa.Column("idempotency_key", sa.String(), nullable=True),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("trial_id", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(["cloned_from"], ["trials.id"], name=op.f("fk_enqueued_cloned_from_trials")),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_enqueued_sweep_id_sweeps")),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_enqueued_trial_id_trials")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_enqueued")),
+        sa.UniqueConstraint("idempotency_key", name=op.f("uq_enqueued_idempotency_key")),
+    )
+    op.create_index(op.f("ix_enqueued_trial_id"), "enqueued", ["trial_id"], unique=False)
+    op.create_index(
+        "ix_enqueued_waiting", "enqueued", ["sweep_id"], unique=False, sqlite_where=sa.text("trial_id IS NULL")
+    )
     op.create_table(
         "ensemble_members",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -205,10 +245,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["ensemble_id"], ["ensembles.id"], name=op.f("fk_evaluations_ensemble_id_ensembles")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_evaluations")),
     )
-    with op.batch_alter_table("evaluations", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_evaluations_ensemble_id"), ["ensemble_id"], unique=False)
-        batch_op.create_index(batch_op.f("ix_evaluations_state"), ["state"], unique=False)
-
+    op.create_index(op.f("ix_evaluations_ensemble_id"), "evaluations", ["ensemble_id"], unique=False)
+    op.create_index(op.f("ix_evaluations_state"), "evaluations", ["state"], unique=False)
     op.create_table(
         "metrics",
         sa.Column("trial_id", sa.Integer(), nullable=False),
@@ -250,9 +288,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_replicas")),
         sa.UniqueConstraint("member_id", "number", name=op.f("uq_replicas_member_id_number")),
     )
-    with op.batch_alter_table("replicas", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_replicas_device_id"), ["device_id"], unique=False)
-
+    op.create_index(op.f("ix_replicas_device_id"), "replicas", ["device_id"], unique=False)
     # ### end Alembic commands ###
 
 
