@@ -10,8 +10,8 @@ from sqlalchemy.dialects.sqlite import insert
 
 from db import events
 from db.events import NewEvent
-from db.tables import attempts, devices, replicas, trials
-from sweep.changes import DeviceChanged
+from db.tables import attempts, devices, devices_aside, replicas, trials
+from sweep.changes import DeviceChanged, DeviceSetAside
 from sweep.trial import TrialState
 
 
@@ -26,7 +26,7 @@ class DeviceRow:
     visible: str
     uuid: str | None
     slot_pid: int | None
-    state: str  # ready, busy, dedicated, lost or stopped
+    state: str  # ready, busy, dedicated, set aside, lost or stopped
     reason: str
     trial_id: int | None
     member_ids: tuple[int, ...]
@@ -51,6 +51,21 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
         payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
+
+
+def set_aside(connection: Connection, changes: Sequence[DeviceSetAside]) -> None:
+    """Devices take no trials until somebody returns them; a reason that is there stays."""
+    for item in changes:
+        values = {"device_id": item.device_id, "reason": item.reason, "at": item.at}
+        result = connection.execute(insert(devices_aside).values(values).on_conflict_do_nothing())
+        if result.rowcount:
+            payload = {"device": item.device_id, "reason": item.reason}
+            events.add(connection, [NewEvent(item.at, "device.set_aside", payload=payload)])
+
+
+def aside(connection: Connection) -> dict[str, str]:
+    """The devices that take no trials until somebody returns them, and why."""
+    return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
 
 
 def forget(connection: Connection, keep: Sequence[str]) -> None:

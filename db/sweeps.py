@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
 
 from db import events
 from db.events import NewEvent
-from db.tables import ensembles, sweeps, trials
-from sweep.changes import SweepChanged
+from db.tables import enqueued, ensembles, sweeps, trials
+from sweep.changes import SweepChanged, SweepWish
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import SweepSpec
-from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialState, check_sweep_transition
+from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialRequest, TrialState, check_sweep_transition
+
+_OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class SweepRow:
     metric: str
     goal: str
     run_cap: int
+    priority: float
     created_at: float
     started_at: float | None
     ended_at: float | None
@@ -66,6 +69,7 @@ def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: 
         "metric": spec.metric.name,
         "goal": spec.metric.goal,
         "run_cap": spec.run_cap,
+        "priority": spec.priority,
         "idempotency_key": idempotency_key,
         "created_at": at,
     }
@@ -75,27 +79,41 @@ def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: 
 
 
 def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
-    """Set new states; a sweep that is over stays as it is, whoever asks."""
+    """Set new states, each only if the sweep is in the state that it was believed to be in: clients change it too.
+
+    One that goes on after it failed starts with a clean account: failures so far do not end it again.
+    """
     for item in changes:
         values: dict[str, object] = {"state": item.state.value, "reason": item.reason}
         if item.state is SweepState.RUNNING:
             values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
-        if item.state in SWEEP_OVER:
-            values["ended_at"] = item.at
+        if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
+            values["ended_at"] = item.at if item.state in SWEEP_OVER else None
         result = connection.execute(
-            update(sweeps)
-            .where(sweeps.c.id == item.sweep_id, sweeps.c.state.not_in([s.value for s in SWEEP_OVER]))
-            .values(values)
+            update(sweeps).where(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value).values(values)
         )
         if result.rowcount:
+            if item.was is SweepState.FAILED:
+                _forgive(connection, item.sweep_id)
             payload = {"reason": item.reason}
             events.add(connection, [NewEvent(item.at, f"sweep.{item.state}", item.sweep_id, payload=payload)])
 
 
+def _forgive(connection: Connection, sweep_id: int) -> None:
+    failed = (trials.c.sweep_id == sweep_id) & (trials.c.state == TrialState.FAILED.value)
+    connection.execute(update(trials).where(failed).values(forgiven=trials.c.attempt))
+
+
+def set_state(connection: Connection, sweep_id: int, state: SweepState, reason: str, at: float) -> None:
+    """Set a new state for a client. Raises `NotFoundError`, or `IllegalTransitionError` naming what is possible."""
+    was = get(connection, sweep_id).state
+    check_sweep_transition(was, state)
+    change(connection, [SweepChanged(sweep_id, was, state, reason, at)])
+
+
 def cancel(connection: Connection, sweep_id: int, at: float) -> None:
     """A client wants a sweep to end now. Raises `NotFoundError`, or `IllegalTransitionError` when it is over."""
-    check_sweep_transition(get(connection, sweep_id).state, SweepState.CANCELLED)
-    change(connection, [SweepChanged(sweep_id, SweepState.CANCELLED, "cancelled on request", at)])
+    set_state(connection, sweep_id, SweepState.CANCELLED, "cancelled on request", at)
 
 
 def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
@@ -126,20 +144,26 @@ def page(
 
 
 def unfinished(connection: Connection) -> list[SweepRow]:
-    """Every sweep that is not over, or has trials that are not, oldest first."""
-    open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.not_in([s.value for s in TRIAL_OVER]))
-    statement = (
-        select(sweeps)
-        .where(or_(sweeps.c.state.not_in([s.value for s in SWEEP_OVER]), open_trial))
-        .order_by(sweeps.c.id)
-    )
+    """Every sweep with something to do, oldest first.
+
+    Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+    """
+    open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.in_(_OPEN))
+    retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
+    added = exists().where(enqueued.c.sweep_id == sweeps.c.id, enqueued.c.trial_id.is_(None))
+    not_over = sweeps.c.state.not_in([s.value for s in SWEEP_OVER])
+    wanted = and_(sweeps.c.state != SweepState.CANCELLED.value, or_(retry, added))
+    statement = select(sweeps).where(or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
     return [_row(row, {}, Built()) for row in connection.execute(statement)]
 
 
-def cancelled(connection: Connection, ids: Iterable[int]) -> list[int]:
-    """Which of these sweeps are cancelled."""
-    statement = select(sweeps.c.id).where(sweeps.c.id.in_(list(ids)), sweeps.c.state == SweepState.CANCELLED.value)
-    return list(connection.execute(statement).scalars())
+def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
+    """What these sweeps are to be now, by id."""
+    columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority)
+    return {
+        row.id: SweepWish(SweepState(row.state), row.reason, row.run_cap, row.priority)
+        for row in connection.execute(columns.where(sweeps.c.id.in_(list(ids))))
+    }
 
 
 def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialState, int]]:
@@ -181,6 +205,7 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Bui
         metric=values["metric"],
         goal=values["goal"],
         run_cap=values["run_cap"],
+        priority=values["priority"],
         created_at=values["created_at"],
         started_at=values["started_at"],
         ended_at=values["ended_at"],

@@ -6,24 +6,29 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
+from sqlalchemy import Boolean, ColumnElement, Connection, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
 from db import events
 from db.events import NewEvent
-from db.tables import artifacts, attempts, trial_params, trials
+from db.tables import artifacts, attempts, sweeps, trial_params, trials
+from db.tables import enqueued as enqueued_table
 from db.tables import metrics as metric_table
 from sweep.changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
+    Enqueued,
+    RequestMoot,
     SearchNotes,
     StoredTrial,
     TrialDropped,
     TrialPlanned,
+    TrialRetried,
+    TrialWish,
 )
-from sweep.trial import TRIAL_OVER, Cause, Params, TrialState
+from sweep.trial import TRIAL_OVER, Cause, Params, TrialRequest, TrialState
 
 _OVER = [state.value for state in TRIAL_OVER]
 
@@ -62,6 +67,7 @@ _END_ATTEMPT = (
         exit=bindparam("b_exit"),
         late_prune_answers=bindparam("b_late"),
         orphans_killed=bindparam("b_orphans"),
+        log_tail=bindparam("b_log_tail"),
     )
 )
 # The fence: a result counts only if its attempt is current and the trial is not over.
@@ -72,7 +78,13 @@ _END_TRIAL = (
         trials.c.attempt == bindparam("b_attempt"),
         trials.c.state == TrialState.RUNNING.value,
     )
-    .values(state=bindparam("b_state"), value=bindparam("b_value"), ended_at=bindparam("b_ended_at"))
+    .values(
+        state=bindparam("b_state"),
+        value=bindparam("b_value"),
+        ended_at=bindparam("b_ended_at"),
+        # What a client wants of a trial that waits again is still to be done.
+        requested=case((bindparam("b_over", type_=Boolean), None), else_=trials.c.requested),
+    )
 )
 
 
@@ -101,6 +113,10 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
     ]
     if rows:
         connection.execute(insert(trial_params), rows)
+    added = [{"b_id": t.enqueued_id, "b_trial": t.trial_id} for t in planned if t.enqueued_id is not None]
+    if added:
+        statement = update(enqueued_table).where(enqueued_table.c.id == bindparam("b_id"))
+        connection.execute(statement.values(trial_id=bindparam("b_trial")), added)
 
 
 def place(connection: Connection, placed: Sequence[AttemptPlaced]) -> None:
@@ -180,20 +196,16 @@ def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
 
 def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
     """Attempts are over; each trial is over too, or waits for another attempt."""
-    rows = [_ended_row(item) for item in ended]
-    attempt_states = [{"b_state": item.event.state.value} for item in ended]
-    connection.execute(_END_ATTEMPT, [row | state for row, state in zip(rows, attempt_states, strict=True)])
-    connection.execute(_END_TRIAL, rows)
-    events.add(
-        connection,
-        [
-            NewEvent(
-                item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id,
-                payload={"number": item.number, "value": item.event.value, "cause": item.event.cause},
-            )
-            for item in ended
-        ],
-    )  # fmt: skip
+    for item in ended:
+        row = _ended_row(item)
+        connection.execute(_END_ATTEMPT, row | {"b_state": item.event.state.value})
+        if not connection.execute(_END_TRIAL, row).rowcount:
+            continue  # refused by the fence
+        event = NewEvent(
+            item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id,
+            payload={"number": item.number, "value": item.event.value, "cause": item.event.cause},
+        )  # fmt: skip
+        events.add(connection, [event])
 
 
 def _ended_row(item: AttemptEnded) -> dict[str, Any]:
@@ -211,16 +223,67 @@ def _ended_row(item: AttemptEnded) -> dict[str, Any]:
         "b_exit": event.exit,
         "b_late": event.late_prune_answers,
         "b_orphans": event.orphans_killed,
+        "b_log_tail": event.log_tail or None,
+        "b_over": over,
     }
 
 
 def drop(connection: Connection, dropped: Sequence[TrialDropped]) -> None:
-    """Trials that never started, and never will."""
+    """Trials that wait, and are not to start."""
     statement = update(trials).where(trials.c.id == bindparam("b_id"), trials.c.state == TrialState.WAITING.value)
     connection.execute(
-        statement.values(state=TrialState.CANCELLED.value, ended_at=bindparam("b_at")),
+        statement.values(state=TrialState.CANCELLED.value, ended_at=bindparam("b_at"), requested=None),
         [{"b_id": item.trial_id, "b_at": item.at} for item in dropped],
     )
+    _tell(connection, dropped, TrialState.CANCELLED)
+
+
+def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
+    """Trials that failed or were cancelled wait again, as a client wants; their failures so far count no more."""
+    statement = update(trials).where(
+        trials.c.id == bindparam("b_id"),
+        trials.c.state.in_([TrialState.FAILED.value, TrialState.CANCELLED.value]),
+    )
+    connection.execute(
+        statement.values(
+            state=TrialState.WAITING.value, value=None, ended_at=None, requested=None, forgiven=trials.c.attempt
+        ),
+        [{"b_id": item.trial_id} for item in retried],
+    )
+    _tell(connection, retried, TrialState.WAITING)
+
+
+def settle(connection: Connection, moot: Sequence[RequestMoot]) -> None:
+    """What clients wanted of these trials has no object any more."""
+    statement = update(trials).where(trials.c.id == bindparam("b_id"))
+    connection.execute(statement.values(requested=None), [{"b_id": item.trial_id} for item in moot])
+
+
+def _tell(connection: Connection, changed: Sequence[TrialDropped | TrialRetried], state: TrialState) -> None:
+    events.add(
+        connection,
+        [
+            NewEvent(item.at, f"trial.{state}", item.sweep_id, item.trial_id, payload={"number": item.number})
+            for item in changed
+        ],
+    )
+
+
+def wishes(connection: Connection) -> tuple[TrialWish, ...]:
+    """What clients want done with trials."""
+    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.metric).join(sweeps)
+    rows = connection.execute(statement.where(trials.c.requested.is_not(None)).order_by(trials.c.id)).all()
+    return tuple(
+        TrialWish(row.sweep_id, TrialRequest(row.requested), trial)
+        for row in rows
+        for trial in stored(connection, row.sweep_id, row.metric, row.id)
+    )
+
+
+def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
+    """The configurations that clients added, and that are no trials yet."""
+    statement = select(enqueued_table).where(enqueued_table.c.trial_id.is_(None)).order_by(enqueued_table.c.id)
+    return tuple(Enqueued(row.id, row.sweep_id, json.loads(row.params)) for row in connection.execute(statement))
 
 
 def last_id(connection: Connection) -> int:
@@ -229,9 +292,10 @@ def last_id(connection: Connection) -> int:
     return last
 
 
-def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTrial, ...]:
-    """All trials of a sweep as the scheduler needs them after a restart, in number order."""
-    of_sweep = select(trials.c.id).where(trials.c.sweep_id == sweep_id).scalar_subquery()
+def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
+    """All trials of a sweep, or one of them, as the scheduler needs them after a restart, in number order."""
+    which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
+    of_sweep = select(trials.c.id).where(which).scalar_subquery()
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports: dict[int, dict[int, float]] = {}
     points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
@@ -242,12 +306,17 @@ def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTr
     causes: dict[int, list[Cause]] = {}
     failed = (
         select(attempts.c.trial_id, attempts.c.cause)
-        .where(attempts.c.trial_id.in_(of_sweep), attempts.c.state == TrialState.FAILED.value)
+        .join(trials, trials.c.id == attempts.c.trial_id)
+        .where(
+            attempts.c.trial_id.in_(of_sweep),
+            attempts.c.state == TrialState.FAILED.value,
+            attempts.c.number > trials.c.forgiven,
+        )
         .order_by(attempts.c.number)
     )
     for trial_id, cause in connection.execute(failed):
         causes.setdefault(trial_id, []).append(Cause(cause))
-    rows = connection.execute(select(trials).where(trials.c.sweep_id == sweep_id).order_by(trials.c.number))
+    rows = connection.execute(select(trials).where(which).order_by(trials.c.number))
     return tuple(
         StoredTrial(
             trial_id=row.id,
@@ -260,6 +329,8 @@ def stored(connection: Connection, sweep_id: int, metric: str) -> tuple[StoredTr
             attributes=json.loads(row.search_attributes),
             reports=reports.get(row.id, {}),
             causes=tuple(causes.get(row.id, ())),
+            forgiven=row.forgiven,
+            ended_at=row.ended_at,
         )
         for row in rows
     )

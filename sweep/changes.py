@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sweep.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
+from sweep.trial import (
+    AttemptKey,
+    Cause,
+    Ended,
+    Params,
+    Saved,
+    Started,
+    SweepState,
+    TrialRequest,
+    TrialState,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +29,7 @@ class TrialPlanned:
     sampler: str
     attributes: dict[str, Any]
     at: float
+    enqueued_id: int | None = None  # the configuration that a client added, if it is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +98,28 @@ class TrialDropped:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialRetried:
+    """A trial that had failed, or was cancelled, waits again; its failures so far count no more."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMoot:
+    """What a client wanted of a trial has no object any more: it ended by itself, say."""
+
+    trial_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """A new state of a sweep, or only a new reason for it."""
+    """A new state of a sweep, or only a new reason for it, unless a client has changed it meanwhile."""
 
     sweep_id: int
+    was: SweepState
     state: SweepState
     reason: str
     at: float
@@ -112,6 +141,15 @@ class DeviceChanged:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceSetAside:
+    """A device takes no trials until somebody returns it."""
+
+    device_id: str
+    reason: str
+    at: float
+
+
 Change = (
     TrialPlanned
     | AttemptPlaced
@@ -121,8 +159,11 @@ Change = (
     | ArtifactSaved
     | AttemptEnded
     | TrialDropped
+    | TrialRetried
+    | RequestMoot
     | SweepChanged
     | DeviceChanged
+    | DeviceSetAside
 )
 
 # What a client was promised must survive a power failure; curves and notes only a crash.
@@ -132,8 +173,10 @@ DURABLE: tuple[type, ...] = (
     ArtifactSaved,
     AttemptEnded,
     TrialDropped,
+    TrialRetried,
     SweepChanged,
     DeviceChanged,
+    DeviceSetAside,
 )
 
 
@@ -151,6 +194,8 @@ class StoredTrial:
     attributes: dict[str, Any]
     reports: dict[int, float]
     causes: tuple[Cause, ...]  # of its failed attempts, oldest first
+    forgiven: int = 0  # failures of attempts up to this one no longer count
+    ended_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +207,45 @@ class StoredSweep:
     spec: str
     created_at: float
     trials: tuple[StoredTrial, ...]
+    reason: str = ""
+    run_cap: int | None = None  # None: as in the spec
+    priority: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepWish:
+    """What clients made of a sweep that the scheduler knows."""
+
+    state: SweepState
+    reason: str
+    run_cap: int
+    priority: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialWish:
+    """What a client wants done with a trial, and the trial as it is stored."""
+
+    sweep_id: int
+    request: TrialRequest
+    trial: StoredTrial
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """A configuration that a client added to a sweep, and that is no trial yet."""
+
+    enqueued_id: int
+    sweep_id: int
+    params: Params
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """All that clients and ensembles want of the scheduler now."""
+
+    sweeps: dict[int, SweepWish] = field(default_factory=dict)
+    trials: tuple[TrialWish, ...] = ()
+    enqueued: tuple[Enqueued, ...] = ()
+    dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles have to themselves, and why
+    aside: dict[str, str] = field(default_factory=dict)  # devices that take no trials until returned, and why

@@ -14,6 +14,7 @@ from sweep.spec import FunctionProgram, SweepSpec, spec_from_json
 from sweep.trial import (
     COUNTED,
     INFRASTRUCTURE_CAUSES,
+    MEMORY_CAUSES,
     TRIAL_OVER,
     Assignment,
     AttemptKey,
@@ -39,6 +40,8 @@ class LiveTrial:
     attempt: int = 0
     device_id: str | None = None  # where its current attempt runs
     avoid: str | None = None  # the device that failed it last
+    placed_s: float = 0.0  # when its attempt got its device; monotonic
+    stopping: bool = False  # a client wants it to end
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
 
@@ -50,9 +53,17 @@ class LiveTrial:
         """Whether the attempt that ended so is repeated; notes its failure."""
         cause = event.cause or Cause.USER_ERROR
         self.failed[cause] = self.failed.get(cause, 0) + 1
-        infrastructure = cause in INFRASTRUCTURE_CAUSES
-        spent = sum(n for c, n in self.failed.items() if (c in INFRASTRUCTURE_CAUSES) == infrastructure)
-        return spent <= (spec.retries.infrastructure if infrastructure else spec.retries.user)
+        spent = sum(n for c, n in self.failed.items() if _budget(c, spec) == _budget(cause, spec))
+        return spent <= _budget(cause, spec)[1]
+
+
+def _budget(cause: Cause, spec: SweepSpec) -> tuple[str, int]:
+    """Which of the retry budgets a failure is taken from, and how large it is."""
+    if cause in INFRASTRUCTURE_CAUSES:
+        return "infrastructure", spec.retries.infrastructure
+    if cause in MEMORY_CAUSES:
+        return "memory", spec.retries.memory
+    return "user", spec.retries.user
 
 
 class LiveSweep:
@@ -62,40 +73,61 @@ class LiveSweep:
         self.sweep_id = stored.sweep_id
         self.state = stored.state
         self.spec = spec_from_json(stored.spec)
+        self.run_cap = self.spec.run_cap if stored.run_cap is None else stored.run_cap
+        self.priority = self.spec.priority if stored.priority is None else stored.priority
         self.searcher: Searcher | None = None
         self.trials: dict[int, LiveTrial] = {}  # by number
         self.ready: deque[LiveTrial] = deque()
         self.asking = 0
         self.running = 0  # how many have an attempt on a slot
+        self._placed_s = 0.0  # the sum of when they got there
         self.exhausted = False
         self.counted = 0
         self.finished = 0
         self.failures_in_a_row = 0
         self.last_failure = ""
-        self.waits_for = ""  # why nothing of it can run, while that is so
-        self.stop_reason = "stopped"
+        self.reason = stored.reason  # of its state, or why it waits
         self.mean_ask_s = 0.0
         self.mean_trial_s = _STARTING_TRIAL_S
-        for trial in stored.trials:
+        for trial in sorted(stored.trials, key=lambda trial: trial.ended_at or 0.0):
             self._restore(trial)
+        self.trials = dict(sorted(self.trials.items()))
+        self.ready = deque(sorted(self.ready, key=lambda trial: trial.number))
 
-    def place(self, trial: LiveTrial, device_id: str) -> None:
+    def place(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
         """The trial's next attempt goes to a device."""
         self.ready.remove(trial)
         trial.attempt += 1
-        trial.device_id = device_id
-        self.running += 1
+        self.adopt(trial, device_id, now_s)
 
-    def adopt(self, trial: LiveTrial, device_id: str) -> None:
-        """The trial's current attempt was found on a device."""
-        trial.device_id = device_id
+    def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
+        """The trial's current attempt is on a device."""
+        trial.device_id, trial.placed_s = device_id, now_s
         self.running += 1
+        self._placed_s += now_s
+
+    def retry(self, stored: StoredTrial) -> LiveTrial:
+        """A trial that was over waits again, before all others."""
+        trial = LiveTrial(
+            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt,
+            reported=set(stored.reports),
+        )  # fmt: skip
+        self.trials[trial.number] = trial
+        self.ready.appendleft(trial)
+        return trial
+
+    def drop(self, trial: LiveTrial) -> None:
+        """The trial is over, or never to start."""
+        del self.trials[trial.number]
+        if trial in self.ready:
+            self.ready.remove(trial)
 
     def unplace(self, trial: LiveTrial) -> None:
         """The trial's attempt is no longer on its device."""
         if trial.device_id is not None:
             trial.avoid, trial.device_id = trial.device_id, None
             self.running -= 1
+            self._placed_s -= trial.placed_s
 
     def begun(self) -> list[LiveTrial]:
         """The trials whose attempt is not over: on a slot, or on none that we know of."""
@@ -103,23 +135,45 @@ class LiveSweep:
 
     def next_for(self, device: Device, *, only: bool) -> LiveTrial | None:
         """The trial to start on a device: not one that has just failed there, unless it is the only device."""
-        if not self.wants_more or not self.fits(device):
+        if not self.fits(device):
             return None
-        return next((trial for trial in self.ready if only or trial.avoid != device.device_id), None)
+        may = self.ready if self.wants_more else self.to_end
+        return next((trial for trial in may if only or trial.avoid != device.device_id), None)
 
     @property
     def wants_more(self) -> bool:
         """Whether another trial may start: the cap is on those that count, so running ones are taken to."""
-        return self.state in (SweepState.QUEUED, SweepState.RUNNING) and self.counted + self.running < self.spec.run_cap
+        return self.state in (SweepState.QUEUED, SweepState.RUNNING) and self.counted + self.running < self.run_cap
+
+    @property
+    def to_end(self) -> list[LiveTrial]:
+        """What a sweep that is being stopped still starts: trials that had begun, and lost their attempt."""
+        return [trial for trial in self.ready if trial.attempt] if self.state is SweepState.STOPPING else []
+
+    @property
+    def failing(self) -> bool:
+        """Whether it does nothing but fail."""
+        return self.failures_in_a_row >= self.spec.retries.max_consecutive_failures
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing runs and nothing will."""
         if self.running or self.asking:
             return False
-        if self.state is SweepState.STOPPING or self.counted >= self.spec.run_cap:
-            return True
-        return self.exhausted and not self.ready
+        if self.state is SweepState.STOPPING:
+            return not self.to_end
+        return self.counted >= self.run_cap or (self.exhausted and not self.ready)
+
+    def used_s(self, now_s: float) -> float:
+        """Device-seconds of what runs now, so far."""
+        return self.running * now_s - self._placed_s
+
+    def held_s(self, now_s: float) -> float:
+        """Device-seconds of what runs now by its end: at least as much as its trials usually take.
+
+        Or all of the first free slots would go to one sweep, since nothing that has just begun has used anything.
+        """
+        return max(self.used_s(now_s), self.running * self.mean_trial_s)
 
     def asks_wanted(self, free_slots: int, slots: int) -> int:
         """How many trials to ask for now, so that no slot waits and the search knows as much as it can.
@@ -131,7 +185,7 @@ class LiveSweep:
         concurrent = self.spec.resources.max_concurrent or slots
         ahead = 1 + int(slots * self.mean_ask_s / max(self.mean_trial_s, 1e-3))
         planned = len(self.ready) + self.asking
-        room = self.spec.run_cap - self.counted - self.running - planned
+        room = self.run_cap - self.counted - self.running - planned
         return max(0, min(min(free_slots, concurrent) + min(ahead, slots) - planned, room))
 
     def count(self, event: Ended) -> None:
@@ -174,11 +228,13 @@ class LiveSweep:
 
     def why_ended(self) -> tuple[SweepState, str]:
         """The state in which a sweep with nothing left to do ends, and why."""
+        if self.state is SweepState.STOPPING and not self.last_failure:
+            return SweepState.FINISHED, self.reason
         if not self.finished:
             return SweepState.FAILED, f"no trial finished; {self.last_failure or 'all were pruned or stopped'}"
-        if self.counted >= self.spec.run_cap:
+        if self.counted >= self.run_cap:
             return SweepState.FINISHED, f"{self.counted} trials counted"
-        return SweepState.FINISHED, "the grid is exhausted" if self.exhausted else self.stop_reason
+        return SweepState.FINISHED, self.reason if self.state is SweepState.STOPPING else "the grid is exhausted"
 
     def trial_seed(self, number: int) -> int:
         """The seed of a trial: the same for each of its attempts, so that a repeat gives the same numbers."""
@@ -191,8 +247,11 @@ class LiveSweep:
         if stored.state is TrialState.FINISHED:
             self.finished += 1
         if stored.state in TRIAL_OVER:
-            failed = stored.state is TrialState.FAILED
-            self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
+            if stored.state is TrialState.FAILED and stored.attempt > stored.forgiven:
+                self.failures_in_a_row += 1
+                self.last_failure = str(stored.causes[-1]) if stored.causes else ""
+            elif stored.state in COUNTED:
+                self.failures_in_a_row = 0
             return
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt,
@@ -207,4 +266,14 @@ class LiveSweep:
 
 def past_trials(stored: StoredSweep) -> list[PastTrial]:
     """What the search must know to go on as if it had never stopped."""
-    return [PastTrial(t.number, t.state, t.params, t.value, dict(t.reports), dict(t.attributes)) for t in stored.trials]
+    return [
+        PastTrial(
+            t.number, t.state, t.params, t.value, dict(t.reports), dict(t.attributes), t.sampler, infeasible(t),
+        )
+        for t in stored.trials
+    ]  # fmt: skip
+
+
+def infeasible(trial: StoredTrial) -> bool:
+    """Whether a trial failed for want of memory: the sampler is to keep away from its values."""
+    return trial.state is TrialState.FAILED and bool(trial.causes) and trial.causes[-1] in MEMORY_CAUSES

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -27,6 +28,7 @@ from sweep.settings import ServiceSettings, cores
 def run(settings: ServiceSettings, ray_address: str) -> None:
     """Work until SIGTERM. Raises `PodiumError` when the devices or the database cannot be used."""
     database = Database(settings.data.database)
+    recorder = DatabaseRecorder(database, f"process {os.getpid()}")
     slots.connect(ray_address)
     inbox: Inbox = Inbox()
     pool = slots.RaySlots(inbox, settings.devices)
@@ -34,7 +36,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         inbox=inbox,
         pool=pool,
         searchers=SearchThreads(inbox),
-        recorder=DatabaseRecorder(database),
+        recorder=recorder,
         clock=SystemClock(),
         data=settings.data,
         threads=max(1, cores() // pool.count),

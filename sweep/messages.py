@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sweep.changes import Change, StoredSweep
+from sweep.changes import Change, Enqueued, StoredSweep, Wishes
 from sweep.search import Planned, Search, Verdict
-from sweep.trial import AttemptKey, Event
+from sweep.trial import AttemptKey, Cause, Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class SlotLost:
 
     device_id: str
     reason: str
+    cause: Cause = Cause.INFRASTRUCTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Asked:
     sweep_id: int
     planned: Planned | None
     took_s: float
+    enqueued_id: int | None = None  # the configuration that a client added, where that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +101,21 @@ class SlotPool(Protocol):
         """Acknowledge events up to a number, hand over commands, and ask for the next events."""
         ...
 
+    def kill(self, device_id: str) -> None:
+        """End a slot that does not answer, or does not end what it runs; it is lost, and a new one opened."""
+        ...
+
 
 class Searcher(Protocol):
     """The search of one sweep, in order, outside the loop: answers go to the inbox."""
 
-    def ask(self) -> None: ...
+    def ask(self, enqueued: Enqueued | None = None) -> None: ...
+
+    def retry(self, number: int) -> None: ...
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None: ...
 
-    def tell(self, number: int, state: Any, value: float | None) -> None: ...
+    def tell(self, number: int, state: Any, value: float | None, *, infeasible: bool = False) -> None: ...
 
     def close(self) -> None: ...
 
@@ -122,19 +130,21 @@ class Recorder(Protocol):
     """Writes what changed and reads what there is."""
 
     def commit(self, changes: Sequence[Change]) -> None:
-        """Write all of it, in order, or raise `DatabaseError` and write nothing."""
+        """Write all of it, in order, or raise `DatabaseError` and write nothing.
+
+        Raises `FencedError` when another scheduler has taken over.
+        """
         ...
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` that is not over, or has trials that are not, with its trials."""
+        """Every sweep not in `known` with something to do, with its trials.
+
+        Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+        """
         ...
 
-    def cancelled(self, known: frozenset[int]) -> list[int]:
-        """Which of `known` a client has cancelled."""
-        ...
-
-    def dedicated_devices(self) -> dict[str, str]:
-        """The devices that an ensemble has to itself, by id, and why."""
+    def wishes(self, known: frozenset[int]) -> Wishes:
+        """What clients want of the sweeps in `known` and of the devices."""
         ...
 
     def last_trial_id(self) -> int:

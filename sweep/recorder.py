@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection
 
-from db import devices, metrics, replicas, sweeps, trials
+from db import devices, lease, metrics, replicas, sweeps, trials
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -18,12 +19,16 @@ from sweep.changes import (
     AttemptStarted,
     Change,
     DeviceChanged,
+    DeviceSetAside,
     MetricPoint,
+    RequestMoot,
     SearchNotes,
     StoredSweep,
     SweepChanged,
     TrialDropped,
     TrialPlanned,
+    TrialRetried,
+    Wishes,
 )
 
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
@@ -35,48 +40,60 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     ArtifactSaved: trials.keep,
     AttemptEnded: trials.end,
     TrialDropped: trials.drop,
+    TrialRetried: trials.retry,
+    RequestMoot: trials.settle,
     SweepChanged: sweeps.change,
     DeviceChanged: devices.change,
+    DeviceSetAside: devices.set_aside,
 }
 
 
 class DatabaseRecorder:
     """See `sweep.messages.Recorder`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, holder: str = "") -> None:
+        """Take over from any other scheduler: from now on it writes nothing more."""
         self._database = database
+        with database.write() as connection:
+            self.epoch = lease.take(connection, holder, time.time())
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all of it, in order, or raise `DatabaseError` and write nothing.
 
-        Metric points alone are committed without waiting for the disk; everything else waits.
+        Raises `FencedError` when another scheduler has taken over. Metric points alone are committed without
+        waiting for the disk; everything else waits.
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:
+            lease.check(connection, self.epoch)
             for kind, group in groupby(changes, key=type):
                 _WRITERS[kind](connection, list(group))
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` that is not over, or has trials that are not, with its trials."""
+        """Every sweep not in `known` with something to do, with its trials.
+
+        Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+        """
         with self._database.read() as connection:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    trials.stored(connection, sweep.id, sweep.metric),
+                    trials.stored(connection, sweep.id, sweep.metric), sweep.reason, sweep.run_cap, sweep.priority,
                 )
                 for sweep in sweeps.unfinished(connection)
                 if sweep.id not in known
             ]  # fmt: skip
 
-    def cancelled(self, known: frozenset[int]) -> list[int]:
-        """Which of `known` a client has cancelled."""
+    def wishes(self, known: frozenset[int]) -> Wishes:
+        """What clients want of the sweeps in `known` and of the devices."""
         with self._database.read() as connection:
-            return sweeps.cancelled(connection, known)
-
-    def dedicated_devices(self) -> dict[str, str]:
-        """The devices that an ensemble has to itself, by id, and why."""
-        with self._database.read() as connection:
-            return replicas.dedicated(connection)
+            return Wishes(
+                sweeps=sweeps.wishes(connection, known),
+                trials=trials.wishes(connection),
+                enqueued=trials.enqueued(connection),
+                dedicated=replicas.dedicated(connection),
+                aside=devices.aside(connection),
+            )
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

@@ -1,8 +1,8 @@
 """The loop: hand ready trials to free slots, hear what became of them, tell the search, write it down.
 
-One thread, one inbox, no waiting inside: Ray and Optuna work elsewhere and send messages. Each step handles what
-came, decides, writes all of it in one transaction, and only then acts on the slots: what a slot is told to do is
-always in the database first, and an event is acknowledged only when it is.
+One thread, one inbox, no waiting inside: Ray and Optuna work elsewhere and send messages. Each step looks what clients
+want, handles what came, decides, writes all of it in one transaction, and only then acts on the slots: what a slot is
+told to do is always in the database first, and an event is acknowledged only when it is.
 """
 
 from __future__ import annotations
@@ -10,27 +10,28 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from sweep.changes import (
     ArtifactSaved,
-    AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
     Change,
+    DeviceSetAside,
+    Enqueued,
     MetricPoint,
-    SearchNotes,
+    RequestMoot,
     StoredSweep,
-    SweepChanged,
-    TrialDropped,
-    TrialPlanned,
+    SweepWish,
+    TrialWish,
+    Wishes,
 )
 from sweep.clock import Clock
-from sweep.errors import DatabaseError
-from sweep.fairness import Claim, choose
+from sweep.errors import DatabaseError, FencedError
+from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
 from sweep.ledger import Ledger, Slot
-from sweep.live import LiveSweep, LiveTrial, past_trials
+from sweep.live import LiveSweep, LiveTrial
 from sweep.messages import (
     Asked,
     Inbox,
@@ -46,8 +47,10 @@ from sweep.messages import (
     Stop,
     Wake,
 )
-from sweep.search import Search
+from sweep.roster import Roster, searcher_of
 from sweep.trial import (
+    COUNTED,
+    INFRASTRUCTURE_CAUSES,
     SWEEP_OVER,
     AttemptKey,
     Cause,
@@ -58,11 +61,15 @@ from sweep.trial import (
     Saved,
     Started,
     SweepState,
+    TrialRequest,
     TrialState,
-    check_sweep_transition,
 )
+from sweep.waiting import why_device_idles, why_sweep_waits
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
+SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens; one that does not is stuck
+MAX_GRACE_S = 300.0  # as `sweep.spec` allows
+MARGIN_S = 15.0  # a slot keeps the clocks of its attempt; one that is so much late does not
 log = logging.getLogger("podium.scheduler")
 
 
@@ -79,22 +86,24 @@ class Scheduler:
         clock: Clock,
         data: DataDirectory,
         threads: int = 1,
+        short_of_room: Callable[[], str] = lambda: "",
     ) -> None:
         self._inbox = inbox
         self._pool = pool
-        self._searchers = searchers
         self._recorder = recorder
         self._clock = clock
         self._data = data
         self._threads = threads  # of a trial, where the sweep does not say
+        self._short_of_room = short_of_room  # why no trial may start for want of space, or ""
+        self._no_room = ""
         self._ledger = Ledger()
-        self._sweeps: dict[int, LiveSweep] = {}
-        self._forgotten: set[int] = set()  # sweeps that are over, while the database does not know it yet
-        self._trials: dict[int, LiveTrial] = {}  # those that are not over, by trial id
+        self._fair = FairShare()
         self._changes: list[Change] = []
-        self._last_trial_id = recorder.last_trial_id()
+        self._roster = Roster(searchers, clock, self._changes, recorder.last_trial_id())
+        self._enqueued: set[int] = set()  # configurations of clients that the search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
+        self._idle: set[str] = set()  # devices that had nothing to do when we last looked
         self._slots_changed = threading.Condition()
 
     def wait_for_slots(self, count: int) -> None:
@@ -105,7 +114,10 @@ class Scheduler:
     # The loop.
 
     def run(self, *, stop_within_s: float = 6.0) -> None:
-        """Work until a `Stop` message; then end what runs, so that the database tells the truth."""
+        """Work until a `Stop` message; then end what runs, so that the database tells the truth.
+
+        Raises `FencedError` as soon as another scheduler has taken over.
+        """
         deadline: float | None = None
         while True:
             self.step(self._receive())
@@ -115,18 +127,34 @@ class Scheduler:
                     break
         self._park()
 
-    def step(self, messages: Iterable[Message]) -> None:
-        """Handle what came, decide, write, act."""
+    def step(self, messages: Sequence[Message]) -> None:
+        """Look, handle what came, decide, write, act."""
+        due = self._due(messages)
+        if due:
+            self._look()
         for message in messages:
             self._handle(message)
         if not self._stopping:
-            self._look_for_sweeps()
-            self._place()
             self._end_sweeps()
-            self._explain_waits()
+            self._place()
+            if due:
+                self._explain()
+                self._watch_slots()
         if self._record():
-            self._ledger.send(self._pool)
+            self._ledger.send(self._pool, self._clock.monotonic_s())
             self._plan()
+
+    def _due(self, messages: Sequence[Message]) -> bool:
+        """Whether to look at what clients want: somebody woke us, or it is time.
+
+        Not while changes wait for the database: what it says is older than what we know.
+        """
+        now = self._clock.monotonic_s()
+        woken = any(isinstance(message, Wake) for message in messages)
+        if self._changes or self._stopping or not (woken or now - self._looked_s >= TICK_S):
+            return False
+        self._looked_s = now
+        return True
 
     def _receive(self) -> list[Message]:
         try:
@@ -143,7 +171,7 @@ class Scheduler:
         if isinstance(message, SlotNews):
             self._hear_slot(message)
         elif isinstance(message, Asked):
-            self._hear_ask(message)
+            self._roster.hear_ask(message)
         elif isinstance(message, Judged):
             self._hear_verdict(message)
         elif isinstance(message, SlotOpened):
@@ -152,10 +180,79 @@ class Scheduler:
             self._lose_slot(message)
         elif isinstance(message, SearchFailed):
             self._fail_sweep(message.sweep_id, f"the search failed: {message.reason}")
-        elif isinstance(message, Wake):
-            self._looked_s = -TICK_S
         elif isinstance(message, Stop):
             self._begin_stop()
+
+    # What clients want.
+
+    def _look(self) -> None:
+        """Take in what is new in the database: sweeps, and what clients want of them, of trials and devices."""
+        self._no_room = self._short_of_room()
+        try:
+            for stored in self._recorder.open_sweeps(frozenset(self._roster.sweeps)):
+                self._take_in(stored)
+            wishes = self._recorder.wishes(frozenset(self._roster.sweeps))
+        except DatabaseError as error:
+            log.error("%s; trying again", error)
+            return
+        self._close_devices(wishes)
+        for sweep_id, sweep_wish in wishes.sweeps.items():
+            self._follow(self._roster.sweeps[sweep_id], sweep_wish)
+        for trial_wish in wishes.trials:
+            self._grant(trial_wish)
+        self._enqueued &= {item.enqueued_id for item in wishes.enqueued}
+        for item in wishes.enqueued:
+            self._ask_for(item)
+
+    def _take_in(self, stored: StoredSweep) -> None:
+        sweep = self._roster.take_in(stored)
+        if sweep.state is SweepState.CANCELLED:  # while there was no scheduler to end its trials
+            self._end_trials(sweep)
+            self._forget(sweep)
+        elif sweep.state in SWEEP_OVER:
+            self._roster.set_state(sweep, SweepState.QUEUED, "it goes on, on request")
+            sweep.failures_in_a_row = 0
+
+    def _follow(self, sweep: LiveSweep, wish: SweepWish) -> None:
+        """A client may have paused, resumed, stopped, cancelled or extended the sweep."""
+        if wish.state is SweepState.CANCELLED:
+            self._end_trials(sweep)
+            self._forget(sweep)
+            return
+        sweep.run_cap, sweep.priority = wish.run_cap, wish.priority
+        sweep.state, sweep.reason = wish.state, wish.reason
+        if sweep.state is SweepState.QUEUED and sweep.running:
+            self._roster.set_state(sweep, SweepState.RUNNING, "")
+
+    def _grant(self, wish: TrialWish) -> None:
+        trial = self._roster.trial(wish.trial.trial_id)
+        sweep = self._roster.sweeps.get(wish.sweep_id)
+        if wish.request is TrialRequest.STOP and trial is not None:
+            self._stop_trial(trial)
+        elif (
+            wish.request is TrialRequest.RETRY
+            and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
+            and trial is None
+            and sweep is not None
+        ):
+            self._roster.retry(sweep, wish.trial)
+        else:
+            self._changes.append(RequestMoot(wish.trial.trial_id))
+
+    def _stop_trial(self, trial: LiveTrial) -> None:
+        slot = self._slot_of(trial)
+        if slot is not None and not trial.stopping:
+            trial.stopping = True
+            slot.stop(trial.key, Cause.CANCELLED)
+        elif self._roster.current(trial.key) is None:
+            self._roster.drop(trial)
+
+    def _ask_for(self, item: Enqueued) -> None:
+        sweep = self._roster.sweeps.get(item.sweep_id)
+        if sweep is not None and item.enqueued_id not in self._enqueued:
+            self._enqueued.add(item.enqueued_id)
+            sweep.asking += 1
+            searcher_of(sweep).ask(item)
 
     # Slots.
 
@@ -165,11 +262,11 @@ class Scheduler:
         What they finished meanwhile counts, what they run goes on, and what the database calls running but no
         slot knows is lost, and tried again.
         """
-        self._look_for_sweeps()
+        self._look()
         for message in found:
             self._open_slot(message)
-        for trial in list(self._trials.values()):
-            if trial.device_id is None and self._current(trial.key) is trial:
+        for trial in self._roster.all_trials():
+            if trial.device_id is None and self._roster.current(trial.key) is trial:
                 reason = "lost while the scheduler was away"
                 self._end_attempt(trial, self._ended(trial, Cause.INFRASTRUCTURE, reason))
         self.step([])
@@ -177,6 +274,7 @@ class Scheduler:
     def _open_slot(self, message: SlotOpened) -> None:
         """Take a slot into the ledger; what it ran before we came is ours if the database says so too."""
         slot = self._ledger.open(message.device)
+        slot.sent_s = self._clock.monotonic_s()
         self._changes.append(slot.shown(self._clock.wall_s()))
         with self._slots_changed:
             self._slots_changed.notify_all()
@@ -185,11 +283,11 @@ class Scheduler:
         self._hear_slot(SlotNews(message.device.device_id, message.events))
 
     def _adopt_attempt(self, slot: Slot, key: AttemptKey) -> None:
-        trial = self._current(key)
+        trial = self._roster.current(key)
         if trial is None:
-            slot.drop(key)
+            slot.drop(key, self._clock.monotonic_s())
         else:
-            self._sweeps[trial.sweep_id].adopt(trial, slot.device.device_id)
+            self._roster.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, self._clock.monotonic_s())
             slot.trial = trial
 
     def _lose_slot(self, message: SlotLost) -> None:
@@ -199,7 +297,33 @@ class Scheduler:
         slot.lost = True
         self._changes.append(slot.changed("lost", message.reason, self._clock.wall_s()))
         if slot.trial is not None:
-            self._end_attempt(slot.trial, self._ended(slot.trial, Cause.INFRASTRUCTURE, message.reason))
+            self._end_attempt(slot.trial, self._ended(slot.trial, message.cause, message.reason))
+
+    def _watch_slots(self) -> None:
+        """End slots that do not speak any more, or whose clocks do not keep what they should."""
+        now = self._clock.monotonic_s()
+        for slot in self._ledger:
+            if slot.lost:
+                continue
+            silent = not slot.answered and now - slot.sent_s > SILENT_S
+            if silent or now > self._due_to_end_s(slot) + MARGIN_S:
+                log.error("slot %s %s; ending it", slot.device.device_id, "is silent" if silent else "keeps no clock")
+                slot.sent_s = slot.ending_since_s = now
+                self._pool.kill(slot.device.device_id)
+
+    def _due_to_end_s(self, slot: Slot) -> float:
+        """When what runs on a slot must have ended, by its limits; never, where it has none."""
+        if slot.ending is not None:
+            return slot.ending_since_s + MAX_GRACE_S
+        if slot.trial is None:
+            return float("inf")
+        limits = self._roster.sweeps[slot.trial.sweep_id].spec.limits
+        if limits.trial_s is None:
+            return float("inf")
+        return slot.trial.placed_s + limits.trial_s + limits.grace_s
+
+    def _slot_of(self, trial: LiveTrial) -> Slot | None:
+        return None if trial.device_id is None else self._ledger[trial.device_id]
 
     def _hear_slot(self, message: SlotNews) -> None:
         slot = self._ledger.get(message.device_id)
@@ -212,7 +336,7 @@ class Scheduler:
                 self._hear_event(slot, event)
 
     def _hear_event(self, slot: Slot, event: Event) -> None:
-        trial = self._current(event.key)
+        trial = self._roster.current(event.key)
         if trial is None:
             if isinstance(event, Ended) and event.key == slot.ending:
                 slot.ending = None
@@ -231,195 +355,164 @@ class Scheduler:
             self._end_attempt(trial, event)
 
     def _hear_report(self, slot: Slot, trial: LiveTrial, event: Reported) -> None:
-        sweep = self._sweeps[trial.sweep_id]
+        sweep = self._roster.sweeps[trial.sweep_id]
         self._changes.append(MetricPoint(event.key, sweep.spec.metric.name, event.step, event.value, event.at))
         if event.step in trial.reported:  # a repeated attempt: the search has judged this step
             slot.answer(event.key, event.step, prune=False)
             return
         trial.reported.add(event.step)
-        assert sweep.searcher is not None
-        sweep.searcher.report(trial.number, event.key, event.step, event.value)
+        searcher_of(sweep).report(trial.number, event.key, event.step, event.value)
+
+    def _hear_verdict(self, message: Judged) -> None:
+        trial = self._roster.hear_verdict(message)
+        slot = None if trial is None else self._slot_of(trial)
+        if slot is not None:
+            slot.answer(message.key, message.step, message.verdict.prune)
 
     def _end_attempt(self, trial: LiveTrial, event: Ended) -> None:
         """Free the slot; the trial is over, or waits for its next attempt."""
-        sweep = self._sweeps[trial.sweep_id]
-        if trial.device_id is not None:
-            self._ledger[trial.device_id].trial = None
-            sweep.unplace(trial)
+        sweep = self._roster.sweeps[trial.sweep_id]
+        slot = self._slot_of(trial)
+        if slot is not None:
+            slot.trial = None
+            self._fair.charge(sweep.sweep_id, self._clock.monotonic_s() - trial.placed_s, sweep.priority)
+            self._judge_device(slot, trial, event)
         interrupted = self._stopping and event.state is TrialState.CANCELLED
-        failed = event.state is TrialState.FAILED
-        if interrupted or (failed and trial.may_retry(event, sweep.spec)):
-            self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, TrialState.WAITING))
-            sweep.ready.appendleft(trial)
-            return
-        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, event.state))
-        del self._trials[trial.trial_id], sweep.trials[trial.number]
-        sweep.count(event)
-        assert sweep.searcher is not None
-        sweep.searcher.tell(trial.number, event.state, event.value)
+        failed = event.state is TrialState.FAILED and trial.may_retry(event, sweep.spec)
+        self._roster.end_attempt(trial, event, repeat=(interrupted or failed) and not trial.stopping)
         self._react(sweep, event)
 
+    def _judge_device(self, slot: Slot, trial: LiveTrial, event: Ended) -> None:
+        """A device that fails one trial after another, for no fault of theirs, is set aside."""
+        device_id = slot.device.device_id
+        if event.state is not TrialState.FAILED or event.cause not in INFRASTRUCTURE_CAUSES:
+            if event.state in COUNTED or event.state is TrialState.FAILED:
+                self._ledger.praise(device_id)
+            return
+        reason = self._ledger.blame(device_id, trial.trial_id, f"{event.cause}: {event.message}")
+        if reason is not None:
+            log.error("device %s is set aside: %s", device_id, reason)
+            at = self._clock.wall_s()
+            self._changes.append(DeviceSetAside(device_id, reason, at))
+            if not slot.lost:
+                self._changes.append(slot.shown(at))
+
     def _react(self, sweep: LiveSweep, event: Ended) -> None:
-        """Stop a sweep that has what it wants, or that only fails."""
+        """Stop a sweep that has what it wants."""
         metric = sweep.spec.metric
-        if sweep.state is not SweepState.RUNNING:
+        if sweep.state is not SweepState.RUNNING or event.state is not TrialState.FINISHED or event.value is None:
             return
-        if event.state is TrialState.FINISHED and event.value is not None and metric.reached(event.value):
-            sweep.stop_reason = f"{metric.name} reached its target {metric.target:g}"
-            self._set_state(sweep, SweepState.STOPPING, sweep.stop_reason)
-        elif sweep.failures_in_a_row >= sweep.spec.retries.max_consecutive_failures:
-            reason = f"{sweep.failures_in_a_row} trials in a row failed, the last one with {sweep.last_failure}"
-            self._fail_sweep(sweep.sweep_id, reason)
+        if metric.reached(event.value):
+            reason = f"{metric.name} reached its target {metric.target:g}"
+            self._roster.set_state(sweep, SweepState.STOPPING, reason)
 
-    # Search.
-
-    def _hear_ask(self, message: Asked) -> None:
-        sweep = self._sweeps.get(message.sweep_id)
-        if sweep is None:
-            return
-        sweep.asking -= 1
-        sweep.mean_ask_s += 0.2 * (message.took_s - sweep.mean_ask_s)
-        planned = message.planned
-        if planned is None:
-            sweep.exhausted = True
-            return
-        self._last_trial_id += 1
-        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params)
-        self._trials[trial.trial_id] = sweep.trials[trial.number] = trial
-        sweep.ready.append(trial)
-        self._changes.append(
-            TrialPlanned(
-                trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
-                planned.attributes, self._clock.wall_s(),
-            )
-        )  # fmt: skip
-
-    def _hear_verdict(self, message: Judged) -> None:
-        if message.verdict.attributes:  # also when the attempt is over: a rebuilt search must find them
-            self._changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
-        trial = self._current(message.key)
-        if trial is not None and trial.device_id is not None:
-            self._ledger[trial.device_id].answer(message.key, message.step, message.verdict.prune)
+    # Planning and placement.
 
     def _plan(self) -> None:
         """Ask ahead, so that a slot that comes free finds its next trial ready."""
         if self._stopping:
             return
         free, slots = len(self._ledger.free()), len(self._ledger.open_to_trials())
-        for sweep in self._sweeps.values():
+        for sweep in self._roster.sweeps.values():
             for _ in range(sweep.asks_wanted(free, slots)):
                 sweep.asking += 1
-                assert sweep.searcher is not None
-                sweep.searcher.ask()
-
-    # Placement.
+                searcher_of(sweep).ask()
 
     def _place(self) -> None:
         """Give each free slot a ready trial of the sweep whose turn it is."""
+        if self._no_room:
+            return
+        now = self._clock.monotonic_s()
         only = len(self._ledger.open_to_trials()) == 1
         for slot in self._ledger.free():
             ready = {
                 sweep.sweep_id: trial
-                for sweep in self._sweeps.values()
+                for sweep in self._roster.sweeps.values()
                 if (trial := sweep.next_for(slot.device, only=only)) is not None
             }
-            sweeps = [self._sweeps[sweep_id] for sweep_id in ready]
-            chosen = choose(Claim(s.sweep_id, s.running, s.spec.resources.max_concurrent) for s in sweeps)
+            chosen = self._fair.choose(self._claims(ready.keys(), now))
             if chosen is not None:
-                self._start(slot, self._sweeps[chosen], ready[chosen])
+                self._start(slot, self._roster.sweeps[chosen], ready[chosen])
+
+    def _claims(self, ready: Iterable[int], now_s: float) -> list[Claim]:
+        return [
+            Claim(
+                sweep.sweep_id, sweep.running, sweep.spec.resources.max_concurrent, sweep.priority,
+                sweep.used_s(now_s), sweep.held_s(now_s), sweep.sweep_id in ready,
+            )
+            for sweep in self._roster.sweeps.values()
+            if sweep.running or sweep.sweep_id in ready
+        ]  # fmt: skip
 
     def _start(self, slot: Slot, sweep: LiveSweep, trial: LiveTrial) -> None:
         device = slot.device
-        sweep.place(trial, device.device_id)
+        sweep.place(trial, device.device_id, self._clock.monotonic_s())
         slot.trial = trial
         if sweep.state is SweepState.QUEUED:
-            self._set_state(sweep, SweepState.RUNNING, "")
+            self._roster.set_state(sweep, SweepState.RUNNING, "")
         at = self._clock.wall_s()
         self._changes.append(AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, at))
         assignment = sweep.assignment(trial, self._data, self._threads)
         slot.commands.append({"kind": "run", "assignment": assignment.to_dict()})
 
-    def _dedicate(self, devices: dict[str, str]) -> None:
-        """Set devices aside for ensembles, and take back those that are not dedicated any more."""
+    def _close_devices(self, wishes: Wishes) -> None:
+        """Set devices aside, or for ensembles, and take back those that are free for trials again."""
         at = self._clock.wall_s()
-        self._changes += [slot.shown(at) for slot in self._ledger.dedicate(devices) if not slot.lost]
+        closed = self._ledger.close(wishes.dedicated, wishes.aside)
+        self._changes += [slot.shown(at) for slot in closed if not slot.lost]
 
-    def _explain_waits(self) -> None:
-        """A sweep that no device is left for says so, as long as it is so."""
-        for sweep in self._sweeps.values():
-            fitting = [slot for slot in self._ledger if not slot.lost and sweep.fits(slot.device)]
-            taken = [f"{slot.device.device_id} is {slot.dedicated}" for slot in fitting if slot.dedicated]
-            waits = sweep.wants_more and not sweep.running and fitting and len(taken) == len(fitting)
-            reason = f"no device is left for trials: {'; '.join(taken)}" if waits else ""
-            if reason != sweep.waits_for:
-                sweep.waits_for = reason
-                self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, reason, self._clock.wall_s()))
+    def _explain(self) -> None:
+        """Sweeps that wait and devices that idle say why."""
+        sweeps = list(self._roster.sweeps.values())
+        for sweep in sweeps:
+            if sweep.state in (SweepState.QUEUED, SweepState.RUNNING):
+                self._roster.explain(sweep, why_sweep_waits(sweep, list(self._ledger), self._no_room))
+        free = {slot.device.device_id for slot in self._ledger.free()}
+        for slot in self._ledger.open_to_trials():
+            idles = slot.device.device_id in free & self._idle  # a device between two trials is not idle
+            reason = why_device_idles(slot.device, sweeps, self._no_room) if idles else ""
+            if reason != slot.idle:
+                slot.idle = reason
+                self._changes.append(slot.shown(self._clock.wall_s()))
+        self._idle = free
 
-    # Sweeps.
-
-    def _look_for_sweeps(self) -> None:
-        """Take in new sweeps, and those that a scheduler before us left; drop cancelled ones."""
-        now = self._clock.monotonic_s()
-        if now - self._looked_s < TICK_S:
-            return
-        self._looked_s = now
-        try:
-            self._dedicate(self._recorder.dedicated_devices())
-            for sweep_id in self._recorder.cancelled(frozenset(self._sweeps)):
-                self._end_trials(self._sweeps[sweep_id])
-                self._forget(self._sweeps[sweep_id])
-            for stored in self._recorder.open_sweeps(frozenset(self._sweeps) | self._forgotten):
-                self._take_in(stored)
-        except DatabaseError as error:
-            log.error("%s; trying again", error)
-
-    def _take_in(self, stored: StoredSweep) -> None:
-        sweep = LiveSweep(stored)
-        sweep.searcher = self._searchers.open(sweep.sweep_id, Search(sweep.spec, past_trials(stored)))
-        self._sweeps[sweep.sweep_id] = sweep
-        self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
-        if sweep.state in SWEEP_OVER:  # cancelled while there was no scheduler to end its trials
-            self._end_trials(sweep)
-            self._forget(sweep)
+    # Ending sweeps.
 
     def _end_sweeps(self) -> None:
-        for sweep in [sweep for sweep in self._sweeps.values() if sweep.has_ended]:
-            state, reason = sweep.why_ended()
-            if sweep.state is SweepState.QUEUED:
-                self._set_state(sweep, SweepState.RUNNING, "")
-            self._set_state(sweep, state, reason)
-            self._forget(sweep)
+        for sweep in list(self._roster.sweeps.values()):
+            if sweep.failing:
+                failed = f"{sweep.failures_in_a_row} trials in a row failed, the last one with {sweep.last_failure}"
+                self._fail_sweep(sweep.sweep_id, failed)
+            elif sweep.has_ended:
+                self._finish_sweep(sweep)
+
+    def _finish_sweep(self, sweep: LiveSweep) -> None:
+        state, reason = sweep.why_ended()
+        if sweep.state is SweepState.QUEUED:
+            self._roster.set_state(sweep, SweepState.RUNNING, "")
+        if sweep.state is SweepState.PAUSED:
+            self._roster.set_state(sweep, SweepState.STOPPING, reason)
+        self._roster.set_state(sweep, state, reason)
+        self._forget(sweep)
 
     def _fail_sweep(self, sweep_id: int, reason: str) -> None:
-        sweep = self._sweeps.get(sweep_id)
+        sweep = self._roster.sweeps.get(sweep_id)
         if sweep is not None:
             self._end_trials(sweep)
-            self._set_state(sweep, SweepState.FAILED, reason)
+            self._roster.set_state(sweep, SweepState.FAILED, reason)
             self._forget(sweep)
 
     def _end_trials(self, sweep: LiveSweep) -> None:
         """Kill what runs and record it at once: what the slots say of it later no longer counts."""
         for trial in sweep.begun():
-            if trial.device_id is not None:
-                self._ledger[trial.device_id].drop(trial.key)
+            if (slot := self._slot_of(trial)) is not None:
+                slot.drop(trial.key, self._clock.monotonic_s())
             event = self._ended(trial, Cause.CANCELLED, "its sweep was ended")
-            self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, TrialState.CANCELLED))
-            del self._trials[trial.trial_id], sweep.trials[trial.number]
+            self._roster.end_attempt(trial, event, repeat=False)
 
     def _forget(self, sweep: LiveSweep) -> None:
-        now = self._clock.wall_s()
-        for trial in sweep.trials.values():
-            self._changes.append(TrialDropped(trial.trial_id, sweep.sweep_id, trial.number, now))
-            del self._trials[trial.trial_id]
-        if sweep.searcher is not None:
-            sweep.searcher.close()
-        del self._sweeps[sweep.sweep_id]
-        self._forgotten.add(sweep.sweep_id)
-
-    def _set_state(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
-        check_sweep_transition(sweep.state, state)
-        sweep.state = state
-        self._changes.append(SweepChanged(sweep.sweep_id, state, reason, self._clock.wall_s()))
+        self._roster.forget(sweep)
+        self._fair.forget(sweep.sweep_id)
 
     # Stopping.
 
@@ -434,9 +527,10 @@ class Scheduler:
         for slot in self._ledger.busy():
             assert slot.trial is not None
             self._end_attempt(slot.trial, self._ended(slot.trial, Cause.CANCELLED, "the service stopped"))
-        for sweep in self._sweeps.values():
+        for sweep in self._roster.sweeps.values():
             if sweep.state is SweepState.RUNNING:
-                self._set_state(sweep, SweepState.QUEUED, "the service stopped; it goes on at the next start")
+                reason = "the service stopped; it goes on at the next start"
+                self._roster.set_state(sweep, SweepState.QUEUED, reason)
         self._record()
 
     # Writing.
@@ -446,19 +540,13 @@ class Scheduler:
         try:
             if self._changes:
                 self._recorder.commit(self._changes)
+        except FencedError:
+            raise
         except DatabaseError as error:
             log.error("%s; %d changes wait", error, len(self._changes))
             return False
         self._changes.clear()
-        self._forgotten.clear()
         return True
-
-    def _current(self, key: AttemptKey) -> LiveTrial | None:
-        """The trial whose current attempt this is and not over; None for any other, whose results do not count."""
-        trial = self._trials.get(key.trial_id)
-        if trial is None or trial.key != key or trial in self._sweeps[trial.sweep_id].ready:
-            return None
-        return trial
 
     def _ended(self, trial: LiveTrial, cause: Cause, reason: str) -> Ended:
         """The end of an attempt as the scheduler itself decides it."""

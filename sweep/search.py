@@ -40,6 +40,11 @@ _OPTUNA_STATES = {
 }
 
 
+ENQUEUED = "enqueue"  # the sampler of a trial that the sweep file asks for
+CLONED = "clone"  # and of one that a client added
+_INFEASIBLE = "constraints:memory"  # as `Trial.set_constraint` writes it
+
+
 @dataclass(frozen=True, slots=True)
 class PastTrial:
     """A trial as the database remembers it: all that a study needs to know."""
@@ -50,6 +55,8 @@ class PastTrial:
     value: float | None = None
     reports: dict[int, float] = field(default_factory=dict)  # step -> metric
     attributes: dict[str, Any] = field(default_factory=dict)
+    sampler: str = ""
+    infeasible: bool = False  # it failed for want of memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +88,21 @@ class Search:
         )
         self._ids: dict[int, int] = {}
         self._grid = list(_grid(spec)) if spec.method == "grid" else []
+        self._taken = {ENQUEUED: 0, "grid": 0}  # how many of those that are known beforehand have been asked for
         for trial in sorted(past, key=lambda trial: trial.number):
             self._remember(trial)
 
-    def ask(self) -> Planned | None:
-        """The next trial, or None when a grid is exhausted."""
+    def ask(self, wanted: Params | None = None) -> Planned | None:
+        """The next trial, or None when a grid is exhausted; `wanted`: the values that it must have."""
         number = len(self._ids)
-        fixed, sampler = self._fixed(number)
+        fixed, sampler = self._fixed() if wanted is None else (wanted, CLONED)
         if fixed is None:
             return None
+        self._count(sampler)
         self._study.sampler = _sampler(self._spec, number)
         if fixed:
             self._study.enqueue_trial(fixed)
         trial = self._study.ask()
-        assert trial.number == number
         self._ids[number] = trial._trial_id
         params: Params = {}
         for name, parameter in self._spec.ordered():
@@ -106,46 +114,80 @@ class Search:
         """Note a value of the metric and judge the trial by it."""
         before = self._attributes(number)
         trial = optuna.trial.Trial(self._study, self._ids[number])
-        trial.report(value, step)
+        if step not in self._frozen(number).intermediate_values:
+            trial.report(value, step)
         prune = trial.should_prune()
         after = self._attributes(number)
         return Verdict(prune, after if after != before else {})
 
-    def tell(self, number: int, state: TrialState, value: float | None) -> None:
-        """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect."""
+    def retry(self, number: int) -> None:
+        """A trial that was told to be over runs again, as a new one of the study with the same values."""
+        old = self._frozen(number)
+        self._add(
+            number,
+            optuna.trial.create_trial(
+                state=optuna.trial.TrialState.RUNNING,
+                params=old.params,
+                distributions=old.distributions,
+                intermediate_values=old.intermediate_values,
+                system_attrs={name: note for name, note in old.system_attrs.items() if name != _INFEASIBLE},
+            ),
+        )
+
+    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
+        """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect.
+
+        `infeasible`: it failed for want of memory. A sampler that knows of constraints keeps away from such values,
+        while it would learn nothing from a failure.
+        """
         trial = optuna.trial.Trial(self._study, self._ids[number])
         if state is TrialState.FINISHED:
             self._study.tell(trial, value)
+        elif infeasible:
+            trial.set_constraint("memory", 1.0)
+            self._study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
             self._study.tell(trial, state=_OPTUNA_STATES[state])
 
-    def _fixed(self, number: int) -> tuple[dict[str, Scalar] | None, str]:
-        if number < len(self._spec.enqueue):
-            return dict(self._spec.enqueue[number]), "enqueue"
+    def _fixed(self) -> tuple[dict[str, Scalar] | None, str]:
+        enqueued = self._taken[ENQUEUED]
+        if enqueued < len(self._spec.enqueue):
+            return dict(self._spec.enqueue[enqueued]), ENQUEUED
         if self._spec.method != "grid":
             return {}, self._spec.method
-        index = number - len(self._spec.enqueue)
+        index = self._taken["grid"]
         return (dict(self._grid[index]) if index < len(self._grid) else None), "grid"
 
+    def _count(self, sampler: str) -> None:
+        if sampler in self._taken:
+            self._taken[sampler] += 1
+
     def _remember(self, past: PastTrial) -> None:
+        self._count(past.sampler)
         frozen = optuna.trial.create_trial(
-            state=_OPTUNA_STATES[past.state],
+            state=optuna.trial.TrialState.PRUNED if past.infeasible else _OPTUNA_STATES[past.state],
             value=_value_of(past),
             params=dict(past.params),
             distributions={name: _distribution(self._spec.parameters[name]) for name in past.params},
             intermediate_values=dict(past.reports),
-            system_attrs=dict(past.attributes),
+            system_attrs={**past.attributes, **({_INFEASIBLE: 1.0} if past.infeasible else {})},
         )
+        self._add(past.number, frozen)
+
+    def _add(self, number: int, frozen: optuna.trial.FrozenTrial) -> None:
         self._study.add_trial(frozen)
-        self._ids[past.number] = self._study.get_trials(deepcopy=False)[-1]._trial_id
+        self._ids[number] = self._study.get_trials(deepcopy=False)[-1]._trial_id
+
+    def _frozen(self, number: int) -> optuna.trial.FrozenTrial:
+        """The trial as the study has it; in memory, Optuna's ids are positions."""
+        return self._study.get_trials(deepcopy=False)[self._ids[number]]
 
     def _attributes(self, number: int) -> dict[str, Any]:
-        trial = self._study.get_trials(deepcopy=False)[number]
-        return {name: note for name, note in trial.system_attrs.items() if name != "fixed_params"}
+        return {name: note for name, note in self._frozen(number).system_attrs.items() if name != "fixed_params"}
 
 
 def _value_of(past: PastTrial) -> float | None:
-    if past.state is TrialState.PRUNED:
+    if past.state is TrialState.PRUNED or past.infeasible:
         return past.reports[max(past.reports)] if past.reports else None
     return past.value if past.state is TrialState.FINISHED else None
 

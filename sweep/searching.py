@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from sweep.changes import Enqueued
 from sweep.messages import Asked, Inbox, Judged, SearchFailed
 from sweep.search import Search
 from sweep.trial import AttemptKey, TrialState
@@ -22,22 +23,26 @@ class SearchThread:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
 
-    def ask(self) -> None:
-        self._work.put(self._ask)
+    def ask(self, enqueued: Enqueued | None = None) -> None:
+        self._work.put(lambda: self._ask(enqueued))
+
+    def retry(self, number: int) -> None:
+        self._work.put(lambda: self._search.retry(number))
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         self._work.put(lambda: self._report(number, key, step, value))
 
-    def tell(self, number: int, state: TrialState, value: float | None) -> None:
-        self._work.put(lambda: self._search.tell(number, state, value))
+    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
+        self._work.put(lambda: self._search.tell(number, state, value, infeasible=infeasible))
 
     def close(self) -> None:
         self._work.put(None)
 
-    def _ask(self) -> None:
+    def _ask(self, enqueued: Enqueued | None) -> None:
         began = time.perf_counter()
-        planned = self._search.ask()
-        self._inbox.put(Asked(self._sweep_id, planned, time.perf_counter() - began))
+        planned = self._search.ask(None if enqueued is None else enqueued.params)
+        took_s = time.perf_counter() - began
+        self._inbox.put(Asked(self._sweep_id, planned, took_s, None if enqueued is None else enqueued.enqueued_id))
 
     def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)

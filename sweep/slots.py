@@ -20,7 +20,7 @@ from sweep.errors import NoDeviceError
 from sweep.messages import Device, Inbox, SlotLost, SlotNews, SlotOpened
 from sweep.ray_slot import RaySlot
 from sweep.settings import DevicePlan
-from sweep.trial import AttemptKey, event_from_dict
+from sweep.trial import AttemptKey, Cause, event_from_dict
 
 NAMESPACE = "podium"
 ATTACH_S = 10.0
@@ -74,6 +74,10 @@ class RaySlots:
         )
         reference.future().add_done_callback(lambda future: self._answered(device_id, call, future))
 
+    def kill(self, device_id: str) -> None:
+        """End a slot that does not answer, or does not end what it runs; it is lost, and a new one opened."""
+        _kill(self._names[device_id])
+
     def close(self) -> None:
         """Expect no more answers."""
         self._closed = True
@@ -124,7 +128,7 @@ class RaySlots:
             answer = json.loads(future.result())
         except Exception as error:  # noqa: BLE001 - RayActorError and its many relatives
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            self._inbox.put(SlotLost(device_id, f"its slot is gone: {reason}"))
+            self._inbox.put(SlotLost(device_id, f"its slot is gone: {reason}", _cause(error)))
             self._reopen(int(self._names[device_id].rsplit("-", 1)[1]))
             return
         if answer is not None:
@@ -164,6 +168,12 @@ def _devices(plan: DevicePlan) -> tuple[str, int]:
 
 def _events(numbered: Any) -> tuple[tuple[int, Any], ...]:
     return tuple((number, event_from_dict(event)) for number, event in numbered)
+
+
+def _cause(error: Exception) -> Cause:
+    """Whether the slot died alone or with its node: Ray says so only in words."""
+    lost = isinstance(error, ray.exceptions.NodeDiedError) or "node has died" in str(error)
+    return Cause.NODE_LOST if lost else Cause.INFRASTRUCTURE
 
 
 def _kill(name: str) -> None:

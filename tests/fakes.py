@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweep.changes import Enqueued
 from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened
 from sweep.search import Search
 from sweep.trial import (
@@ -67,6 +68,7 @@ class FakePool:
         self._clock = clock
         self.slots = {f"cpu-{position}": FakeSlot(_device(position)) for position in range(count)}
         self.placed: list[tuple[str, AttemptKey]] = []
+        self.killed: list[str] = []
 
     def __getitem__(self, device_id: str) -> FakeSlot:
         return self.slots[device_id]
@@ -128,6 +130,11 @@ class FakePool:
     def fail(self, device_id: str, cause: Cause = Cause.USER_ERROR) -> Ended:
         return self.end(device_id, TrialState.FAILED, cause=cause)
 
+    def kill(self, device_id: str) -> None:
+        """What a scheduler does to a slot that does not speak."""
+        self.killed.append(device_id)
+        self.lose(device_id)
+
     def lose(self, device_id: str) -> None:
         """The slot's process dies, with all that it ran and remembered; the pool brings a new one."""
         self.slots[device_id] = FakeSlot(self.slots[device_id].device)
@@ -157,15 +164,21 @@ class InlineSearcher:
         self._search = search
         self._inbox = inbox
 
-    def ask(self) -> None:
-        self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0))
+    def ask(self, enqueued: Enqueued | None = None) -> None:
+        if enqueued is None:
+            self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0))
+        else:
+            self._inbox.put(Asked(self._sweep_id, self._search.ask(enqueued.params), 0.0, enqueued.enqueued_id))
+
+    def retry(self, number: int) -> None:
+        self._search.retry(number)
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
         self._inbox.put(Judged(self._sweep_id, number, key, step, verdict))
 
-    def tell(self, number: int, state: TrialState, value: float | None) -> None:
-        self._search.tell(number, state, value)
+    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
+        self._search.tell(number, state, value, infeasible=infeasible)
 
     def close(self) -> None:
         pass

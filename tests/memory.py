@@ -13,17 +13,33 @@ from sweep.changes import (
     AttemptStarted,
     Change,
     DeviceChanged,
+    DeviceSetAside,
+    Enqueued,
     MetricPoint,
+    RequestMoot,
     SearchNotes,
     StoredSweep,
     StoredTrial,
     SweepChanged,
+    SweepWish,
     TrialDropped,
     TrialPlanned,
+    TrialRetried,
+    TrialWish,
+    Wishes,
 )
-from sweep.errors import DatabaseError
+from sweep.errors import DatabaseError, FencedError
 from sweep.spec import SweepSpec
-from sweep.trial import SWEEP_OVER, TRIAL_OVER, Ended, Params, SweepState, TrialState
+from sweep.trial import (
+    SWEEP_OVER,
+    TRIAL_OVER,
+    Ended,
+    Params,
+    SweepState,
+    TrialRequest,
+    TrialState,
+    check_sweep_transition,
+)
 
 
 @dataclass
@@ -42,13 +58,16 @@ class MemoryTrial:
     reports: dict[int, float] = field(default_factory=dict)
     attempts: dict[int, Ended | None] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
+    requested: TrialRequest | None = None
+    forgiven: int = 0
+    ended_at: float | None = None
 
     def stored(self) -> StoredTrial:
-        ends = [self.attempts[number] for number in sorted(self.attempts)]
+        ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
-            self.sampler, dict(self.attributes), dict(self.reports), causes,
+            self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
         )  # fmt: skip
 
 
@@ -59,35 +78,60 @@ class MemorySweep:
     sweep_id: int
     spec: SweepSpec
     created_at: float
+    run_cap: int
+    priority: float
     state: SweepState = SweepState.QUEUED
     reason: str = ""
 
 
 class MemoryRecorder:
-    """Keeps it all in dictionaries; see `sweep.messages.Recorder`. `full`: it can be read, not written."""
+    """Keeps it all in dictionaries; see `sweep.messages.Recorder`.
+
+    `full`: it can be read, not written. `fenced`: another scheduler has taken over.
+    """
 
     def __init__(self) -> None:
         self.sweeps: dict[int, MemorySweep] = {}
         self.trials: dict[int, MemoryTrial] = {}
         self.dedicated: dict[str, str] = {}
+        self.aside: dict[str, str] = {}
+        self.enqueued: dict[int, Enqueued] = {}
         self.devices: dict[str, DeviceChanged] = {}
         self.full = False
+        self.fenced = False
 
     # What a client does.
 
     def accept(self, spec: SweepSpec, at: float) -> int:
         sweep_id = len(self.sweeps) + 1
-        self.sweeps[sweep_id] = MemorySweep(sweep_id, spec, at)
+        self.sweeps[sweep_id] = MemorySweep(sweep_id, spec, at, spec.run_cap, spec.priority)
         return sweep_id
 
+    def set_state(self, sweep_id: int, state: SweepState, reason: str = "on request") -> None:
+        sweep = self.sweeps[sweep_id]
+        check_sweep_transition(sweep.state, state)
+        if sweep.state is SweepState.FAILED:
+            self._forgive(sweep_id)
+        sweep.state, sweep.reason = state, reason
+
     def cancel(self, sweep_id: int) -> None:
-        self.sweeps[sweep_id].state = SweepState.CANCELLED
+        self.set_state(sweep_id, SweepState.CANCELLED)
+
+    def request(self, trial_id: int, request: TrialRequest) -> None:
+        self.trials[trial_id].requested = request
+
+    def enqueue(self, sweep_id: int, params: Params) -> int:
+        enqueued_id = max(self.enqueued, default=0) + 1
+        self.enqueued[enqueued_id] = Enqueued(enqueued_id, sweep_id, params)
+        return enqueued_id
 
     # What the scheduler does.
 
     def commit(self, changes: Sequence[Change]) -> None:
         if self.full:
             raise DatabaseError("the disk is full, as played")
+        if self.fenced:
+            raise FencedError
         before = copy.deepcopy((self.sweeps, self.trials))
         try:
             for change in changes:
@@ -98,18 +142,37 @@ class MemoryRecorder:
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         return [
-            StoredSweep(s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored() for t in of_sweep))
+            StoredSweep(
+                s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored() for t in of_sweep),
+                s.reason, s.run_cap, s.priority,
+            )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
             if s.sweep_id not in known
-            and (s.state not in SWEEP_OVER or any(t.state not in TRIAL_OVER for t in of_sweep))
-        ]
+            and (
+                s.state not in SWEEP_OVER
+                or any(t.state not in TRIAL_OVER for t in of_sweep)
+                or (s.state is not SweepState.CANCELLED and self._wanted(s.sweep_id))
+            )
+        ]  # fmt: skip
 
-    def cancelled(self, known: frozenset[int]) -> list[int]:
-        return [sweep_id for sweep_id in sorted(known) if self.sweeps[sweep_id].state is SweepState.CANCELLED]
+    def _wanted(self, sweep_id: int) -> bool:
+        retried = any(trial.requested is TrialRequest.RETRY for trial in self.of(sweep_id))
+        return retried or any(item.sweep_id == sweep_id for item in self.enqueued.values())
 
-    def dedicated_devices(self) -> dict[str, str]:
-        return dict(self.dedicated)
+    def wishes(self, known: frozenset[int]) -> Wishes:
+        sweeps = {i: self.sweeps[i] for i in sorted(known)}
+        return Wishes(
+            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority) for i, s in sweeps.items()},
+            trials=tuple(
+                TrialWish(trial.sweep_id, trial.requested, trial.stored())
+                for _, trial in sorted(self.trials.items())
+                if trial.requested is not None
+            ),
+            enqueued=tuple(item for _, item in sorted(self.enqueued.items())),
+            dedicated=dict(self.dedicated),
+            aside=dict(self.aside),
+        )
 
     def last_trial_id(self) -> int:
         return max(self.trials, default=0)
@@ -132,16 +195,37 @@ class MemoryRecorder:
         elif isinstance(change, AttemptEnded):
             self._end(self.trials[change.event.key.trial_id], change)
         elif isinstance(change, TrialDropped):
-            if self.trials[change.trial_id].state is TrialState.WAITING:
-                self.trials[change.trial_id].state = TrialState.CANCELLED
+            self._drop(self.trials[change.trial_id], change)
+        elif isinstance(change, TrialRetried):
+            self._retry(self.trials[change.trial_id])
+        elif isinstance(change, RequestMoot):
+            self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
             sweep = self.sweeps[change.sweep_id]
-            if sweep.state not in SWEEP_OVER:
+            if sweep.state is change.was:
                 sweep.state, sweep.reason = change.state, change.reason
+                if change.was is SweepState.FAILED:
+                    self._forgive(change.sweep_id)
         elif isinstance(change, DeviceChanged):
             self.devices[change.device_id] = change
+        elif isinstance(change, DeviceSetAside):
+            self.aside.setdefault(change.device_id, change.reason)
         elif isinstance(change, AttemptStarted):
             assert change.event.key.attempt in self.trials[change.event.key.trial_id].attempts
+
+    def _drop(self, trial: MemoryTrial, change: TrialDropped) -> None:
+        if trial.state is TrialState.WAITING:
+            trial.state, trial.requested, trial.ended_at = TrialState.CANCELLED, None, change.at
+
+    def _retry(self, trial: MemoryTrial) -> None:
+        if trial.state in (TrialState.FAILED, TrialState.CANCELLED):
+            trial.state, trial.requested, trial.ended_at = TrialState.WAITING, None, None
+            trial.forgiven = trial.attempt
+
+    def _forgive(self, sweep_id: int) -> None:
+        for trial in self.of(sweep_id):
+            if trial.state is TrialState.FAILED:
+                trial.forgiven = trial.attempt
 
     def _plan(self, change: TrialPlanned) -> None:
         if change.trial_id in self.trials:
@@ -150,6 +234,8 @@ class MemoryRecorder:
             change.trial_id, change.sweep_id, change.number, dict(change.params), change.sampler,
             dict(change.attributes),
         )  # fmt: skip
+        if change.enqueued_id is not None:
+            del self.enqueued[change.enqueued_id]
 
     def _place(self, trial: MemoryTrial, change: AttemptPlaced) -> None:
         if change.key.attempt in trial.attempts:
@@ -166,3 +252,5 @@ class MemoryRecorder:
         if trial.attempt == event.key.attempt and trial.state is TrialState.RUNNING:
             trial.state = change.state
             trial.value = event.value if change.state is TrialState.FINISHED else None
+            if change.state in TRIAL_OVER:
+                trial.ended_at, trial.requested = event.ended_at, None

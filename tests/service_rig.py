@@ -126,7 +126,10 @@ class ServiceRig:
             return sweeps.accept(connection, parse_spec(builtin_document(**changes)), AT)[0]
 
     def end_sweep(self, sweep_id: int, state: SweepState = SweepState.FINISHED) -> None:
-        self.commit(SweepChanged(sweep_id, SweepState.RUNNING, "", AT), SweepChanged(sweep_id, state, "over", AT + 1))
+        self.commit(
+            SweepChanged(sweep_id, SweepState.QUEUED, SweepState.RUNNING, "", AT),
+            SweepChanged(sweep_id, SweepState.RUNNING, state, "over", AT + 1),
+        )
 
     def trial(
         self,

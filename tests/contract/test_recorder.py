@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert, update
 
-from db import sweeps
+from db import sweeps, tables
 from db.engine import Database
 from db.migrate import migrate
 from sweep.changes import (
@@ -18,19 +20,23 @@ from sweep.changes import (
     AttemptStarted,
     Change,
     DeviceChanged,
+    DeviceSetAside,
+    Enqueued,
     MetricPoint,
+    RequestMoot,
     SearchNotes,
     StoredSweep,
     StoredTrial,
     SweepChanged,
     TrialDropped,
     TrialPlanned,
+    TrialRetried,
 )
-from sweep.errors import DatabaseError
+from sweep.errors import DatabaseError, FencedError
 from sweep.messages import Recorder
 from sweep.recorder import DatabaseRecorder
 from sweep.spec import SweepSpec
-from sweep.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialState
+from sweep.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
 from tests.memory import MemoryRecorder
 from tests.specs import spec
 
@@ -44,7 +50,10 @@ class Store:
 
     recorder: Recorder
     accept: Callable[[SweepSpec], int]
-    cancel: Callable[[int], None]
+    set_state: Callable[[int, SweepState], None]
+    request: Callable[[int, TrialRequest], None]
+    enqueue: Callable[[int, Params], int]
+    take_over: Callable[[], None]
     close: Callable[[], None] = lambda: None
 
     def commit(self, *changes: Change) -> None:
@@ -56,13 +65,27 @@ class Store:
     def sweep(self, sweep_id: int = 1) -> StoredSweep:
         return next(s for s in self.recorder.open_sweeps(NOBODY) if s.sweep_id == sweep_id)
 
+    def cancel(self, sweep_id: int) -> None:
+        self.set_state(sweep_id, SweepState.CANCELLED)
+
+    def trial_over(self, trial_id: int) -> StoredTrial:
+        """A trial that is over, in a sweep that is not."""
+        return next(t for s in self.recorder.open_sweeps(NOBODY) for t in s.trials if t.trial_id == trial_id)
+
     def trial(self, trial_id: int = 1) -> StoredTrial:
         return next(t for s in self.recorder.open_sweeps(NOBODY) for t in s.trials if t.trial_id == trial_id)
 
 
 def _memory(_: Path) -> Store:
     recorder = MemoryRecorder()
-    return Store(recorder, lambda accepted: recorder.accept(accepted, 10.0), recorder.cancel)
+
+    def take_over() -> None:
+        recorder.fenced = True
+
+    return Store(
+        recorder, lambda accepted: recorder.accept(accepted, 10.0), recorder.set_state, recorder.request,
+        recorder.enqueue, take_over,
+    )  # fmt: skip
 
 
 def _database(folder: Path) -> Store:
@@ -73,11 +96,25 @@ def _database(folder: Path) -> Store:
         with database.write() as connection:
             return sweeps.accept(connection, accepted, 10.0)[0]
 
-    def cancel(sweep_id: int) -> None:
+    def set_state(sweep_id: int, state: SweepState) -> None:
         with database.write() as connection:
-            sweeps.cancel(connection, sweep_id, 20.0)
+            sweeps.set_state(connection, sweep_id, state, "on request", 20.0)
 
-    return Store(DatabaseRecorder(database), accept, cancel, database.close)
+    def request(trial_id: int, request: TrialRequest) -> None:
+        with database.write() as connection:
+            connection.execute(update(tables.trials).where(tables.trials.c.id == trial_id).values(requested=request))
+
+    def enqueue(sweep_id: int, params: Params) -> int:
+        values = {"sweep_id": sweep_id, "params": json.dumps(params), "created_at": 20.0}
+        with database.write() as connection:
+            statement = insert(tables.enqueued).values(values).returning(tables.enqueued.c.id)
+            enqueued_id: int = connection.execute(statement).scalar_one()
+            return enqueued_id
+
+    def take_over() -> None:
+        DatabaseRecorder(database)
+
+    return Store(DatabaseRecorder(database), accept, set_state, request, enqueue, take_over, database.close)
 
 
 @pytest.fixture(params=[_memory, _database], ids=["memory", "database"])
@@ -193,20 +230,105 @@ def test_notes_take_the_place_of_earlier_ones(store: Store) -> None:
 
 
 def test_a_sweep_that_is_over_is_not_open_and_stays_over(store: Store) -> None:
-    store.commit(SweepChanged(1, SweepState.RUNNING, "", 11.0))
+    store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0))
     assert store.sweep().state is SweepState.RUNNING
-    store.commit(SweepChanged(1, SweepState.FINISHED, "", 12.0))
-    store.commit(SweepChanged(1, SweepState.RUNNING, "", 13.0))
+    store.commit(SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "", 12.0))
+    store.commit(SweepChanged(1, SweepState.RUNNING, SweepState.STOPPING, "", 13.0))
     assert store.recorder.open_sweeps(NOBODY) == []
 
 
-def test_a_cancelled_sweep_is_told_to_whom_knows_it(store: Store) -> None:
-    store.open()
-    known = frozenset({1, 2})
-    assert store.recorder.cancelled(known) == []
-    store.cancel(1)
-    assert store.recorder.cancelled(known) == [1]
-    assert store.recorder.cancelled(frozenset({2})) == []
+def test_a_sweep_that_a_client_has_changed_meanwhile_stays_as_the_client_wants_it(store: Store) -> None:
+    store.set_state(1, SweepState.PAUSED)
+    store.commit(
+        SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0),
+        SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "", 12.0),
+    )
+    assert store.sweep().state is SweepState.PAUSED
+
+
+def test_what_clients_make_of_a_sweep_is_told_to_whom_knows_it(store: Store) -> None:
+    store.open(run_cap=7, priority=2.0)
+    store.set_state(1, SweepState.CANCELLED)
+    wishes = store.recorder.wishes(frozenset({1, 2}))
+    assert {i: (wish.state, wish.run_cap, wish.priority) for i, wish in wishes.sweeps.items()} == {
+        1: (SweepState.CANCELLED, 4, 1.0),
+        2: (SweepState.QUEUED, 7, 2.0),
+    }
+    assert list(store.recorder.wishes(frozenset({2})).sweeps) == [2]
+
+
+def _failed(store: Store) -> None:
+    store.commit(planned(), placed(), ended(1, TrialState.FAILED, cause=Cause.HOST_MEMORY))
+
+
+def test_a_retry_is_wanted_until_the_trial_waits_again_with_a_clean_account(store: Store) -> None:
+    _failed(store)
+    assert store.trial_over(1).causes == (Cause.HOST_MEMORY,)
+    store.request(1, TrialRequest.RETRY)
+    (wish,) = store.recorder.wishes(NOBODY).trials
+    assert (wish.sweep_id, wish.request, wish.trial.state) == (1, TrialRequest.RETRY, FAILED)
+    store.commit(TrialRetried(1, 1, 0, 30.0))
+    trial = store.trial()
+    assert (trial.state, trial.causes, trial.forgiven, trial.ended_at) == (WAITING, (), 1, None)
+    assert store.recorder.wishes(NOBODY).trials == ()
+
+
+def test_a_stop_is_wanted_until_the_trial_is_over(store: Store) -> None:
+    store.commit(planned(), placed())
+    store.request(1, TrialRequest.STOP)
+    store.commit(ended(1, TrialState.CANCELLED, WAITING))
+    assert len(store.recorder.wishes(NOBODY).trials) == 1
+    store.commit(TrialDropped(1, 1, 0, 40.0))
+    assert store.recorder.wishes(NOBODY).trials == ()
+
+
+def test_a_request_that_came_too_late_is_forgotten(store: Store) -> None:
+    store.commit(planned(), placed())
+    store.request(1, TrialRequest.STOP)
+    store.commit(ended(1, FINISHED, value=0.5))
+    assert store.recorder.wishes(NOBODY).trials == ()
+    store.request(1, TrialRequest.STOP)
+    store.commit(RequestMoot(1))
+    assert store.recorder.wishes(NOBODY).trials == ()
+
+
+def test_a_trial_that_counts_is_not_tried_again_whoever_asks(store: Store) -> None:
+    store.commit(planned(), placed(), ended(1, FINISHED, value=0.5), TrialRetried(1, 1, 0, 30.0))
+    assert (store.trial().state, store.trial().value) == (FINISHED, 0.5)
+
+
+def test_an_added_configuration_is_wanted_until_it_is_a_trial(store: Store) -> None:
+    enqueued_id = store.enqueue(1, {"x": 0.5})
+    assert store.recorder.wishes(NOBODY).enqueued == (Enqueued(enqueued_id, 1, {"x": 0.5}),)
+    store.commit(TrialPlanned(1, 1, 0, {"x": 0.5}, "clone", {}, 10.0, enqueued_id))
+    assert store.recorder.wishes(NOBODY).enqueued == ()
+
+
+@pytest.mark.parametrize("over", [SweepState.FINISHED, SweepState.FAILED])
+def test_a_sweep_that_is_over_is_open_again_while_a_client_wants_more_of_it(store: Store, over: SweepState) -> None:
+    _failed(store)
+    store.commit(
+        SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0),
+        SweepChanged(1, SweepState.RUNNING, over, "", 12.0),
+    )
+    assert store.recorder.open_sweeps(NOBODY) == []
+    store.request(1, TrialRequest.RETRY)
+    assert store.sweep().state is over
+    store.commit(SweepChanged(1, over, SweepState.QUEUED, "", 13.0))
+    assert store.trial().forgiven == (1 if over is SweepState.FAILED else 0)
+
+
+def test_a_device_set_aside_stays_so_with_its_first_reason(store: Store) -> None:
+    store.commit(DeviceSetAside("cpu-0", "first", 1.0), DeviceSetAside("cpu-0", "second", 2.0))
+    assert store.recorder.wishes(NOBODY).aside == {"cpu-0": "first"}
+
+
+def test_whom_another_scheduler_has_taken_over_from_writes_nothing(store: Store) -> None:
+    store.commit(planned())
+    store.take_over()
+    with pytest.raises(FencedError):
+        store.commit(placed())
+    assert store.trial().state is WAITING
 
 
 def test_a_cancelled_sweep_is_open_while_its_trials_are_not_over(store: Store) -> None:
@@ -220,14 +342,14 @@ def test_a_cancelled_sweep_is_open_while_its_trials_are_not_over(store: Store) -
 def test_a_commit_that_cannot_be_written_whole_is_not_written_at_all(store: Store) -> None:
     store.commit(planned())
     with pytest.raises(DatabaseError):
-        store.commit(SweepChanged(1, SweepState.RUNNING, "", 11.0), placed(), planned())
+        store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0), placed(), planned())
     assert store.sweep().state is SweepState.QUEUED
     assert store.trial().state is WAITING
 
 
 def test_no_device_is_dedicated_unless_an_ensemble_has_it(store: Store) -> None:
     store.commit(planned(), placed())
-    assert store.recorder.dedicated_devices() == {}
+    assert store.recorder.wishes(NOBODY).dedicated == {}
 
 
 def test_devices_are_written_beside_trials(store: Store) -> None:

@@ -88,8 +88,12 @@ def test_the_same_key_with_another_spec_is_a_conflict(database: Database) -> Non
 
 def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
     accept(database)
-    record(database, SweepChanged(1, SweepState.RUNNING, "", 11.0), SweepChanged(1, SweepState.FINISHED, "done", 12.0))
-    record(database, SweepChanged(1, SweepState.RUNNING, "again", 13.0))
+    record(
+        database,
+        SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0),
+        SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "done", 12.0),
+    )
+    record(database, SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "again", 13.0))
     with database.read() as connection:
         sweep = sweeps.get(connection, 1)
         kinds = [event["kind"] for event in events.after(connection, 0)]

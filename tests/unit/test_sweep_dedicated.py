@@ -24,7 +24,7 @@ def shown(rig: Rig, device_id: str) -> tuple[str, str]:
 def test_a_dedicated_device_takes_no_trial_and_the_others_take_them_all(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     dedicate(rig, "cpu-1")
-    assert shown(rig, "cpu-0") == ("ready", "")
+    assert shown(rig, "cpu-0") == ("ready", "no sweep is running")
     assert shown(rig, "cpu-1") == ("dedicated", WHY)
     rig.submit(run_cap=4)
     rig.finish_all()

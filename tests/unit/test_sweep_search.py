@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -52,7 +52,7 @@ def test_a_grid_gives_every_point_once_and_then_nothing() -> None:
 def test_a_rebuilt_grid_gives_only_what_is_left() -> None:
     small = spec(method="grid", parameters={"x": {"values": [1, 2, 3, 4]}})
     whole = _drain(Search(small))
-    past = [PastTrial(n, TrialState.FAILED, whole[n]) for n in range(3)]
+    past = [PastTrial(n, TrialState.FAILED, whole[n], sampler="grid") for n in range(3)]
     assert _drain(Search(small, past)) == whole[3:]
 
 
@@ -173,7 +173,13 @@ class Sweep:
             if planned is not None:
                 self.seen.append(planned)
                 self._remember(
-                    PastTrial(planned.number, TrialState.RUNNING, planned.params, None, {}, planned.attributes)
+                    PastTrial(
+                        planned.number,
+                        TrialState.RUNNING,
+                        planned.params,
+                        attributes=planned.attributes,
+                        sampler=planned.sampler,
+                    )
                 )
                 alive.append(planned)
             if len(alive) == 3 or (planned is None and alive):
@@ -193,7 +199,7 @@ class Sweep:
             past = self.past[number]
             attributes = verdict.attributes or past.attributes
             reports = past.reports | {step: value * (1 + step / 10)}
-            self._remember(PastTrial(number, past.state, past.params, None, reports, attributes))
+            self._remember(replace(past, reports=reports, attributes=attributes))
             self._rebuild(turn, step)
             if verdict.prune:
                 state = TrialState.PRUNED
@@ -201,15 +207,13 @@ class Sweep:
         result = value if state is TrialState.FINISHED else None
         self.search.tell(number, state, result)
         past = self.past[number]
-        self._remember(PastTrial(number, state, past.params, result, past.reports, past.attributes))
+        self._remember(replace(past, state=state, value=result))
 
     def _remember(self, trial: PastTrial) -> None:
         """Through JSON, as the database keeps it."""
         attributes = json.loads(json.dumps(trial.attributes))
         params = json.loads(json.dumps(trial.params))
-        self.past[trial.number] = PastTrial(
-            trial.number, trial.state, params, trial.value, dict(trial.reports), attributes
-        )
+        self.past[trial.number] = replace(trial, params=params, reports=dict(trial.reports), attributes=attributes)
 
     def _rebuild(self, turn: int, step: int) -> None:
         if (turn, step) in self.rebuild_at:

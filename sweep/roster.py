@@ -1,0 +1,164 @@
+"""The sweeps and trials that are not over, and what becomes of them, as changes to be written; pure, scheduler."""
+
+from __future__ import annotations
+
+from sweep.changes import (
+    AttemptEnded,
+    Change,
+    SearchNotes,
+    StoredSweep,
+    StoredTrial,
+    SweepChanged,
+    TrialDropped,
+    TrialPlanned,
+    TrialRetried,
+)
+from sweep.clock import Clock
+from sweep.live import LiveSweep, LiveTrial, past_trials
+from sweep.messages import Asked, Judged, Searcher, Searchers
+from sweep.search import Search
+from sweep.trial import (
+    MEMORY_CAUSES,
+    AttemptKey,
+    Ended,
+    SweepState,
+    TrialState,
+    check_sweep_transition,
+)
+
+
+class Roster:
+    """Sweeps by id and trials by id. What it decides goes to `changes`, for the scheduler to write."""
+
+    def __init__(self, searchers: Searchers, clock: Clock, changes: list[Change], last_trial_id: int) -> None:
+        self.sweeps: dict[int, LiveSweep] = {}
+        self._trials: dict[int, LiveTrial] = {}
+        self._searchers = searchers
+        self._clock = clock
+        self._changes = changes
+        self._last_trial_id = last_trial_id
+
+    def trial(self, trial_id: int) -> LiveTrial | None:
+        """A trial that is not over."""
+        return self._trials.get(trial_id)
+
+    def all_trials(self) -> list[LiveTrial]:
+        return list(self._trials.values())
+
+    def current(self, key: AttemptKey) -> LiveTrial | None:
+        """The trial whose current attempt this is and not over; None for any other, whose results do not count."""
+        trial = self._trials.get(key.trial_id)
+        if trial is None or trial.key != key or trial in self.sweeps[trial.sweep_id].ready:
+            return None
+        return trial
+
+    # Sweeps.
+
+    def take_in(self, stored: StoredSweep) -> LiveSweep:
+        """A sweep that is new here, or that a scheduler before us left."""
+        sweep = LiveSweep(stored)
+        sweep.searcher = self._searchers.open(sweep.sweep_id, Search(sweep.spec, past_trials(stored)))
+        self.sweeps[sweep.sweep_id] = sweep
+        self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
+        self._judge_again(sweep, stored)
+        return sweep
+
+    def _judge_again(self, sweep: LiveSweep, stored: StoredSweep) -> None:
+        """The last report of what runs: the verdict on it may have been lost, with the pruner's notes."""
+        for trial in stored.trials:
+            if trial.state is TrialState.RUNNING and trial.reports:
+                step = max(trial.reports)
+                key = AttemptKey(trial.trial_id, trial.attempt)
+                searcher_of(sweep).report(trial.number, key, step, trial.reports[step])
+
+    def forget(self, sweep: LiveSweep) -> None:
+        """A sweep that is over; what of it has not begun never will."""
+        for trial in list(sweep.trials.values()):
+            self.drop(trial)
+        searcher_of(sweep).close()
+        del self.sweeps[sweep.sweep_id]
+
+    def set_state(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
+        """Raises `IllegalTransitionError`."""
+        check_sweep_transition(sweep.state, state)
+        self._change(sweep, state, reason)
+
+    def explain(self, sweep: LiveSweep, reason: str) -> None:
+        """Why the sweep waits, or "" when it does not any more."""
+        if reason != sweep.reason:
+            self._change(sweep, sweep.state, reason)
+
+    def _change(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
+        at = self._clock.wall_s()
+        self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, state, reason, at))
+        sweep.state, sweep.reason = state, reason
+
+    # Trials.
+
+    def hear_ask(self, message: Asked) -> None:
+        """The search has chosen a trial, or has none left."""
+        sweep = self.sweeps.get(message.sweep_id)
+        if sweep is None:
+            return
+        sweep.asking -= 1
+        sweep.mean_ask_s += 0.2 * (message.took_s - sweep.mean_ask_s)
+        planned = message.planned
+        if planned is None:
+            sweep.exhausted = True
+            return
+        self._last_trial_id += 1
+        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params)
+        self._trials[trial.trial_id] = sweep.trials[trial.number] = trial
+        if message.enqueued_id is None:
+            sweep.ready.append(trial)
+        else:
+            sweep.ready.appendleft(trial)
+        self._changes.append(
+            TrialPlanned(
+                trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
+                planned.attributes, self._clock.wall_s(), message.enqueued_id,
+            )
+        )  # fmt: skip
+
+    def hear_verdict(self, message: Judged) -> LiveTrial | None:
+        """The trial that waits for the verdict, if it still does."""
+        if message.verdict.attributes:  # also when the attempt is over: a rebuilt search must find them
+            self._changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
+        return self.current(message.key)
+
+    def retry(self, sweep: LiveSweep, stored: StoredTrial) -> None:
+        """A client wants a trial again that failed or was cancelled."""
+        trial = sweep.retry(stored)
+        self._trials[trial.trial_id] = trial
+        searcher_of(sweep).retry(trial.number)
+        self._changes.append(TrialRetried(trial.trial_id, sweep.sweep_id, trial.number, self._clock.wall_s()))
+
+    def drop(self, trial: LiveTrial) -> None:
+        """A trial that waits, and is not to start."""
+        self._changes.append(TrialDropped(trial.trial_id, trial.sweep_id, trial.number, self._clock.wall_s()))
+        self._let_go(trial)
+        searcher_of(self.sweeps[trial.sweep_id]).tell(trial.number, TrialState.CANCELLED, None)
+
+    def end_attempt(self, trial: LiveTrial, event: Ended, *, repeat: bool) -> None:
+        """An attempt is over; its trial is too, unless it is to be repeated."""
+        sweep = self.sweeps[trial.sweep_id]
+        sweep.unplace(trial)
+        state = TrialState.WAITING if repeat else event.state
+        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state))
+        if repeat:
+            sweep.ready.appendleft(trial)
+            return
+        self._let_go(trial)
+        sweep.count(event)
+        infeasible = event.state is TrialState.FAILED and event.cause in MEMORY_CAUSES
+        searcher_of(sweep).tell(trial.number, event.state, event.value, infeasible=infeasible)
+
+    def _let_go(self, trial: LiveTrial) -> None:
+        self.sweeps[trial.sweep_id].drop(trial)
+        del self._trials[trial.trial_id]
+
+
+def searcher_of(sweep: LiveSweep) -> Searcher:
+    """The search of a sweep that was taken in."""
+    assert sweep.searcher is not None
+    return sweep.searcher
