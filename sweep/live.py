@@ -26,6 +26,7 @@ from sweep.trial import (
     TrialState,
 )
 
+AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
 _STARTING_TRIAL_S = 1.0  # a guess, until the first trial of a sweep has ended
 
 
@@ -40,6 +41,7 @@ class LiveTrial:
     attempt: int = 0
     device_id: str | None = None  # where its current attempt runs
     avoid: str | None = None  # the device that failed it last
+    avoid_until_s: float = 0.0  # monotonic
     placed_s: float = 0.0  # when its attempt got its device; monotonic
     stopping: bool = False  # a client wants it to end
     failed: dict[Cause, int] = field(default_factory=dict)
@@ -48,6 +50,10 @@ class LiveTrial:
     @property
     def key(self) -> AttemptKey:
         return AttemptKey(self.trial_id, self.attempt)
+
+    def avoids(self, device: Device, now_s: float) -> bool:
+        """Whether to wait for another device, for a while: this one has just failed it."""
+        return self.avoid == device.device_id and now_s < self.avoid_until_s
 
     def may_retry(self, event: Ended, spec: SweepSpec) -> bool:
         """Whether the attempt that ended so is repeated; notes its failure."""
@@ -122,10 +128,11 @@ class LiveSweep:
         if trial in self.ready:
             self.ready.remove(trial)
 
-    def unplace(self, trial: LiveTrial) -> None:
+    def unplace(self, trial: LiveTrial, now_s: float) -> None:
         """The trial's attempt is no longer on its device."""
         if trial.device_id is not None:
             trial.avoid, trial.device_id = trial.device_id, None
+            trial.avoid_until_s = now_s + AVOID_S
             self.running -= 1
             self._placed_s -= trial.placed_s
 
@@ -133,12 +140,12 @@ class LiveSweep:
         """The trials whose attempt is not over: on a slot, or on none that we know of."""
         return [trial for trial in self.trials.values() if trial not in self.ready]
 
-    def next_for(self, device: Device, *, only: bool) -> LiveTrial | None:
+    def next_for(self, device: Device, now_s: float, *, only: bool) -> LiveTrial | None:
         """The trial to start on a device: not one that has just failed there, unless it is the only device."""
         if not self.fits(device):
             return None
         may = self.ready if self.wants_more else self.to_end
-        return next((trial for trial in may if only or trial.avoid != device.device_id), None)
+        return next((trial for trial in may if only or not trial.avoids(device, now_s)), None)
 
     @property
     def wants_more(self) -> bool:
@@ -184,8 +191,8 @@ class LiveSweep:
             return 0
         concurrent = self.spec.resources.max_concurrent or slots
         ahead = 1 + int(slots * self.mean_ask_s / max(self.mean_trial_s, 1e-3))
-        planned = len(self.ready) + self.asking
-        room = self.run_cap - self.counted - self.running - planned
+        planned = sum(trial.avoid is None for trial in self.ready) + self.asking  # others may have to wait
+        room = self.run_cap - self.counted - self.running - len(self.ready) - self.asking
         return max(0, min(min(free_slots, concurrent) + min(ahead, slots) - planned, room))
 
     def count(self, event: Ended) -> None:

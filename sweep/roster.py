@@ -142,7 +142,7 @@ class Roster:
     def end_attempt(self, trial: LiveTrial, event: Ended, *, repeat: bool) -> None:
         """An attempt is over; its trial is too, unless it is to be repeated."""
         sweep = self.sweeps[trial.sweep_id]
-        sweep.unplace(trial)
+        sweep.unplace(trial, self._clock.monotonic_s())
         state = TrialState.WAITING if repeat else event.state
         self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state))
         if repeat:

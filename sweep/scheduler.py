@@ -428,7 +428,7 @@ class Scheduler:
             ready = {
                 sweep.sweep_id: trial
                 for sweep in self._roster.sweeps.values()
-                if (trial := sweep.next_for(slot.device, only=only)) is not None
+                if (trial := sweep.next_for(slot.device, now, only=only)) is not None
             }
             chosen = self._fair.choose(self._claims(ready.keys(), now))
             if chosen is not None:

@@ -105,6 +105,10 @@ class FakePool:
         """Every slot as a scheduler finds it that has just started."""
         return [SlotOpened(slot.device, slot.key, tuple(slot.events)) for slot in self.slots.values()]
 
+    def say_nothing(self, device_id: str) -> None:
+        """The slot shows that it lives, as it does every few seconds."""
+        self.inbox.put(SlotNews(device_id, ()))
+
     def start(self, device_id: str) -> None:
         """The process on the slot is up."""
         key = self._key(device_id)

@@ -27,7 +27,10 @@ def daemonize(trial):
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            open(os.path.join(os.path.dirname(__file__), f"pid-{trial.number}"), "w").write(str(os.getpid()))
+            path = os.path.join(os.path.dirname(__file__), f"pid-{trial.number}")
+            with open(path + ".new", "w") as file:
+                file.write(str(os.getpid()))
+            os.replace(path + ".new", path)
             time.sleep(600)
         os._exit(0)
     os.wait()

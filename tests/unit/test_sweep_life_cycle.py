@@ -1,0 +1,410 @@
+"""The life of sweeps and trials as clients steer it: pause, resume, stop, extend; stop, retry, clone; and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sweep.errors import FencedError
+from sweep.live import AVOID_S
+from sweep.messages import SlotLost
+from sweep.scheduler import MARGIN_S, SILENT_S, TICK_S
+from sweep.trial import Cause, SweepState, TrialRequest, TrialState
+from tests.rig import Rig
+from tests.specs import spec
+
+MakeRig = Callable[..., Rig]
+WAITING, RUNNING, FINISHED = TrialState.WAITING, TrialState.RUNNING, TrialState.FINISHED
+FAILED, CANCELLED = TrialState.FAILED, TrialState.CANCELLED
+
+
+def steer(rig: Rig, state: SweepState, sweep_id: int = 1) -> None:
+    """A client sets a state, and the scheduler hears of it."""
+    rig.recorder.set_state(sweep_id, state)
+    rig.settle()
+
+
+def ask(rig: Rig, trial_id: int, request: TrialRequest) -> None:
+    """A client wants something of a trial, and the scheduler hears of it."""
+    rig.recorder.request(trial_id, request)
+    rig.settle()
+
+
+def tick(rig: Rig, times: int = 1) -> None:
+    """Time goes on, and the scheduler looks."""
+    for _ in range(times):
+        rig.clock.advance(TICK_S)
+        rig.settle()
+
+
+# Sweeps.
+
+
+def test_a_paused_sweep_starts_nothing_new_and_what_runs_goes_on(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=6)
+    steer(rig, SweepState.PAUSED)
+    assert rig.pool["cpu-0"].stops == []
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-1"]
+    assert rig.states()[0] is FINISHED
+    rig.restart()
+    assert rig.sweep().state is SweepState.PAUSED and rig.pool.busy() == ["cpu-1"]
+    steer(rig, SweepState.RUNNING)
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"]
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_paused_sweep_whose_last_trials_end_is_finished(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2)
+    steer(rig, SweepState.PAUSED)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_stopped_sweep_lets_its_trials_end_and_keeps_its_reason_through_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=9)
+    rig.recorder.set_state(1, SweepState.STOPPING, "stopped on request")
+    rig.settle()
+    assert len(rig.pool.busy()) == 2
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "stopped on request"
+    assert rig.states().count(FINISHED) == 2
+
+
+def test_a_stopped_sweep_repeats_a_trial_that_lost_its_slot(rig: Rig) -> None:
+    rig.submit(run_cap=9)
+    steer(rig, SweepState.STOPPING)
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    assert rig.pool.placed[-1][1].attempt == 2
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states()[0] is FINISHED
+
+
+def test_a_stopped_sweep_of_which_nothing_had_begun_is_finished(rig: Rig) -> None:
+    rig.recorder.accept(spec(), rig.clock.wall_s())
+    rig.recorder.set_state(1, SweepState.STOPPING, "stopped on request")
+    rig.settle()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.trials() == []
+
+
+def test_a_finished_sweep_that_is_extended_goes_on_with_all_it_knows(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    rig.sweep().run_cap = 4
+    steer(rig, SweepState.QUEUED)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert [trial.number for trial in rig.trials()] == [0, 1, 2, 3]
+    assert rig.states() == [FINISHED] * 4
+
+
+def test_a_running_sweep_that_is_extended_runs_on(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.sweep().run_cap = 3
+    rig.settle()
+    rig.finish_all()
+    assert rig.counted() == 3
+
+
+def test_what_a_client_wants_beats_what_the_scheduler_decided_at_the_same_moment(rig: Rig) -> None:
+    rig.submit(run_cap=1)
+    rig.pool.finish("cpu-0")
+    rig.recorder.set_state(1, SweepState.PAUSED)
+    rig.scheduler.step(rig._messages())
+    assert rig.sweep().state in (SweepState.PAUSED, SweepState.FINISHED)
+    rig.settle()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.counted() == 1
+
+
+def test_a_higher_priority_gets_more_of_the_devices(make_rig: MakeRig) -> None:
+    rig = make_rig(4)
+    rig.submit(run_cap=1000, priority=1)
+    rig.submit(run_cap=1000, priority=3)
+    for turn in range(400):
+        rig.clock.advance(0.25)
+        rig.pool.finish(rig.pool.busy()[turn % 4])
+        rig.settle()
+    done = [rig.counted(1), rig.counted(2)]
+    assert 0.70 <= done[1] / sum(done) <= 0.80
+
+
+# Trials.
+
+
+def test_a_stopped_trial_is_cancelled_and_not_repeated(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=4, retries={"infrastructure": 3})
+    ask(rig, 1, TrialRequest.STOP)
+    tick(rig, 3)
+    assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
+    rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
+    rig.settle()
+    assert rig.states()[0] is CANCELLED
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.counted() == 4
+
+
+def test_a_stopped_trial_that_waits_never_starts(rig: Rig) -> None:
+    rig.submit(run_cap=4)
+    waiting = next(trial for trial in rig.trials() if trial.state is WAITING)
+    ask(rig, waiting.trial_id, TrialRequest.STOP)
+    assert waiting.trial_id not in {key.trial_id for _, key in rig.pool.placed}
+    rig.finish_all()
+    assert rig.recorder.trials[waiting.trial_id].state is CANCELLED
+    assert rig.counted() == 4
+
+
+def test_a_trial_stopped_while_the_scheduler_was_away_is_stopped_when_it_is_back(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.recorder.request(1, TrialRequest.STOP)
+    rig.restart()
+    assert rig.pool["cpu-0"].stops == [Cause.CANCELLED]
+    rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
+    rig.settle()
+    rig.finish_all()
+    assert rig.states()[0] is CANCELLED and rig.counted() == 2
+
+
+def test_a_stop_that_comes_too_late_changes_nothing(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.pool.finish("cpu-0")
+    rig.recorder.request(1, TrialRequest.STOP)
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states() == [FINISHED] * 2
+    assert all(trial.requested is None for trial in rig.trials())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_retried_trial_runs_again_with_the_same_number_and_values(rig: Rig, restarted: bool) -> None:
+    rig.submit(run_cap=2)
+    params = rig.trials()[0].params
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    rig.recorder.request(1, TrialRequest.RETRY)
+    if restarted:
+        rig.restart()
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    trial = rig.trials()[0]
+    assert (trial.state, trial.attempt, trial.params) == (FINISHED, 2, params)
+
+
+def test_a_retried_trial_has_a_clean_account(rig: Rig) -> None:
+    rig.submit(run_cap=2, retries={"infrastructure": 0})
+    rig.pool.fail("cpu-0", Cause.USER_ERROR)
+    rig.settle()
+    ask(rig, 1, TrialRequest.RETRY)
+    assert rig.recorder.trials[1].forgiven == 1
+    rig.finish_all()
+    assert rig.states()[:2] == [FINISHED, FINISHED]
+
+
+@pytest.mark.parametrize("over", [SweepState.FINISHED, SweepState.FAILED])
+def test_a_retry_in_a_sweep_that_is_over_makes_it_go_on(rig: Rig, over: SweepState) -> None:
+    rig.submit(run_cap=2, retries={"max_consecutive_failures": 2})
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    if over is SweepState.FAILED:
+        rig.pool.fail("cpu-0")
+        rig.settle()
+    rig.finish_all()
+    rig.assert_over(over)
+    rig.sweep().run_cap = 3
+    ask(rig, 1, TrialRequest.RETRY)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states()[0] is FINISHED
+
+
+@pytest.mark.parametrize("method", ["random", "grid"])
+def test_a_clone_has_the_values_it_is_given_and_the_search_goes_on_beside_it(rig: Rig, method: str) -> None:
+    rig.submit(run_cap=5, method=method, parameters={"x": {"values": [1, 2, 3, 4]}})
+    rig.recorder.enqueue(1, {"x": 3})
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    clones = [trial for trial in rig.trials() if trial.sampler == "clone"]
+    assert [trial.params for trial in clones] == [{"x": 3}]
+    others = [trial.params["x"] for trial in rig.trials() if trial.sampler != "clone" and trial.state is FINISHED]
+    assert len(others) == 4
+    if method == "grid":
+        assert sorted(map(str, others)) == ["1", "2", "3", "4"]
+
+
+def test_a_clone_is_planned_once_whatever_happens_to_the_scheduler(rig: Rig) -> None:
+    rig.submit(run_cap=4)
+    rig.recorder.enqueue(1, {"x": 0.125})
+    rig.recorder.full = True
+    rig.settle()
+    rig.restart()
+    rig.recorder.full = False
+    tick(rig, 3)
+    rig.finish_all()
+    assert [trial.params for trial in rig.trials() if trial.sampler == "clone"] == [{"x": 0.125}]
+
+
+# Devices.
+
+
+def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_returned(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=20)
+    for _ in range(3):
+        rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
+        rig.settle()
+    assert "3 trials in a row failed here" in rig.recorder.aside["cpu-1"]
+    assert rig.recorder.devices["cpu-1"].state == "set aside"
+    assert rig.pool.busy() == ["cpu-0"]
+    rig.restart()
+    assert rig.pool.busy() == ["cpu-0"]
+    rig.recorder.aside.clear()
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"]
+    rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
+    rig.settle()
+    assert rig.recorder.aside == {}, "it starts with a clean account"
+
+
+def test_trials_that_fail_by_themselves_are_no_fault_of_the_device(rig: Rig) -> None:
+    rig.submit(run_cap=20, retries={"max_consecutive_failures": 100})
+    for cause in (Cause.START_TIMEOUT, Cause.START_TIMEOUT, Cause.USER_ERROR, Cause.START_TIMEOUT, Cause.SIGNAL):
+        rig.pool.fail("cpu-0", cause)
+        rig.settle()
+    assert rig.recorder.aside == {}
+
+
+def test_one_trial_that_fails_again_and_again_is_no_fault_of_the_device(rig: Rig) -> None:
+    rig.submit(run_cap=20, retries={"infrastructure": 10})
+    for _ in range(5):
+        rig.pool.fail("cpu-0", Cause.START_TIMEOUT)
+        rig.settle()
+    assert rig.recorder.aside == {}
+
+
+def test_memory_failures_have_a_budget_of_their_own_and_teach_the_search(rig: Rig) -> None:
+    rig.submit(run_cap=3, retries={"memory": 1, "user": 0, "infrastructure": 0})
+    rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
+    rig.settle()
+    assert rig.states()[0] is RUNNING
+    rig.pool.fail("cpu-0", Cause.HOST_MEMORY)
+    rig.settle()
+    assert rig.states()[0] is FAILED
+    searcher = rig.scheduler._roster.sweeps[1].searcher
+    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+    rig.restart()
+    searcher = rig.scheduler._roster.sweeps[1].searcher
+    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+
+
+def test_a_slot_that_does_not_speak_is_ended_and_its_trial_repeated(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.pool.start("cpu-0")
+    rig.settle()
+    tick(rig, int(SILENT_S / TICK_S) + 2)
+    assert rig.pool.killed == ["cpu-0"]
+    assert rig.pool.placed[-1][1].attempt == 2
+
+
+def test_an_attempt_that_outlives_its_slots_clocks_ends_with_the_slot(rig: Rig) -> None:
+    rig.submit(run_cap=2, limits={"trial_s": 5.0, "grace_s": 1.0})
+    for _ in range(int(5 + 1 + MARGIN_S) + 2):
+        rig.pool.say_nothing("cpu-0")
+        tick(rig)
+    assert rig.pool.killed == ["cpu-0"]
+
+
+def test_a_slot_lost_with_its_node_says_so(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.inbox.put(SlotLost("cpu-0", "its node has died", Cause.NODE_LOST))
+    rig.settle()
+    end = rig.trials()[0].attempts[1]
+    assert end is not None and end.cause is Cause.NODE_LOST
+
+
+def test_a_repeated_trial_waits_for_another_device_but_not_for_ever(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=2)
+    rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-0"]
+    for _ in range(int(AVOID_S / TICK_S)):
+        rig.pool.say_nothing("cpu-0")
+        rig.pool.say_nothing("cpu-1")
+        tick(rig)
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"]
+
+
+# Who waits says why.
+
+
+def reason(rig: Rig, sweep_id: int = 1) -> str:
+    tick(rig, 2)
+    return rig.sweep(sweep_id).reason
+
+
+def idle(rig: Rig, device_id: str) -> str:
+    tick(rig, 2)
+    return rig.recorder.devices[device_id].reason
+
+
+def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
+    rig.submit(run_cap=4, resources={"device": "gpu"})
+    assert reason(rig) == "it asks for a gpu, and there is none"
+    rig.submit(run_cap=4)
+    assert reason(rig, 2) == ""
+    rig.submit(run_cap=4)
+    assert reason(rig, 3) == "every device is busy: sweep 2 runs"
+    rig.recorder.aside["cpu-0"] = "drained on request"
+    rig.settle()
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert reason(rig, 3) == "no device is left for trials: cpu-0 is set aside (drained on request)"
+
+
+def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    assert idle(rig, "cpu-0") == "no sweep is running"
+    rig.submit(run_cap=9, resources={"max_concurrent": 1})
+    assert idle(rig, "cpu-1") == "sweep 1 runs 1 at a time at most"
+    assert idle(rig, "cpu-0") == ""
+    steer(rig, SweepState.PAUSED)
+    assert idle(rig, "cpu-1") == "sweep 1 is paused"
+
+
+def test_without_room_on_the_disk_nothing_new_starts_and_all_say_so(rig: Rig) -> None:
+    full = "the disk has 3 MB left"
+    rig.scheduler._short_of_room = lambda: full
+    rig.settle()
+    rig.submit(run_cap=2)
+    assert rig.pool.busy() == []
+    assert (reason(rig), idle(rig, "cpu-0")) == (full, full)
+    rig.scheduler._short_of_room = lambda: ""
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_scheduler_that_another_has_taken_over_from_ends(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.recorder.fenced = True
+    rig.pool.finish("cpu-0")
+    with pytest.raises(FencedError):
+        rig.settle()
+    assert rig.states()[0] is RUNNING

@@ -1,0 +1,208 @@
+"""Sweeps and trials under everything that clients, slots and the database may do, against what was promised.
+
+The model is what clients were told: which trials they saw counted and with which value, how far a sweep was to go,
+and what they asked for last. The fake slots fail the test when two attempts meet on one device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from sweep.scheduler import TICK_S
+from sweep.trial import (
+    COUNTED,
+    SWEEP_OVER,
+    SWEEP_TRANSITIONS,
+    TRIAL_OVER,
+    Cause,
+    SweepState,
+    TrialRequest,
+    TrialState,
+)
+from tests.rig import Rig
+
+SLOTS = 3
+DEVICES = st.sampled_from([f"cpu-{position}" for position in range(SLOTS)])
+STEERED = [SweepState.PAUSED, SweepState.RUNNING, SweepState.STOPPING, SweepState.CANCELLED]
+
+
+class LifeCycle(RuleBasedStateMachine):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rig = Rig(slots=SLOTS)
+        self.seen: dict[int, tuple[TrialState, float | None]] = {}  # counted trials, as clients saw them
+        self.begun: dict[int, int] = {}  # attempts of a paused sweep's trials when it was paused
+
+    # What clients do.
+
+    @precondition(lambda self: len(self.rig.recorder.sweeps) < 4)
+    @rule(run_cap=st.integers(1, 5), priority=st.sampled_from([0.5, 1.0, 4.0]), limit=st.none() | st.integers(1, 2))
+    def submit(self, run_cap: int, priority: float, limit: int | None) -> None:
+        self.rig.submit(
+            run_cap=run_cap, priority=priority, resources={"max_concurrent": limit},
+            retries={"infrastructure": 2, "max_consecutive_failures": 6},
+        )  # fmt: skip
+
+    @rule(data=st.data(), state=st.sampled_from(STEERED))
+    def steer(self, data: st.DataObject, state: SweepState) -> None:
+        sweeps = self.rig.recorder.sweeps
+        possible = [i for i, s in sweeps.items() if state in SWEEP_TRANSITIONS[s.state]]
+        if possible:
+            self.rig.recorder.set_state(data.draw(st.sampled_from(possible)), state)
+            self.rig.settle()
+
+    @rule(data=st.data(), more=st.integers(1, 3))
+    def extend(self, data: st.DataObject, more: int) -> None:
+        sweeps = self.rig.recorder.sweeps
+        possible = [i for i, s in sweeps.items() if s.state is not SweepState.CANCELLED]
+        if possible:
+            sweep = sweeps[data.draw(st.sampled_from(possible))]
+            sweep.run_cap += more
+            if SweepState.QUEUED in SWEEP_TRANSITIONS[sweep.state] and sweep.state in (*SWEEP_OVER,):
+                self.rig.recorder.set_state(sweep.sweep_id, SweepState.QUEUED)
+            self.rig.settle()
+
+    @rule(data=st.data())
+    def stop_trial(self, data: st.DataObject) -> None:
+        self._request(data, TrialRequest.STOP, lambda state: state not in TRIAL_OVER)
+
+    @rule(data=st.data())
+    def retry_trial(self, data: st.DataObject) -> None:
+        self._request(data, TrialRequest.RETRY, lambda state: state in (TrialState.FAILED, TrialState.CANCELLED))
+
+    def _request(self, data: st.DataObject, request: TrialRequest, allowed: Any) -> None:
+        recorder = self.rig.recorder
+        possible = [
+            i for i, t in recorder.trials.items()
+            if allowed(t.state) and recorder.sweeps[t.sweep_id].state is not SweepState.CANCELLED
+        ]  # fmt: skip
+        if possible:
+            recorder.request(data.draw(st.sampled_from(possible)), request)
+            self.rig.settle()
+
+    @rule(data=st.data(), x=st.floats(0, 1))
+    def clone(self, data: st.DataObject, x: float) -> None:
+        possible = [i for i, s in self.rig.recorder.sweeps.items() if s.state is not SweepState.CANCELLED]
+        if possible:
+            self.rig.recorder.enqueue(data.draw(st.sampled_from(possible)), {"x": x})
+            self.rig.settle()
+
+    @rule(device_id=DEVICES)
+    def drain_or_return(self, device_id: str) -> None:
+        aside = self.rig.recorder.aside
+        if aside.pop(device_id, None) is None:
+            aside[device_id] = "drained on request"
+        self.rig.settle()
+
+    # What slots and the machine do.
+
+    @rule(device_id=DEVICES, state=st.sampled_from([TrialState.FINISHED, TrialState.PRUNED]), value=st.floats(0, 1))
+    def end_well(self, device_id: str, state: TrialState, value: float) -> None:
+        if self.rig.pool[device_id].running:
+            self.rig.pool.end(device_id, state, value=value)
+            self.rig.settle()
+
+    @rule(device_id=DEVICES, cause=st.sampled_from([c for c in Cause if c is not Cause.CANCELLED]))
+    def fail(self, device_id: str, cause: Cause) -> None:
+        if self.rig.pool[device_id].running:
+            self.rig.pool.fail(device_id, cause)
+            self.rig.settle()
+
+    @rule()
+    def obey(self) -> None:
+        """The slots that were told to end an attempt have ended it."""
+        for device_id in self.rig.pool.busy():
+            if self.rig.pool[device_id].stops:
+                self.rig.pool[device_id].stops.clear()
+                self.rig.pool.end(device_id, TrialState.CANCELLED, cause=Cause.CANCELLED)
+        self.rig.settle()
+
+    @rule(device_id=DEVICES)
+    def lose(self, device_id: str) -> None:
+        self.rig.pool.lose(device_id)
+        self.rig.settle()
+
+    @rule(device_id=DEVICES, value=st.floats(0, 1))
+    def restart_before_the_end_is_heard(self, device_id: str, value: float) -> None:
+        if self.rig.pool[device_id].running:
+            self.rig.pool.finish(device_id, value)
+        self.rig.restart()
+
+    @rule(full=st.booleans())
+    def fill_or_clear_the_disk(self, full: bool) -> None:
+        self.rig.recorder.full = full
+        self.rig.settle()
+
+    @rule()
+    def wait(self) -> None:
+        for device_id in self.rig.pool.slots:
+            self.rig.pool.say_nothing(device_id)
+        self.rig.clock.advance(TICK_S)
+        self.rig.settle()
+
+    # What was promised.
+
+    @invariant()
+    def what_counts_is_never_lost_or_changed(self) -> None:
+        trials = self.rig.recorder.trials
+        for trial_id, told in self.seen.items():
+            assert (trials[trial_id].state, trials[trial_id].value) == told
+        self.seen |= {i: (t.state, t.value) for i, t in trials.items() if t.state in COUNTED}
+
+    @invariant()
+    def no_sweep_goes_beyond_its_cap(self) -> None:
+        for sweep_id, sweep in self.rig.recorder.sweeps.items():
+            assert self.rig.counted(sweep_id) <= sweep.run_cap
+
+    @invariant()
+    def what_is_over_has_nothing_open(self) -> None:
+        if self.rig.recorder.full:
+            return
+        for sweep_id, sweep in self.rig.recorder.sweeps.items():
+            if sweep.state in SWEEP_OVER:
+                assert all(state in TRIAL_OVER for state in self.rig.states(sweep_id))
+
+    @invariant()
+    def a_paused_sweep_starts_nothing(self) -> None:
+        paused = {i for i, s in self.rig.recorder.sweeps.items() if s.state is SweepState.PAUSED}
+        now = {i: sum(t.attempt for t in self.rig.trials(i)) for i in paused}
+        assert all(now[i] == attempts for i, attempts in self.begun.items() if i in now)
+        self.begun = now
+
+    @invariant()
+    def attempts_are_numbered_without_gaps_and_one_is_current(self) -> None:
+        for trial in self.rig.recorder.trials.values():
+            assert sorted(trial.attempts) == list(range(1, trial.attempt + 1))
+            open_ones = [number for number, end in trial.attempts.items() if end is None]
+            assert open_ones == ([trial.attempt] if trial.state is TrialState.RUNNING else [])
+
+    def teardown(self) -> None:
+        """Whatever happened: with the disk and the devices back, every sweep comes to its end."""
+        rig = self.rig
+        rig.recorder.full = False
+        rig.recorder.aside.clear()
+        rig.settle()
+        for sweep_id, sweep in rig.recorder.sweeps.items():
+            if sweep.state is SweepState.PAUSED:
+                rig.recorder.set_state(sweep_id, SweepState.RUNNING)
+        for _ in range(200):
+            self.obey()
+            for device_id in rig.pool.busy():
+                rig.pool.finish(device_id)
+            self.wait()
+            if all(sweep.state in SWEEP_OVER for sweep in rig.recorder.sweeps.values()):
+                break
+        for sweep_id, sweep in rig.recorder.sweeps.items():
+            assert sweep.state in SWEEP_OVER, (sweep_id, sweep.state, sweep.reason)
+            assert all(state in TRIAL_OVER for state in rig.states(sweep_id))
+        self.what_counts_is_never_lost_or_changed()
+
+
+TestLifeCycle = LifeCycle.TestCase
+TestLifeCycle.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
