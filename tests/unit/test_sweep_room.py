@@ -1,0 +1,46 @@
+"""Room: a reserve that fits the file system, and a refusal that says what, where and what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sweep.errors import StorageFullError
+from sweep.room import RESERVE_BYTES, Room, check_room, room
+
+GB = 1 << 30
+
+
+def _play(monkeypatch: pytest.MonkeyPatch, size: int, free: int) -> None:
+    found = os.statvfs_result((4096, 4096, size // 4096, free // 4096, free // 4096, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: found)
+
+
+@pytest.mark.parametrize(
+    ("size", "free", "needed", "enough"),
+    [
+        (100 * GB, GB, RESERVE_BYTES, True),
+        (100 * GB, RESERVE_BYTES, RESERVE_BYTES, True),
+        (100 * GB, RESERVE_BYTES - 4096, RESERVE_BYTES, False),
+        (200 << 20, 10 << 20, 10 << 20, True),
+        (200 << 20, 9 << 20, 10 << 20, False),
+    ],
+)
+def test_the_reserve_is_64_mb_or_a_twentieth_of_what_is_smaller(
+    monkeypatch: pytest.MonkeyPatch, size: int, free: int, needed: int, enough: bool
+) -> None:
+    _play(monkeypatch, size, free)
+    found = room(Path("/data"))
+    assert (found, found.enough) == (Room("/data", free, needed), enough)
+
+
+def test_a_folder_that_is_not_there_has_no_room(tmp_path: Path) -> None:
+    assert not room(tmp_path / "gone").enough
+
+
+def test_the_refusal_says_what_is_wrong_where_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    _play(monkeypatch, 100 * GB, 3_000_000 // 4096 * 4096)
+    with pytest.raises(StorageFullError, match=r"no room left in /data: 3 MB are free, .* below 67 MB; remove files"):
+        check_room(Path("/data"))
