@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
+from sweep.fail_points import passing
 from sweep.files import write_whole
 from sweep.part import PARENT_PID, READY_FD
 from sweep.processes import become_subreaper, kill_orphans
@@ -125,6 +126,7 @@ class Supervisor:
     # One part.
 
     def _start(self, part: _Part) -> None:
+        passing(f"serve.before-{part.name}")
         read_fd, write_fd = os.pipe()
         arguments = [self._settings.to_json()]
         if part.name in _ON_RAY:

@@ -15,16 +15,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError as SqlError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from db.file_watch import FileWatch
+from db.refusals import SPOILED, code_of, refusal
 from sweep.errors import DatabaseError
+from sweep.fail_points import AFTER_COMMIT, BEFORE_COMMIT, passing
 
 # Versions before this can corrupt a WAL database that has several writers.
-_WAL_SAFE = (3, 51, 3)
-_BUSY_TIMEOUT_MS = 15_000
+WAL_SAFE = (3, 51, 3)
+BUSY_S = 5.0
 
 
 def sqlite_module() -> ModuleType:
@@ -36,53 +40,78 @@ def sqlite_module() -> ModuleType:
     return bundled if bundled.sqlite_version_info > sqlite3.sqlite_version_info else sqlite3
 
 
-class Database:
-    """The database of one data directory, as one process sees it."""
+def connect(path: Path, mode: str = "ro", busy_s: float = BUSY_S) -> Any:
+    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing. A reader changes no byte."""
+    uri = f"file:{quote(str(path))}?mode={mode}"
+    return sqlite_module().connect(uri, uri=True, timeout=busy_s, check_same_thread=False)
 
-    def __init__(self, path: Path) -> None:
+
+class Database:
+    """The database of one data directory, as one process sees it.
+
+    Only migrations `create` it: a part that finds it gone must not begin another.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
         self.path = path
+        self._mode = "rwc" if create else "rw"
+        self._busy_s = busy_s
         self._module = sqlite_module()
-        self.journal_mode = "WAL" if self._module.sqlite_version_info >= _WAL_SAFE else "DELETE"
+        self.journal_mode = "WAL" if self._module.sqlite_version_info >= WAL_SAFE else "DELETE"
         self._full = self._engine("FULL", writes=True)
         self._normal = self._engine("NORMAL", writes=True)
         self._readers = self._engine("NORMAL", writes=False)
         self._write_lock = threading.Lock()
+        self._watch = FileWatch(path)
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
         """One write transaction. `durable`: it survives a power failure before this returns.
 
-        Raises `DatabaseError` when the database is locked for too long, full, or damaged.
+        Raises `StorageFullError` when there is no room, `DamagedError` when it is unknown what was written or the
+        files are not those that were opened, and `DatabaseError` when others hold a lock for too long.
         """
         engine = self._full if durable else self._normal
+        if not self._write_lock.acquire(timeout=self._busy_s):
+            raise DatabaseError(f"cannot write to {self.path}: too many writers wait; nothing was written, try again")
         try:
-            with self._write_lock, engine.begin() as connection:
+            with self._explained("write to"), engine.begin() as connection:
+                self._watch.check()
                 yield connection
-        except SqlError as error:
-            raise DatabaseError(f"cannot write to {self.path}: {error.orig}") from error
+        finally:
+            self._write_lock.release()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One read transaction: everything in it sees the same state."""
-        try:
-            with self._readers.begin() as connection:
-                yield connection
-        except SqlError as error:
-            raise DatabaseError(f"cannot read {self.path}: {error.orig}") from error
+        """One read transaction: everything in it sees the same state. Raises `DatabaseError`."""
+        with self._explained("read"), self._readers.begin() as connection:
+            yield connection
 
     def close(self) -> None:
         """Give back every connection; the last one out empties the write-ahead log."""
         for engine in (self._readers, self._normal, self._full):
             engine.dispose()
 
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        """Errors with a sentence. After one that leaves doubt, no connection is used again: the next one is new."""
+        try:
+            yield
+        except SqlError as error:
+            refused = refusal(self.path, doing, error.orig)
+            if code_of(error.orig) in SPOILED:
+                self.close()
+                self._watch.reopened()
+            raise refused from error
+
     def _engine(self, synchronous: str, *, writes: bool) -> Engine:
         pool: dict[str, Any] = (
             {"poolclass": StaticPool} if writes else {"poolclass": QueuePool, "pool_size": 8, "max_overflow": 32}
         )
         engine = create_engine(
-            URL.create("sqlite+pysqlite", database=str(self.path)),
+            "sqlite+pysqlite://",
             module=self._module,
-            connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000},
+            creator=lambda: connect(self.path, self._mode, self._busy_s),
             **pool,
         )
         begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
@@ -91,7 +120,6 @@ class Database:
         def on_connect(connection: Any, _record: Any) -> None:
             connection.isolation_level = None  # transactions are begun below, not by the driver
             cursor = connection.cursor()
-            cursor.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
             if writes:
                 cursor.execute(f"PRAGMA journal_mode = {self.journal_mode}")
             else:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sweep.errors import BadReportError, PinningError, UserCodeError
+from sweep.fail_points import passing
 from sweep.handle import Channel, NonFiniteError, Pruned, Trial, finite_number
 from sweep.layout import AttemptDirectory
 from sweep.trial import Assignment, Cause
@@ -59,6 +60,7 @@ def run(connection: socket.socket) -> int:
         )
         outcome = _outcome(lambda: program(trial))
         channel.send(kind="outcome", late_prune_answers=trial.late_prune_answers, **outcome)
+        passing("attempt.after-outcome")
     except _Stopped:
         return 143
     except Exception as error:  # noqa: BLE001 - whatever went wrong before user code ran is told, not lost

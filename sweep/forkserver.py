@@ -23,7 +23,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sweep import attempt, huge_pages
+from sweep import attempt, fail_points, huge_pages
+from sweep.fail_points import passing
 from sweep.processes import (
     become_subreaper,
     die_with_parent,
@@ -81,9 +82,11 @@ class ForkServer:
 
     def _fork(self, descriptor: int) -> None:
         parent = os.getpid()
+        passing("fork-server.before-fork")
         pid = os.fork()
         if pid == 0:
             self._become_attempt(parent, descriptor)
+        passing("fork-server.after-fork")
         os.close(descriptor)
         self._child = pid
         self._say(kind="forked", pid=pid)
@@ -153,6 +156,7 @@ def warm_up() -> None:
 
 def main() -> None:
     """`python -P -m sweep.forkserver DESCRIPTOR`."""
+    fail_points.hide()
     become_subreaper()
     os.nice(TRIAL_NICENESS)
     control = socket.socket(fileno=int(sys.argv[1]))

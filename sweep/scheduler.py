@@ -28,6 +28,7 @@ from sweep.changes import (
 )
 from sweep.clock import Clock
 from sweep.errors import DatabaseError, FencedError
+from sweep.fail_points import passing
 from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
 from sweep.ledger import Ledger, Slot
@@ -141,7 +142,9 @@ class Scheduler:
                 self._explain()
                 self._watch_slots()
         if self._record():
+            passing("scheduler.before-send")
             self._ledger.send(self._pool, self._clock.monotonic_s())
+            passing("scheduler.after-send")
             self._plan()
 
     def _due(self, messages: Sequence[Message]) -> bool:

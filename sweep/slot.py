@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sweep import fail_points
+from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import ChildReport, judge
 from sweep.processes import become_subreaper, kill_descendants
@@ -165,6 +167,7 @@ class Slot:
             if self._running.key != key:
                 self._refuse(key, f"slot {self._name} is busy with trial {self._running.key.trial_id}")
             return
+        passing("slot.before-fork")
         try:
             if self._fork_server is None or self._fork_server.poll() is not None:
                 await self._start_fork_server()
@@ -176,6 +179,7 @@ class Slot:
             assert self._control is not None
             with theirs:
                 socket.send_fds(self._control, [b'{"kind": "fork"}'], [theirs.fileno()])
+            passing("slot.after-fork")
             greeting = {"assignment": assignment.to_dict(), "device": asdict(self._device)}
             await asyncio.get_running_loop().sock_sendall(ours, json.dumps(greeting).encode() + b"\n")
         except OSError as error:
@@ -207,6 +211,7 @@ class Slot:
         for folder in (directory.work, directory.temporary):
             shutil.rmtree(folder, ignore_errors=True)
         self._running = None
+        passing("slot.before-ended")
         self._emit(self._end(running, exited))
 
     def _hear(self, running: _Running, line: bytes) -> None:
@@ -286,6 +291,7 @@ class Slot:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
         environment |= {"CUDA_VISIBLE_DEVICES": self._device.visible, "OMP_NUM_THREADS": "1"}
+        environment |= fail_points.for_fork_server()
         with theirs:
             self._fork_server = subprocess.Popen(
                 [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno())],
