@@ -1,30 +1,70 @@
-"""Trials over REST: details, curves, logs; api."""
+"""Trials over REST: details, curves, logs; stopped, retried, cloned; api."""
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, ConfigDict, Field
 
-from api.auth import viewer
+from api.auth import submitter, viewer
 from api.service import RowId, ServiceContext, context
-from api.views import AttemptView, TrialDetail
-from db import metrics, trial_pages
+from api.views import AttemptView, EnqueuedView, TrialDetail
+from db import metrics, requests, trial_pages
+from sweep.commands import TrialCommand
 from sweep.errors import NotFoundError
 from sweep.layout import AttemptDirectory
+from sweep.part import wake
+from sweep.trial import Scalar
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
 MAX_LOG_BYTES = 1 << 20
 
 
+class Clone(BaseModel):
+    """What a clone has otherwise than its trial."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    params: dict[str, Scalar] = Field(default_factory=dict)
+
+
 @router.get("/{trial_id}", dependencies=[viewer])
 def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
     """One trial, with its attempts and the files it left."""
-    with service.database.read() as connection:
-        row = trial_pages.get(connection, trial_id)
-        attempts = trial_pages.attempts_of(connection, trial_id)
-        return TrialDetail.whole(row, attempts, trial_pages.artifacts_of(connection, trial_id))
+    return _show(service, trial_id)
+
+
+@router.post("/{trial_id}/stop", dependencies=[submitter])
+def stop_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
+    """End a trial that waits or runs; its sweep goes on without it."""
+    return _tell(service, trial_id, TrialCommand.STOP)
+
+
+@router.post("/{trial_id}/retry", dependencies=[submitter])
+def retry_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
+    """Run a trial again that failed or was cancelled, as its next attempt; a sweep that has ended goes on for it."""
+    return _tell(service, trial_id, TrialCommand.RETRY)
+
+
+@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter])
+def clone_trial(
+    trial_id: RowId,
+    response: Response,
+    body: Clone | None = None,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    service: ServiceContext = context,
+) -> EnqueuedView:
+    """Add a trial with the same parameters, but for those given, to its sweep. The same key gives the same one."""
+    changed = (body or Clone()).params
+    with service.database.write() as connection:
+        row, new = requests.clone(connection, trial_id, changed, time.time(), idempotency_key)
+    wake(service.settings.runtime.wake_socket("scheduler"))
+    if not new:
+        response.status_code = 200
+    return EnqueuedView.model_validate(row)
 
 
 @router.get("/{trial_id}/attempts", dependencies=[viewer])
@@ -37,12 +77,15 @@ def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[At
 
 @router.get("/{trial_id}/metrics", dependencies=[viewer])
 def show_metrics(
-    trial_id: RowId, name: str | None = None, service: ServiceContext = context
+    trial_id: RowId,
+    name: str | None = None,
+    max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=20_000)] = 2_000,
+    service: ServiceContext = context,
 ) -> dict[str, list[tuple[int, float]]]:
-    """Each metric as [step, value] pairs, in step order."""
+    """Each metric as [step, value] pairs, in step order; a longer curve keeps its ends, its peaks and its dips."""
     with service.database.read() as connection:
         trial_pages.get(connection, trial_id)
-        return metrics.of_trial(connection, trial_id, name)
+        return metrics.of_trial(connection, trial_id, name, max_points)
 
 
 @router.get("/{trial_id}/log", dependencies=[viewer], response_class=PlainTextResponse)
@@ -65,3 +108,20 @@ def show_log(
     except FileNotFoundError:
         raise NotFoundError(f"attempt {number} of trial {trial_id} has printed nothing yet") from None
     return PlainTextResponse(text, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def _tell(service: ServiceContext, trial_id: int, command: TrialCommand) -> TrialDetail:
+    with service.database.write() as connection:
+        requests.tell_trial(connection, trial_id, command, time.time())
+    wake(service.settings.runtime.wake_socket("scheduler"))
+    return _show(service, trial_id)
+
+
+def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
+    with service.database.read() as connection:
+        return TrialDetail.whole(
+            trial_pages.get(connection, trial_id),
+            trial_pages.attempts_of(connection, trial_id),
+            trial_pages.artifacts_of(connection, trial_id),
+            trial_pages.cloned_from(connection, trial_id),
+        )

@@ -4,35 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, func, select, text
 
 from db.tables import metrics
 from sweep.changes import MetricPoint
 
+LEAST_POINTS = 4  # of a thinned curve: its ends, and one lowest and one highest value
+# Given to the driver as it is, with plain tuples: SQLAlchemy takes longer for its parameters than SQLite for the rows.
+_ADD = "INSERT INTO metrics (trial_id, attempt, name, step, value, at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+# Next to a lone min() or max(), SQLite takes the other columns from the row where it was found.
+_THIN = text(
+    "SELECT step, value FROM metrics WHERE trial_id = :trial AND name = :name AND step IN (:first, :last)"
+    " UNION SELECT step, value FROM (SELECT step, min(value) AS value FROM metrics"
+    " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
+    " UNION SELECT step, value FROM (SELECT step, max(value) AS value FROM metrics"
+    " WHERE trial_id = :trial AND name = :name GROUP BY (step - :first) / :width)"
+    " ORDER BY step"
+)
+
 
 def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
     """Write points; a step that is there already is left as it is."""
-    rows = [
-        {
-            "trial_id": point.key.trial_id,
-            "attempt": point.key.attempt,
-            "name": point.name,
-            "step": point.step,
-            "value": point.value,
-            "at": point.at,
-        }
-        for point in points
-    ]
-    connection.execute(insert(metrics).on_conflict_do_nothing(), rows)
+    rows = [(point.key.trial_id, point.key.attempt, point.name, point.step, point.value, point.at) for point in points]
+    connection.exec_driver_sql(_ADD, rows)
 
 
-def of_trial(connection: Connection, trial_id: int, name: str | None = None) -> dict[str, list[tuple[int, float]]]:
-    """Each metric of a trial as (step, value) pairs in step order."""
-    statement = select(metrics.c.name, metrics.c.step, metrics.c.value).where(metrics.c.trial_id == trial_id)
+def of_trial(
+    connection: Connection, trial_id: int, name: str | None = None, max_points: int | None = None
+) -> dict[str, list[tuple[int, float]]]:
+    """Each metric of a trial as (step, value) pairs in step order.
+
+    With `max_points`, at least `LEAST_POINTS`, a longer curve is thinned: its first and last point, and the lowest
+    and highest of each of equal ranges of steps, so that no peak is lost.
+    """
+    if max_points is not None and max_points < LEAST_POINTS:
+        raise ValueError(f"max_points={max_points}: a thinned curve has {LEAST_POINTS} points or more")
+    statement = select(
+        metrics.c.name, func.count().label("points"), func.min(metrics.c.step), func.max(metrics.c.step)
+    ).where(metrics.c.trial_id == trial_id)
     if name is not None:
         statement = statement.where(metrics.c.name == name)
     curves: dict[str, list[tuple[int, float]]] = {}
-    for row in connection.execute(statement.order_by(metrics.c.name, metrics.c.step)):
-        curves.setdefault(row.name, []).append((row.step, row.value))
+    for curve, points, first, last in connection.execute(statement.group_by(metrics.c.name)):
+        if max_points is None or points <= max_points:
+            curves[curve] = _whole(connection, trial_id, curve)
+        else:
+            width = (last - first) // ((max_points - 2) // 2) + 1
+            values = {"trial": trial_id, "name": curve, "first": first, "last": last, "width": width}
+            curves[curve] = [(step, value) for step, value in connection.execute(_THIN, values)]
     return curves
+
+
+def _whole(connection: Connection, trial_id: int, name: str) -> list[tuple[int, float]]:
+    statement = select(metrics.c.step, metrics.c.value).where(metrics.c.trial_id == trial_id, metrics.c.name == name)
+    return [(step, value) for step, value in connection.execute(statement.order_by(metrics.c.step))]

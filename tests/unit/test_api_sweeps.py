@@ -188,6 +188,15 @@ def test_a_trial_shows_its_attempts_and_files(client: TestClient, service: Servi
     assert client.get(f"/api/v1/trials/{trial_id}/attempts").json() == [attempt]
 
 
+def test_a_long_curve_is_thinned(client: TestClient, service: ServiceRig) -> None:
+    trial_id = service.trial(service.sweep(), 0, None)
+    service.points(trial_id, "m", *(step % 5 for step in range(2_500)))
+    url = f"/api/v1/trials/{trial_id}/metrics"
+    assert len(client.get(url).json()["m"]) <= 2_000
+    assert len(client.get(url, params={"max_points": 2_500}).json()["m"]) == 2_500
+    assert client.get(url, params={"max_points": 3}).status_code == 422
+
+
 def test_metrics_are_pairs_in_step_order(client: TestClient, service: ServiceRig) -> None:
     trial_id = service.trial(service.sweep(), 0, None)
     service.points(trial_id, "val_loss", 0.9, 0.5)

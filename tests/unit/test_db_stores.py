@@ -200,6 +200,33 @@ def test_the_first_report_of_a_step_stays(database: Database) -> None:
         assert metrics.of_trial(connection, 1, "other") == {}
 
 
+@pytest.mark.parametrize("most", [metrics.LEAST_POINTS, 5, 50, 999])
+def test_a_thinned_curve_keeps_its_ends_its_peak_and_its_dip(database: Database, most: int) -> None:
+    accept(database)
+    record(database, planned(), placed(1))
+    curve = [(step, {300: 9.0, 1500: -9.0}.get(step, step % 7 / 7)) for step in range(0, 3000, 3)]
+    record(database, *[MetricPoint(AttemptKey(1, 1), "m", step, value, 12.0) for step, value in curve])
+    record(database, MetricPoint(AttemptKey(1, 1), "n", 5, 0.5, 12.0))
+    with database.read() as connection:
+        thinned = metrics.of_trial(connection, 1, max_points=most)
+        assert metrics.of_trial(connection, 1, "m", max_points=most) == {"m": thinned["m"]}
+    lowest, highest = (pick(curve, key=lambda point: point[1]) for pick in (min, max))
+    assert {curve[0], curve[-1], lowest, highest} <= set(thinned["m"]) <= set(curve)
+    assert thinned["m"] == sorted(thinned["m"])
+    assert len(thinned["m"]) <= most
+    assert thinned["n"] == [(5, 0.5)]
+
+
+def test_a_curve_with_room_is_whole_and_no_curve_has_too_few_points(database: Database) -> None:
+    accept(database)
+    record(database, planned(), placed(1))
+    record(database, *[MetricPoint(AttemptKey(1, 1), "m", step, 0.5, 12.0) for step in range(10)])
+    with database.read() as connection:
+        assert len(metrics.of_trial(connection, 1, max_points=10)["m"]) == 10
+        with pytest.raises(ValueError, match="max_points=3"):
+            metrics.of_trial(connection, 1, max_points=3)
+
+
 def test_a_later_attempts_file_takes_the_place_of_an_earlier_ones(database: Database) -> None:
     accept(database)
     record(database, planned(), placed(1), ended(1, FAILED, then=WAITING), placed(2))
