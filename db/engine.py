@@ -78,6 +78,8 @@ class Database:
             with self._explained("write to"), engine.begin() as connection:
                 self._watch.check()
                 yield connection
+                passing(BEFORE_COMMIT)
+            passing(AFTER_COMMIT)
         finally:
             self._write_lock.release()
 

@@ -31,7 +31,7 @@ def migrate(path: Path) -> None:
     with FileLock(path.with_name("migration.lock")):
         if path.exists() and path.stat().st_size > 0:
             _check_file(path)
-        database = Database(path)
+        database = Database(path, create=True)
         try:
             _upgrade(database)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -67,6 +68,14 @@ class IllegalTransitionError(ConflictError):
     """A state may not follow that state."""
 
 
+class NotPossibleError(ConflictError):
+    """That cannot be asked for in this state."""
+
+    def __init__(self, what: str, possible: Sequence[str]) -> None:
+        self.possible = tuple(possible)  # what can be asked for now, as commands
+        super().__init__(f"{what}; possible: {', '.join(self.possible) or 'nothing, it is over'}")
+
+
 class DataError(PodiumError):
     """The data set cannot be read."""
 
@@ -101,6 +110,10 @@ class DatabaseError(PodiumError):
 
 class StorageFullError(DatabaseError):
     """There is no room left on the disk of the data directory; make some, and try again."""
+
+
+class DamagedError(DatabaseError):
+    """The database cannot be trusted; open it again, and believe only what is read back."""
 
 
 class FencedError(DatabaseError):

@@ -1,0 +1,43 @@
+"""Who holds a lock on a database's files, as far as Linux tells; in every process that waits for one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_LOCKS = Path("/proc/locks")
+
+
+def holders(database: Path) -> list[str]:
+    """Other processes with a lock for writing on the database, its log or its shared memory: `sqlite3 (process 12)`."""
+    files = {_identity(database.with_name(database.name + suffix)) for suffix in ("", "-wal", "-shm")}
+    try:
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return []
+    found = {pid for pid, file in map(_parse, lines) if file in files and pid > 0 and pid != os.getpid()}
+    return [f"{_name(pid)} (process {pid})" for pid in sorted(found)]
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return os.major(found.st_dev), os.minor(found.st_dev), found.st_ino
+
+
+def _parse(line: str) -> tuple[int, tuple[int, int, int] | tuple[()]]:
+    """The process and the file of one line, `1: POSIX  ADVISORY  WRITE 123 fd:01:456 0 EOF`; 0 for one that reads."""
+    fields = line.split()
+    if len(fields) < 6 or fields[3] != "WRITE":
+        return 0, ()
+    major, minor, inode = fields[5].split(":")
+    return int(fields[4]), (int(major, 16), int(minor, 16), int(inode))
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "a program"
