@@ -20,6 +20,7 @@ from sweep.errors import PodiumError
 from sweep.messages import Inbox, Stop, Wake
 from sweep.part import begin, on_wake, say_ready
 from sweep.recorder import DatabaseRecorder
+from sweep.room import room
 from sweep.scheduler import Scheduler
 from sweep.searching import SearchThreads
 from sweep.settings import ServiceSettings, cores
@@ -40,6 +41,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         clock=SystemClock(),
         data=settings.data,
         threads=max(1, cores() // pool.count),
+        short_of_room=lambda: "" if (found := room(settings.data.root)).enough else str(found),
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))

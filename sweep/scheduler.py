@@ -27,7 +27,7 @@ from sweep.changes import (
     Wishes,
 )
 from sweep.clock import Clock
-from sweep.errors import DatabaseError, FencedError
+from sweep.errors import DamagedError, DatabaseError, FencedError
 from sweep.fail_points import passing
 from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
@@ -117,7 +117,7 @@ class Scheduler:
     def run(self, *, stop_within_s: float = 6.0) -> None:
         """Work until a `Stop` message; then end what runs, so that the database tells the truth.
 
-        Raises `FencedError` as soon as another scheduler has taken over.
+        Raises `FencedError` as soon as another scheduler has taken over, `DamagedError` when the disk fails.
         """
         deadline: float | None = None
         while True:
@@ -543,8 +543,8 @@ class Scheduler:
         try:
             if self._changes:
                 self._recorder.commit(self._changes)
-        except FencedError:
-            raise
+        except (FencedError, DamagedError):
+            raise  # who comes after us reads what is there
         except DatabaseError as error:
             log.error("%s; %d changes wait", error, len(self._changes))
             return False
