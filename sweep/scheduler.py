@@ -104,6 +104,7 @@ class Scheduler:
         self._enqueued: set[int] = set()  # configurations of clients that the search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
+        self._refused = ""  # why the database takes no changes just now
         self._idle: set[str] = set()  # devices that had nothing to do when we last looked
         self._slots_changed = threading.Condition()
 
@@ -546,8 +547,13 @@ class Scheduler:
         except (FencedError, DamagedError):
             raise  # who comes after us reads what is there
         except DatabaseError as error:
-            log.error("%s; %d changes wait", error, len(self._changes))
+            if str(error) != self._refused:  # once, and not a line a second onto a disk that is full
+                log.error("%s; what is to be written waits", error)
+            self._refused = str(error)
             return False
+        if self._refused:
+            log.info("the database takes changes again; %d had waited", len(self._changes))
+            self._refused = ""
         self._changes.clear()
         return True
 
