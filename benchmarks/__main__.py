@@ -14,6 +14,7 @@ from benchmarks import (
     dispatch,
     efficiency,
     in_graph,
+    ingest,
     results,
     search_and_storage,
     start,
@@ -31,6 +32,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({6}), in_graph.run),
     (frozenset({7}), between_graph.run),
     (frozenset({8}), stopped_member.run),
+    (frozenset({10}), ingest.run),
     (frozenset({11}), start.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))

@@ -139,3 +139,11 @@ def test_ensembles_run_against_ray_serve(tmp_path: Path) -> None:
     assert [row["row"] for row in rows] == [7, 8]
     for row in rows:
         check(row)
+
+
+@pytest.mark.timeout(200)
+def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
+    benchmarks.main(["--quick", "--only", "10", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert row["row"] == 10

@@ -1,0 +1,275 @@
+"""Row 10: metric points stored in a second while others read, against `trial.report` of Optuna on SQLite.
+
+Measured, in turn, each for the same seconds on fresh databases with the same number of trials, four readers beside it:
+
+- Podium's recorder alone: `DatabaseRecorder` in this process, with the points of all trials in the batches that a
+  scheduler with 16 busy slots commits; transactions of points do not wait for the disk. The readers are two
+  connections that ask for the curve of one trial and two that ask for a page of trials, over HTTP, without a pause,
+  of the real API in a process of its own: authentication, SQL, JSON and all.
+- Optuna: one process calls `trial.report` for one trial after the other, on its RDB storage with SQLite as
+  `create_study(storage="sqlite:///...")` opens it: each call is a transaction that waits for the disk. Four threads of
+  one process beside it ask for `get_trial` (two) and for all trials of the study (two), each with what `load_study`
+  gives: this is what optuna-dashboard does, without HTTP.
+- Podium's whole path: a real service on two CPU slots whose trials only log, four metrics at a step, and the same
+  readers. From the first placement to the end: forks, sockets, slots, Ray, scheduler and database, all on this
+  machine, beside the readers, which ask in rounds of a second, so that a part of their reads is just before or after.
+
+The ratio is of the recorder to Optuna's: storage to storage, batches to single calls, for Optuna has no call that takes
+several. Podium's table grows the more for being the faster; its curves are thinned to 2,000 points. Not measured:
+several schedulers (there is one), a database larger than memory, power failures: Podium may lose the last moment's
+points in one, Optuna does not.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import uvicorn
+
+from api.app import create_app
+from api.local import service
+from benchmarks import load
+from benchmarks.plan import Plan
+from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
+from benchmarks.service import document, timed_sweep
+from db import sweeps, tokens
+from db.engine import Database
+from db.migrate import migrate
+from db.tokens import Role
+from sweep.changes import MetricPoint, TrialPlanned
+from sweep.layout import DataDirectory
+from sweep.recorder import DatabaseRecorder
+from sweep.settings import ServiceSettings
+from sweep.spec import parse_spec
+from sweep.trial import AttemptKey
+
+TRIALS = 100
+SECONDS = 10.0
+STEPS = 20_000  # of each of the trials that log by the whole path, four points each
+BATCH = 200
+WARM_S = 0.5  # readers are there before the first point
+AIM = 50.0
+READS_MS = 100.0
+STORED = 2_000.0
+TOKEN = "benchmark-" + "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One run of one of them."""
+
+    points_a_second: float
+    reads_ms: tuple[float, ...]
+
+    def quantile_ms(self, share: float) -> float:
+        return float(np.quantile(self.reads_ms, share))
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 10."""
+    trials, seconds, steps = (5, 1.0, 2_000) if plan.quick else (TRIALS, SECONDS, STEPS)
+    measures: dict[str, Callable[[Path], Found]] = {
+        "recorder": lambda folder: of_recorder(folder, trials, seconds),
+        "Optuna": lambda folder: of_optuna(folder, trials, seconds),
+        "whole path": lambda folder: of_service(folder, steps),
+    }
+    repetitions = min(3, plan.repetitions)
+    found: dict[str, list[Found]] = {name: [] for name in measures}
+    for _ in range(repetitions):
+        for name, measure in measures.items():
+            with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+                one = measure(Path(folder))
+            found[name].append(one)
+            plan.say(f"{name}: {one.points_a_second:,.0f} points/s, reads p99 {one.quantile_ms(0.99):.1f} ms")
+    alone, whole = (_figures(name, found[name]) for name in ("recorder", "whole path"))
+    peer = _figures("report", found["Optuna"])
+    return [
+        Row(
+            10, f"points stored in a second while four readers ask, {trials} trials", [*alone, *whole], repetitions,
+            targets=[
+                times_more(alone[0], peer[0], AIM), at_least(whole[0], STORED),
+                at_most(alone[2], READS_MS), at_most(whole[2], READS_MS),
+            ],
+            peer_name="Optuna, RDB storage", peer=peer,
+            ratios={alone[0].name: more(alone[0], peer[0])},
+            notes=("the whole path shares its cores with its trials and the readers",),
+        )
+    ]  # fmt: skip
+
+
+def _figures(name: str, found: list[Found]) -> list[Figure]:
+    return [
+        Figure(f"{name}, stored", "points/s", tuple(one.points_a_second for one in found)),
+        *(
+            Figure(f"{name}, reads p{share * 100:.0f}", "ms", tuple(one.quantile_ms(share) for one in found))
+            for share in (0.5, 0.99)
+        ),
+    ]
+
+
+# Podium.
+
+
+def of_recorder(folder: Path, trials: int, seconds: float) -> Found:
+    """The recorder in this process, the API in another."""
+    settings = ServiceSettings(str(folder), str(folder / "run"), port=_free_port())
+    database, recorder = _filled(settings, trials)
+    try:
+        with _api(settings):
+            readers = _readers(settings.port, TOKEN, 1, 1, WARM_S + seconds)
+            time.sleep(WARM_S)
+            points, step, began = 0, 0, time.perf_counter()
+            while time.perf_counter() - began < seconds:
+                at, chosen = time.time(), range(step * BATCH, (step + 1) * BATCH)
+                recorder.commit(
+                    [MetricPoint(AttemptKey(1 + n % trials, 1), "loss", n // trials, 1 / (n + 1), at) for n in chosen]
+                )
+                points, step = points + BATCH, step + 1
+            took_s = time.perf_counter() - began
+            return Found(points / took_s, _reads(readers))
+    finally:
+        database.close()
+
+
+def _filled(settings: ServiceSettings, trials: int) -> tuple[Database, DatabaseRecorder]:
+    migrate(settings.data.database)
+    database = Database(settings.data.database)
+    spec = parse_spec(document("logging_curves:objective", {"x": {"min": 0.0, "max": 1.0}}, trials)
+                      | {"program": {"function": "logging_curves:objective"}})  # fmt: skip
+    with database.write() as connection:
+        tokens.add(connection, "benchmark", Role.ADMIN, TOKEN, time.time())
+        sweep_id, _ = sweeps.accept(connection, spec, time.time())
+    recorder = DatabaseRecorder(database)
+    now = time.time()
+    recorder.commit([TrialPlanned(n + 1, sweep_id, n, {"x": 0.5}, "random", {}, now) for n in range(trials)])
+    return database, recorder
+
+
+@contextmanager
+def _api(settings: ServiceSettings) -> Iterator[None]:
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(settings,), daemon=True)
+    process.start()
+    try:
+        _wait_for(settings.port)
+        yield
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(settings: ServiceSettings) -> None:
+    """In a process of its own."""
+    app = create_app(settings, Database(settings.data.database))
+    uvicorn.run(app, host=settings.host, port=settings.port, log_level="error", access_log=False)
+
+
+def of_service(folder: Path, steps: int) -> Found:
+    """A real service, two slots, two trials that log."""
+    sweep = document("logging_curves:objective", {"steps": {"value": steps}, "x": {"min": 0.0, "max": 1.0}}, 2)
+    times: list[Any] = []
+    with service(folder / "data", "cpu:2", own=True) as client:
+        token = DataDirectory(folder / "data").admin_token.read_text().strip()
+        thread = threading.Thread(target=lambda: times.append(timed_sweep(client, sweep)))
+        thread.start()
+        heard: list[float] = []
+        port = int(client.url.rsplit(":", 1)[1])
+        while not heard or thread.is_alive():  # 404 until the sweep is there
+            heard += _reads(_readers(port, token, 1, 1, 1.0))
+        thread.join()
+    if not times:
+        raise RuntimeError("the sweep that logs has failed; see above")
+    return Found(2 * 4 * steps / times[0].inside_s, tuple(heard))
+
+
+def _readers(port: int, token: str, sweep_id: int, trial_id: int, seconds: float) -> list[load.Asking]:
+    """Two that ask for a curve and two that ask for a page of trials."""
+    paths = (f"/api/v1/trials/{trial_id}/metrics", f"/api/v1/sweeps/{sweep_id}/trials")
+    head = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+    return [load.start(port, f"GET {path} {head}".encode(), 2, seconds) for path in paths]
+
+
+def _reads(readers: list[load.Asking]) -> tuple[float, ...]:
+    answers = [answer for reader in readers for answer in reader.wait().answers]
+    if bad := [answer.status for answer in answers if answer.status not in (200, 404)]:
+        raise RuntimeError(f"{len(bad)} of {len(answers)} reads failed, with HTTP status {sorted(set(bad))}")
+    return tuple(answer.took_ms for answer in answers if answer.status == 200)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("the API process does not listen")
+
+
+# Optuna.
+
+
+def of_optuna(folder: Path, trials: int, seconds: float) -> Found:
+    """`report` in this process, readers in another."""
+    url = f"sqlite:///{folder / 'optuna.sqlite3'}"
+    study = optuna.create_study(storage=url, study_name="s", sampler=optuna.samplers.RandomSampler(seed=0))
+    space: dict[str, optuna.distributions.BaseDistribution] = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
+    running = [study.ask(space) for _ in range(trials)]
+    context = multiprocessing.get_context("spawn")
+    heard, ready = context.Queue(), context.Event()
+    process = context.Process(target=_read_optuna, args=(url, WARM_S + seconds, heard, ready), daemon=True)
+    process.start()
+    if not ready.wait(60):
+        raise RuntimeError("the process that reads Optuna's storage does not start")
+    time.sleep(WARM_S)
+    points, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        running[points % trials].report(1 / (points + 1), points // trials)
+        points += 1
+    took_s = time.perf_counter() - began
+    reads_ms = tuple(heard.get(timeout=60))
+    process.join()
+    return Found(points / took_s, reads_ms)
+
+
+def _read_optuna(url: str, seconds: float, heard: Any, ready: Any) -> None:
+    """In a process of its own."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    took_ms: list[float] = []
+    study = optuna.load_study(study_name="s", storage=url)
+    first = study.trials[0]._trial_id
+    ready.set()
+    end = time.perf_counter() + seconds
+
+    def read(ask: Callable[[], object]) -> None:
+        while (began := time.perf_counter()) < end:
+            ask()
+            took_ms.append(1e3 * (time.perf_counter() - began))
+
+    asks: tuple[Callable[[], object], ...] = (
+        lambda: study._storage.get_trial(first), lambda: study.get_trials(deepcopy=False),
+    )  # fmt: skip
+    threads = [threading.Thread(target=read, args=(ask,)) for ask in (*asks, *asks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    heard.put(took_ms)
