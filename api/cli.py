@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from api.commands import demo, devices, ensemble, serve, status, sweep, trial
+from api.commands import demo, devices, doctor, ensemble, serve, status, sweep, trial
 from sweep.errors import (
     BundleError,
     DatabaseError,
@@ -42,6 +42,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("status")(status.status)
 app.command("devices")(devices.devices)
+app.command("doctor")(doctor.doctor)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")
 app.add_typer(ensemble.app, name="ensemble")

@@ -1,0 +1,152 @@
+"""Whether all that must hold does hold: rows, files and processes; run by `podium doctor` as a process of its own.
+
+`python -P -m db.audit DIRECTORY [--no-artifacts]` prints the report as JSON, or prints one sentence and exits 3. It
+only reads, whether a service runs or not. See `docs/doctor.md` for each invariant.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from db import audit_files, audit_rows
+from db.audit_rows import Breach
+from db.engine import Database
+from db.migrate import alembic_config
+from sweep.errors import DatabaseError
+from sweep.layout import DataDirectory
+
+INVARIANTS = (
+    "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "best", "ensembles", "references",
+    "requests", "stray", "artifacts",
+)  # fmt: skip
+SETTLE_S = 10.0
+LOOK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at, and what is wrong."""
+
+    running: bool  # a service uses the data directory
+    invariants: tuple[str, ...]
+    sweeps: int
+    trials: int
+    attempts: int
+    breaches: tuple[Breach, ...]
+    notes: tuple[str, ...]
+
+
+def audit(
+    data: DataDirectory,
+    *,
+    artifacts: bool = True,
+    settle_s: float = SETTLE_S,
+    say: Callable[[str], None] = lambda _: None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Report:
+    """Look at everything. What may be on its way to being right is a breach only if it stays for `settle_s` seconds.
+
+    Raises `DatabaseError` when there is no database, or one that is no Podium's of today.
+    """
+    if not data.database.is_file():
+        raise DatabaseError(f"there is no database in {data.root}; name another with --data-dir")
+    database = Database(data.database)
+    try:
+        found = _look(database, data, artifacts, say)
+        waited = 0.0
+        while any(breach.passing for breach in found) and waited < settle_s:
+            sleep(LOOK_S)
+            waited += LOOK_S
+            again = {_key(breach) for breach in _look(database, data, False, say)}
+            found = [breach for breach in found if not breach.passing or _key(breach) in again]
+        return _report(database, data, found, artifacts)
+    finally:
+        database.close()
+
+
+def _key(breach: Breach) -> tuple[object, ...]:
+    return (breach.invariant, *breach.rows.items())
+
+
+def _look(database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]) -> list[Breach]:
+    with database.read() as connection:
+        _check_schema(connection, data)
+        found = [*audit_rows.damage(connection), *audit_rows.breaches(connection)]
+        found += audit_files.stray(connection, data)
+        if runs(data):
+            found += audit_files.alive(connection)
+        if artifacts:
+            found += audit_files.artifacts(connection, data, say)
+        return found
+
+
+def _check_schema(connection: Connection, data: DataDirectory) -> None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    wanted = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if found != wanted:
+        raise DatabaseError(f"{data.database} has schema {found}, not {wanted}; `podium serve` upgrades it")
+
+
+def _report(database: Database, data: DataDirectory, found: list[Breach], artifacts: bool) -> Report:
+    with database.read() as connection:
+        sweeps, trials, attempts, open_trials = connection.execute(
+            text(
+                "SELECT (SELECT count(*) FROM sweeps), (SELECT count(*) FROM trials), (SELECT count(*) FROM attempts),"
+                " (SELECT count(*) FROM trials WHERE state = 'running')"
+            )
+        ).one()
+    running = runs(data)
+    notes = []
+    if not running:
+        notes = [
+            f"{breach.wrong} ({_named(breach)}); the next start puts it right" for breach in found if breach.at_rest
+        ]
+        found = [breach for breach in found if not breach.at_rest]
+        if open_trials:
+            notes.append(f"no service runs: {open_trials} running trials will be repeated at the next start")
+    looked = tuple(name for name in INVARIANTS if (artifacts or name != "artifacts") and (running or name != "alive"))
+    return Report(running, looked, sweeps, trials, attempts, tuple(found), tuple(notes))
+
+
+def _named(breach: Breach) -> str:
+    return ", ".join(f"{name} {value}" for name, value in breach.rows.items())
+
+
+def runs(data: DataDirectory) -> bool:
+    """Whether a service uses the data directory: it holds the lock as long as it lives."""
+    try:
+        with data.service_lock.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def main() -> None:
+    """Audit the directory named on the command line."""
+    try:
+        report = audit(
+            DataDirectory(Path(sys.argv[1])),
+            artifacts="--no-artifacts" not in sys.argv[2:],
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except DatabaseError as error:
+        print(error, file=sys.stderr)
+        sys.exit(3)
+    print(json.dumps(asdict(report)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What must hold between the database, the files of the data directory and the processes; the auditor's process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection, Row, text
+
+from db.audit_rows import Breach
+from sweep.files import sha256_of
+from sweep.layout import AttemptDirectory, DataDirectory
+
+Say = Callable[[str], None]
+# What an attempt that is cancelled leaves has this long to go: its grace, which is 5 s unless its sweep says otherwise.
+GOING_S = 30.0
+OLD_S = 60.0
+_SAY_EVERY_S = 2.0
+
+
+def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Folders, processes and files that nobody needs any more."""
+    open_keys = _open_attempts(connection, data)
+    for path in data.trials.glob("*/*/*/"):
+        key = str(path.relative_to(data.trials))
+        if key in open_keys:
+            continue
+        folder = AttemptDirectory(path)
+        for left in (folder.work, folder.temporary):
+            if left.is_dir():
+                yield Breach("stray", {"path": str(left)}, "the attempt is over, its folder is not gone", passing=True)
+        yield from _temporary(path)
+    for path in (data.root, data.bundles, data.data_cache, data.evaluations):
+        yield from _temporary(path)
+    yield from _processes(data, open_keys)
+    yield from _rows_of_evaluations(connection, data)
+
+
+def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts that run, or ended a moment ago."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND a.ended_at > :going)"
+    )
+    rows = connection.execute(text(query), {"going": time.time() - GOING_S})
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
+
+
+def _temporary(folder: Path) -> Iterator[Breach]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                if entry.name.endswith(".tmp") and time.time() - entry.stat().st_mtime > OLD_S:
+                    yield Breach("stray", {"path": entry.path}, "a temporary file that its writer left")
+            except FileNotFoundError:
+                continue
+
+
+def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
+    """Our own processes that work in, or hold open, the folder of an attempt that is over."""
+    trials = str(data.trials.resolve()) + "/"
+    for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        for path in _held(pid):
+            if path.startswith(trials):
+                key = "/".join(path[len(trials) :].removesuffix(" (deleted)").split("/")[:3])
+                if key not in open_keys:
+                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that is over", True)
+                    break
+
+
+def _held(pid: int) -> Iterator[str]:
+    """Where a process is, and what its standard output and error are; nothing where that is not ours to see."""
+    for link in ("cwd", "fd/1", "fd/2"):
+        try:
+            yield str(Path(f"/proc/{pid}/{link}").readlink())
+        except OSError:
+            continue
+
+
+def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    query = "SELECT id, state FROM evaluations WHERE state IN ('finished', 'failed')"
+    for row in connection.execute(text(query)):
+        path = data.posted_rows(row.id)
+        if path.exists():
+            wrong = f"the evaluation is {row.state}, the rows that came with it are there"
+            yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, passing=True, at_rest=True)
+
+
+def artifacts(connection: Connection, data: DataDirectory, say: Say) -> Iterator[Breach]:
+    """Files that trials left: there, as long as they were, with the same content."""
+    query = (
+        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number, t.state"
+        " FROM artifacts f JOIN trials t ON t.id = f.trial_id ORDER BY f.trial_id"
+    )
+    rows = connection.execute(text(query)).all()
+    said_s = time.monotonic()
+    for index, row in enumerate(rows):
+        if time.monotonic() - said_s > _SAY_EVERY_S:
+            said_s = time.monotonic()
+            say(f"{index} of {len(rows)} artifacts hashed")
+        wrong = _wrong_with(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
+        if wrong:
+            which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
+            yield Breach("artifacts", which, wrong, passing=row.state == "running")
+
+
+def _wrong_with(row: Row[tuple[object, ...]], path: Path) -> str:
+    stored = row._mapping
+    try:
+        size = path.stat().st_size
+        if size != stored["size_bytes"]:
+            return f"{path} has {size} bytes, it had {stored['size_bytes']}"
+        return "" if sha256_of(path) == stored["sha256"] else f"{path} has another content than when it was saved"
+    except FileNotFoundError:
+        return f"{path} is not there" if stored["state"] == "finished" else ""
+
+
+def alive(connection: Connection) -> Iterator[Breach]:
+    """What the database calls running does run, on this machine; for a database whose service runs."""
+    query = (
+        "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
+        " JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt LEFT JOIN devices d ON d.id = a.device_id"
+        " WHERE t.state = 'running' AND a.ended_at IS NULL"
+    )
+    nodes = connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one()
+    for row in connection.execute(text(query)):
+        which = {"trial_id": row.trial_id, "attempt": row.attempt}
+        if row.state is None or row.state == "lost":
+            wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
+            yield Breach("alive", which, wrong, passing=True)
+        elif nodes == 1 and row.pid is not None and not _lives(row.pid):
+            yield Breach("alive", {**which, "pid": row.pid}, "it runs, its process does not", passing=True)
+    holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
+    if holder is None:
+        yield Breach("alive", {}, "no scheduler has taken the lease", passing=True)
+    elif (pid := holder.removeprefix("process ")).isdigit() and not _lives(int(pid)):
+        yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

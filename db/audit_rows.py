@@ -1,0 +1,242 @@
+"""What must hold among the rows of the database, as queries that find what breaks it; the auditor's process.
+
+Each query gives one row for each breach: `wrong` says what is wrong, the other columns name the rows. Numbers go into
+a query only from our own enums.
+"""
+
+# ruff: noqa: S608  (no text of a client is in these queries: only names of our enums)
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sqlalchemy import Connection, text
+
+from db import trial_pages, trials
+from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Something that must hold, and does not."""
+
+    invariant: str
+    rows: dict[str, int | str]  # which: trial_id, sweep_id, attempt, path, …
+    wrong: str
+    passing: bool = False  # may be on its way to being right while a service runs: worth a second look
+    at_rest: bool = False  # no breach but a note while no service runs: the next start puts it right
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A query that finds breaches of an invariant."""
+
+    invariant: str
+    query: str
+    passing: bool = field(default=False)
+    at_rest: bool = field(default=False)
+
+
+def _list(values: Iterable[StrEnum]) -> str:
+    return ", ".join(f"'{value.value}'" for value in sorted(values))
+
+
+_OVER, _SWEEP_OVER, _COUNTED = _list(TRIAL_OVER), _list(SWEEP_OVER), _list(COUNTED)
+_CURRENT = "trials t LEFT JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt"
+_COUNTS = (
+    "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
+    f" AND t.state IN ({_COUNTED})) AS counted FROM sweeps s)"
+)
+# What clocks of the scheduler's machine and a node's may differ by.
+CLOCKS_S = 0.05
+
+RULES = (
+    # Attempts.
+    Rule(
+        "attempts",
+        "SELECT trial_id, 'its ' || count(*) || ' attempts are numbered ' || min(number) || ' to ' || max(number)"
+        " AS wrong FROM attempts GROUP BY trial_id HAVING min(number) <> 1 OR max(number) <> count(*)",
+    ),
+    Rule(
+        "attempts",
+        "SELECT t.id AS trial_id, 'its attempt is ' || t.attempt || ', the last there is is ' || coalesce(a.last, 0)"
+        " AS wrong FROM trials t LEFT JOIN (SELECT trial_id, max(number) AS last FROM attempts GROUP BY trial_id) a"
+        " ON a.trial_id = t.id WHERE t.attempt <> coalesce(a.last, 0)",
+    ),
+    Rule(
+        "attempts",
+        "SELECT a.trial_id, a.number AS attempt, 'the attempt has not ended, the trial is ' || t.state || ' at '"
+        " || t.attempt AS wrong FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " WHERE a.ended_at IS NULL AND NOT (t.state = 'running' AND a.number = t.attempt)",
+    ),
+    Rule(
+        "attempts",
+        "SELECT t.id AS trial_id, t.attempt, 'the trial is running, its attempt has ended or is not there' AS wrong"
+        f" FROM {_CURRENT} WHERE t.state = 'running' AND (a.number IS NULL OR a.ended_at IS NOT NULL)",
+    ),
+    Rule(
+        "attempts",
+        "SELECT trial_id, number AS attempt, 'ended_at is ' || coalesce(ended_at, 'not set') || ', state is '"
+        " || coalesce(state, 'not set') AS wrong FROM attempts"
+        f" WHERE (ended_at IS NULL) <> (state IS NULL) OR state NOT IN ({_OVER})",
+    ),
+    # Results.
+    Rule(
+        "results",
+        "SELECT id AS trial_id, 'there is no state ' || state AS wrong FROM trials"
+        f" WHERE state NOT IN ({_list(TrialState)})",
+    ),
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, t.attempt, 'finished with value ' || coalesce(t.value, 'none') || ', its attempt '"
+        f" || coalesce(a.state, 'has not ended') AS wrong FROM {_CURRENT} WHERE t.state = 'finished'"
+        " AND (t.value IS NULL OR abs(t.value) = 9e999 OR coalesce(a.state, '') <> 'finished')",
+    ),
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, t.attempt, 'failed, and its attempt says no cause that there is: '"
+        f" || coalesce(a.cause, 'none') AS wrong FROM {_CURRENT} WHERE t.state = 'failed'"
+        f" AND (coalesce(a.cause, '') NOT IN ({_list(Cause)}) OR a.state <> 'failed')",
+    ),
+    Rule(
+        "results",
+        f"SELECT t.id AS trial_id, t.attempt, 'pruned, its attempt is not' AS wrong FROM {_CURRENT}"
+        " WHERE t.state = 'pruned' AND coalesce(a.state, '') <> 'pruned'",
+    ),
+    Rule(
+        "results",
+        "SELECT id AS trial_id, state || ' with value ' || value AS wrong FROM trials"
+        " WHERE state <> 'finished' AND value IS NOT NULL",
+    ),
+    Rule(
+        "results",
+        "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM trials"
+        f" WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
+    ),
+    # Counts.
+    Rule(
+        "counts",
+        f"SELECT id AS sweep_id, counted || ' trials counted, run_cap is ' || run_cap AS wrong FROM {_COUNTS}"
+        " WHERE counted > run_cap",
+    ),
+    Rule(
+        "counts",
+        "SELECT sweep_id, count(*) || ' trials are numbered ' || min(number) || ' to ' || max(number) AS wrong"
+        " FROM trials GROUP BY sweep_id HAVING min(number) <> 0 OR max(number) <> count(*) - 1",
+    ),
+    # Sweeps.
+    Rule(
+        "sweeps",
+        "SELECT id AS sweep_id, 'there is no state ' || state AS wrong FROM sweeps"
+        f" WHERE state NOT IN ({_list(SweepState)})",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT id AS sweep_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM sweeps"
+        f" WHERE (state IN ({_SWEEP_OVER})) <> (ended_at IS NOT NULL)",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT s.id AS sweep_id, t.id AS trial_id, 'the sweep is ' || s.state || ', the trial ' || t.state AS wrong"
+        " FROM sweeps s JOIN trials t ON t.sweep_id = s.id"
+        f" WHERE s.state IN ({_SWEEP_OVER}) AND t.state NOT IN ({_OVER})",
+        passing=True,
+        at_rest=True,
+    ),
+    Rule(
+        "sweeps",
+        "SELECT id AS sweep_id, 'running, with nothing running or runnable: ' || counted || ' of ' || run_cap"
+        f" || ' counted' AS wrong FROM {_COUNTS} s WHERE state = 'running' AND counted >= run_cap"
+        f" AND NOT EXISTS (SELECT 1 FROM trials t WHERE t.sweep_id = s.id AND t.state NOT IN ({_OVER}))",
+        passing=True,
+        at_rest=True,
+    ),
+    # Devices: in the order in which attempts began, each begins after all before it have ended.
+    Rule(
+        "devices",
+        "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
+        " || ' s before another attempt on this device had ended' AS wrong FROM (SELECT *,"
+        " max(coalesce(ended_at, 9e999)) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM attempts)"
+        f" WHERE before > started_at + {CLOCKS_S}",
+    ),
+    # Ensembles.
+    Rule(
+        "ensembles",
+        "SELECT e.id AS ensemble_id, m.version, t.id AS trial_id, 'a member is ' || t.state || ', with'"
+        " || CASE WHEN f.name IS NULL THEN 'out' ELSE '' END || ' a model' AS wrong"
+        " FROM ensembles e JOIN ensemble_members m ON m.ensemble_id = e.id JOIN trials t ON t.id = m.trial_id"
+        " LEFT JOIN artifacts f ON f.trial_id = t.id AND f.name = 'model.safetensors'"
+        " WHERE e.state <> 'retired' AND (t.state <> 'finished' OR f.name IS NULL)",
+    ),
+    # References that are no foreign keys.
+    Rule(
+        "references",
+        "SELECT m.trial_id, m.attempt, count(*) || ' metric points of an attempt that is not there' AS wrong"
+        " FROM metrics m LEFT JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.attempt"
+        " WHERE a.number IS NULL GROUP BY m.trial_id, m.attempt",
+    ),
+    Rule(
+        "references",
+        "SELECT f.trial_id, f.attempt, f.name, 'a file of an attempt that is not there' AS wrong"
+        " FROM artifacts f LEFT JOIN attempts a ON a.trial_id = f.trial_id AND a.number = f.attempt"
+        " WHERE a.number IS NULL",
+    ),
+    Rule(
+        "references",
+        "SELECT q.id AS enqueued_id, q.trial_id, 'enqueued for sweep ' || q.sweep_id || ', planned in sweep '"
+        " || coalesce(t.sweep_id, 'none') AS wrong FROM enqueued q LEFT JOIN trials t ON t.id = q.trial_id"
+        " WHERE q.trial_id IS NOT NULL AND coalesce(t.sweep_id, -1) <> q.sweep_id",
+    ),
+    # A running trial is given the grace that its spec gives it, so only what needs no waiting is looked at.
+    Rule(
+        "requests",
+        "SELECT id AS trial_id, requested || ' is still to be done on a ' || state || ' trial' AS wrong FROM trials"
+        " WHERE requested IS NOT NULL AND NOT (requested = 'stop' AND state = 'running')",
+        passing=True,
+        at_rest=True,
+    ),
+)  # fmt: skip
+
+
+def breaches(connection: Connection) -> Iterator[Breach]:
+    """What breaks an invariant among the rows."""
+    for rule in RULES:
+        for row in connection.execute(text(rule.query)).mappings():
+            which = {name: value for name, value in row.items() if name != "wrong"}
+            yield Breach(rule.invariant, which, row["wrong"], rule.passing, rule.at_rest)
+    yield from _sweep_by_sweep(connection)
+
+
+def damage(connection: Connection) -> Iterator[Breach]:
+    """What SQLite itself finds wrong in the file: pages, indexes, foreign keys."""
+    for (verdict,) in connection.execute(text("PRAGMA integrity_check(10)")):
+        if verdict != "ok":
+            yield Breach("database", {}, verdict)
+    for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
+        where: dict[str, int | str] = {"table": table} if row is None else {"table": table, "row": row}
+        yield Breach("database", where, f"it points to a row of {parent} that is not there")
+
+
+def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
+    for sweep_id, metric, goal in connection.execute(text("SELECT id, metric, goal FROM sweeps")).all():
+        try:
+            stored = trials.stored(connection, sweep_id, metric)
+        except ValueError as error:
+            yield Breach("counts", {"sweep_id": sweep_id}, f"a restarted scheduler cannot read its trials: {error}")
+            continue
+        told = sum(trial.state in COUNTED for trial in stored)
+        counted = connection.execute(
+            text(f"SELECT count(*) FROM trials WHERE sweep_id = :id AND state IN ({_COUNTED})"),
+            {"id": sweep_id},
+        ).scalar_one()
+        if told != counted:
+            wrong = f"{counted} trials counted, a restarted sampler is told of {told}"
+            yield Breach("counts", {"sweep_id": sweep_id}, wrong)
+        sign = -1 if goal == "maximize" else 1
+        done = [(t.value, t) for t in stored if t.state is TrialState.FINISHED and t.value is not None]
+        expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
+        found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
+        if found != expected:
+            yield Breach("best", {"sweep_id": sweep_id}, f"the query gives trials {found}, their values {expected}")

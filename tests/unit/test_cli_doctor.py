@@ -1,0 +1,40 @@
+"""`podium doctor`: what it says and how it exits, for a database that is sound, one that is not, and none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sqlalchemy import text
+
+from tests.commands import Podium
+from tests.service_rig import ServiceRig
+
+
+def test_a_sound_directory_exits_0_and_says_what_was_looked_at(service: ServiceRig, podium: Podium) -> None:
+    service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
+    code, out, _ = podium("doctor", "--data-dir", service.data.root)
+    assert (code, "invariants hold over 1 sweeps, 1 trials, 1 attempts" in out) == (0, True), out
+
+
+def test_a_breach_exits_1_and_names_the_rows(service: ServiceRig, podium: Podium) -> None:
+    trial_id = service.trial(service.sweep(run_cap=4), 0, 0.5, model=False)
+    with service.database.write() as connection:
+        connection.execute(text("UPDATE trials SET value = NULL"))
+    code, out, _ = podium("doctor", "--data-dir", service.data.root)
+    assert code == 1
+    assert "results" in out
+    assert f"trial_id {trial_id}" in out
+
+
+def test_as_json_the_report_parses(service: ServiceRig, podium: Podium) -> None:
+    service.trial(service.sweep(run_cap=1), 0, 0.5, model=False)
+    code, out, _ = podium("doctor", "--data-dir", service.data.root, "--json", "--no-artifacts")
+    report = json.loads(out)
+    assert (code, report["breaches"], report["trials"]) == (0, [], 1)
+    assert "artifacts" not in report["invariants"]
+
+
+def test_without_a_database_it_exits_2_and_says_where_it_looked(tmp_path: Path, podium: Podium) -> None:
+    code, _, _ = podium("doctor", "--data-dir", tmp_path / "nowhere")
+    assert code == 2
