@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from api.commands import demo, devices, doctor, ensemble, serve, status, sweep, trial
+from api.commands import db, demo, devices, doctor, ensemble, serve, status, sweep, trial
 from sweep.errors import (
     BundleError,
     DatabaseError,
@@ -46,6 +46,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")
 app.add_typer(ensemble.app, name="ensemble")
+app.add_typer(db.app, name="db")
 
 
 def main() -> None:

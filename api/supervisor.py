@@ -16,18 +16,23 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from api import database_process
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
 from sweep.fail_points import passing
+from sweep.file_system import refuse_network
 from sweep.files import write_whole
+from sweep.layout import DataDirectory
 from sweep.part import PARENT_PID, READY_FD
 from sweep.processes import become_subreaper, kill_orphans
+from sweep.room import check_room
 from sweep.settings import ServiceSettings
 
 STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
@@ -78,6 +83,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
+        self._database = _identity(settings.data.database)
         self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self) -> None:
@@ -169,6 +175,11 @@ class Supervisor:
     def _hear_exit(self, part: _Part) -> None:
         assert part.process is not None
         status = part.process.returncode
+        if _identity(self._settings.data.database) != self._database:
+            raise DatabaseError(
+                f"{self._settings.data.database} was removed or replaced while the service ran; put it back, or "
+                "restore a backup while no service runs, and start again"
+            )
         if not part.ever_ready and not self._announced:
             raise ServiceError(f"{part.name} did not start: {self._last_words(part.name)}")
         if time.monotonic() - part.started_s > STABLE_S:
@@ -270,27 +281,40 @@ def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
     or a port cannot be used.
     """
     data = settings.data
+    os.umask(0o077)  # for every part: what lies in the data directory is for its user alone
+    refuse_network(data.root)
     data.prepare()
+    with service_locked(data, "use it, or another --data-dir"):
+        try:
+            settings.runtime.prepare()
+            for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
+                _check_port(settings.host, port, option)
+            if not data.admin_token.exists():
+                check_room(data.root)  # a first start writes; a later one may serve reads from a full disk
+            database_process.run("migrate", data.database)
+            ray_head.ensure_token(data)
+            if not data.admin_token.exists():
+                token = "podium_" + secrets.token_urlsafe(32)
+                write_whole(data.admin_token, token.encode() + b"\n", mode=0o600)
+                say(f"The admin token, shown this once: {token} (kept in {data.admin_token})")
+            Supervisor(settings, say).run()
+        finally:
+            shutil.rmtree(settings.runtime.root, ignore_errors=True)
+
+
+@contextmanager
+def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
+    """While within, no service can start on `data`. Raises `DataDirectoryError` when one runs already."""
     lock = FileLock(data.service_lock)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise DataDirectoryError(
-            f"a service runs on {settings.data_dir} already{_where(data.service_file)}; use it, or another --data-dir"
+            f"a service runs on {data.root} already{_where(data.service_file)}; {advice}"
         ) from None
     try:
-        settings.runtime.prepare()
-        for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
-            _check_port(settings.host, port, option)
-        _migrate(data.database)
-        ray_head.ensure_token(data)
-        if not data.admin_token.exists():
-            token = "podium_" + secrets.token_urlsafe(32)
-            write_whole(data.admin_token, token.encode() + b"\n", mode=0o600)
-            say(f"The admin token, shown this once: {token} (kept in {data.admin_token})")
-        Supervisor(settings, say).run()
+        yield
     finally:
-        shutil.rmtree(settings.runtime.root, ignore_errors=True)
         lock.release()
 
 
@@ -308,14 +332,12 @@ def _check_port(host: str, port: int, option: str) -> None:
         raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}") from error
 
 
-def _migrate(database: Path) -> None:
-    """In a process of its own: SQLAlchemy and Alembic have no business in this one."""
-    result = subprocess.run(
-        [sys.executable, "-P", "-m", "db.migrate", str(database)], capture_output=True, text=True, check=False
-    )
-    if result.returncode != 0:
-        lines = result.stderr.strip().splitlines()
-        raise DatabaseError(lines[-1] if lines else f"db.migrate ended with status {result.returncode}")
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _where(service_file: Path) -> str:

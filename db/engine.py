@@ -40,10 +40,22 @@ def sqlite_module() -> ModuleType:
     return bundled if bundled.sqlite_version_info > sqlite3.sqlite_version_info else sqlite3
 
 
-def connect(path: Path, mode: str = "ro", busy_s: float = BUSY_S) -> Any:
-    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing. A reader changes no byte."""
+def connect(path: Path, mode: str, busy_s: float = BUSY_S) -> Any:
+    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing."""
     uri = f"file:{quote(str(path))}?mode={mode}"
     return sqlite_module().connect(uri, uri=True, timeout=busy_s, check_same_thread=False)
+
+
+def connect_to_look(path: Path) -> Any:
+    """A bare connection that changes nothing, unless a killed writer's journal must be rolled back before one can."""
+    connection = connect(path, "ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite_module().Error as error:
+        if code_of(error) == sqlite3.SQLITE_READONLY:
+            connection.close()
+            return connect(path, "rw")
+    return connection
 
 
 class Database:

@@ -11,7 +11,7 @@ from sweep.room import room
 
 _PRIMARY = 0xFF  # SQLite's extended codes have their kind in the low byte
 SPOILED = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _TEXTS = {  # for a module without codes
     "database or disk is full": sqlite3.SQLITE_FULL,
     "disk I/O error": sqlite3.SQLITE_IOERR,
@@ -35,7 +35,7 @@ def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseErro
             f"cannot {doing} {path}: {error}; what was being done may or may not be there, read it back. "
             "Look at the disk and at `podium db check`"
         )
-    if code in _LOCKED:
+    if code in LOCKED:
         by = " and ".join(holders(path)) or "another program"
         return DatabaseError(f"cannot {doing} {path}: it is locked by {by}; nothing was written, try again")
     return DatabaseError(f"cannot {doing} {path}: {error}")

@@ -27,6 +27,11 @@ class DataDirectory:
         return self.root / "podium.sqlite3"
 
     @property
+    def backups(self) -> Path:
+        """Copies of the database, by `podium db backup` and before an upgrade."""
+        return self.root / "backups"
+
+    @property
     def service_lock(self) -> Path:
         return self.root / "service.lock"
 
@@ -134,6 +139,10 @@ class AttemptDirectory:
     @property
     def predictions(self) -> Path:
         return self.root / "predictions.safetensors"
+
+    def earlier(self, attempt: int) -> list[AttemptDirectory]:
+        """The folders of the trial's attempts before this one, which is number `attempt`; newest first."""
+        return [AttemptDirectory(self.root.parent / str(number)) for number in range(attempt - 1, 0, -1)]
 
     def prepare(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from db import events
+from db.backup import backup
 from db.engine import Database, sqlite_module
 from db.events import NewEvent
-from db.migrate import alembic_config, migrate
+from db.migrate import Migrated, alembic_config, migrate
 from db.tables import metadata
 from sweep.errors import DatabaseError
+from sweep.layout import DataDirectory
 
 
 @pytest.fixture
@@ -79,7 +82,7 @@ def test_a_second_migration_changes_nothing(path: Path) -> None:
     before = path.read_bytes()
     migrate(path)
     assert path.read_bytes() == before
-    assert list(path.parent.glob("*.backup.*")) == []
+    assert not DataDirectory(path.parent).backups.exists()
 
 
 def test_an_empty_file_is_filled(path: Path) -> None:
@@ -132,12 +135,18 @@ def _cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:10_000])
 
 
+def _empty_beside_results(path: Path) -> None:
+    path.touch()
+    DataDirectory(path.parent).attempt(1, 1, 1).mkdir(parents=True)
+
+
 REFUSED = [
-    (_text_file, r"is not a database; move it away, or choose another data directory"),
+    (_empty_beside_results, r"is empty, but .*trials holds results of its trials; restore a backup: .+ to begin anew$"),
+    (_text_file, r"is not a database; if it was one, restore a backup: .+; or move it away, or choose another"),
     (_foreign, r"is a database, but not Podium's \(it has customers, orders\); choose another data directory"),
     (_newer, r"was written by a newer Podium \(schema 9999\); upgrade Podium, or choose another data directory"),
-    (_damaged, r"is damaged \(.+\); restore it from a copy, it was left as it is"),
-    (_cut_short, r"is damaged \(.+\); restore it from a copy, it was left as it is"),
+    (_damaged, r"is damaged \(.+\) and was left as it is; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
+    (_cut_short, r"is damaged \(.+\) and was left as it is; restore a backup: rm -f .+ && cp 'BACKUP' '.+'$"),
 ]
 IDS = [make.__name__.strip("_") for make, _ in REFUSED]
 
@@ -154,11 +163,51 @@ def test_a_file_that_is_not_ours_to_change_is_refused_and_left_as_it_is(
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
 
 
+def test_a_database_that_is_gone_from_beside_its_results_is_not_begun_anew(path: Path) -> None:
+    _empty_beside_results(path)
+    path.unlink()
+    with pytest.raises(DatabaseError, match=r"is gone, but .*trials holds results"):
+        migrate(path)
+    assert not path.exists()
+
+
+def test_the_newest_backup_is_named_where_one_is_needed(path: Path) -> None:
+    _ours(path)
+    copy = DataDirectory(path.parent).backups / "podium-2026.sqlite3"
+    backup(path, copy)
+    _text_file(path)
+    with pytest.raises(DatabaseError) as caught:
+        migrate(path)
+    command = str(caught.value).split("restore a backup: ")[1].split("; or move")[0]
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    database = Database(path)
+    with database.read() as connection:
+        assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
+    database.close()
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")], ids=["a folder", "a link"])
+def test_what_is_no_file_of_its_own_is_refused(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    with pytest.raises(DatabaseError, match=r"podium\.sqlite3 is (not a file; move it away|a link; give the folder)"):
+        migrate(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_that_cannot_be_read_is_refused(path: Path) -> None:
+    _ours(path)
+    path.chmod(0)
+    with pytest.raises(DatabaseError, match=r"cannot read .*: Permission denied; run as its owner"):
+        migrate(path)
+
+
 def test_an_older_database_is_copied_before_it_is_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _ours(path)
     monkeypatch.setattr(ScriptDirectory, "get_current_head", lambda _: "a newer one")
-    migrate(path)
-    (copy,) = path.parent.glob("podium.0001.*.backup.sqlite3")
+    done = migrate(path)
+    (copy,) = DataDirectory(path.parent).backups.glob("before-upgrade-from-0001-*.sqlite3")
+    assert done == Migrated(str(path), "0001", "a newer one", str(copy))
+    assert copy.stat().st_mode & 0o077 == 0
     database = Database(copy)
     with database.read() as connection:
         assert [event["kind"] for event in events.after(connection, 0)] == ["kept"]
@@ -171,4 +220,5 @@ def test_the_command_says_one_sentence_and_exits_with_3(path: Path) -> None:
         [sys.executable, "-P", "-m", "db.migrate", str(path)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == f"{path} is not a database; move it away, or choose another data directory\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"{path} is not a database; if it was one, restore a backup: ")

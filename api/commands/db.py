@@ -1,0 +1,81 @@
+"""`podium db backup|check|upgrade`: the database of a data directory, with a service or without; cli."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+
+app = typer.Typer(help="Back up, check or upgrade the database.", no_args_is_help=True)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path | None, typer.Argument(help="where to; a new file in DATA_DIR/backups if not given")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    force: Annotated[bool, typer.Option("--force", help="overwrite the file if it exists")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the database to one file, whole and of one moment, also while the service runs."""
+    from api import database_process, show  # not for --help
+    from sweep.layout import DataDirectory
+
+    data = DataDirectory(data_dir.absolute())
+    target = (file or data.backups / f"podium-{datetime.now().astimezone():%Y-%m-%d-%H%M%S}.sqlite3").absolute()
+    done = database_process.run("backup", data.database, target, *(["--force"] if force else []))
+    if as_json:
+        show.print_json(done)
+    else:
+        show.console.print(f"{done['path']}: {done['bytes'] / 1e6:,.1f} MB", soft_wrap=True)
+
+
+@app.command()
+def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Look for damage, and at what the database lies on; exit code 1 when there is something to mend."""
+    from api import database_process, show  # not for --help
+    from sweep.layout import DataDirectory
+
+    found = database_process.run("check", DataDirectory(data_dir.absolute()).database)
+    if as_json:
+        show.print_json(found)
+    else:
+        say = show.console.print
+        say(
+            f"{found['path']}: {'sound' if not found['problems'] else 'not sound'}; {found['bytes'] / 1e6:,.1f} MB, "
+            f"schema {found['schema'] or '–'}, journal {found['journal_mode'] or '–'}, SQLite {found['sqlite']}, "
+            f"on {found['file_system'] or 'an unknown file system'} with {found['free_bytes'] / 1e6:,.0f} MB free",
+            soft_wrap=True,
+        )
+        for kind, lines in (("problem", found["problems"]), ("advice", found["advice"])):
+            for line in lines:
+                say(f"{kind}: {line}", soft_wrap=True, markup=False)
+    raise typer.Exit(1 if found["problems"] else 0)
+
+
+@app.command()
+def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Bring the database to the schema of this Podium, after a copy; `podium serve` does the same at its start."""
+    from api import database_process, show  # not for --help
+    from api.supervisor import service_locked
+    from sweep.errors import DatabaseError
+    from sweep.layout import DataDirectory
+
+    data = DataDirectory(data_dir.absolute())
+    if not data.root.is_dir():
+        raise DatabaseError(f"there is no data directory {data.root}; name another with --data-dir")
+    with service_locked(data, "stop it before an upgrade"):
+        done = database_process.run("migrate", data.database)
+    if as_json:
+        show.print_json(done)
+        return
+    if done["before"] == done["now"]:
+        said = f"schema {done['now']} is the newest; nothing was done"
+    elif done["before"] is None:
+        said = f"a new database with schema {done['now']}"
+    else:
+        said = f"schema {done['before']} is {done['now']} now; the old one is kept in {done['copy']}"
+    show.console.print(f"{done['path']}: {said}", soft_wrap=True, markup=False)
