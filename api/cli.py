@@ -41,7 +41,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("status")(status.status)
-app.command("devices")(devices.devices)
+app.add_typer(devices.app, name="devices")
 app.command("doctor")(doctor.doctor)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")

@@ -8,13 +8,22 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import httpx2
 import numpy as np
 from numpy.typing import NDArray
 
 from sweep import bundles
-from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, PodiumError, Problem, ServiceError
+from sweep.errors import (
+    EnsembleError,
+    InvalidSpecError,
+    NotFoundError,
+    NotPossibleError,
+    PodiumError,
+    Problem,
+    ServiceError,
+)
 from sweep.layout import DataDirectory, default_data_directory
 
 POLL_S = 0.2
@@ -68,9 +77,28 @@ class Client:
         """One sweep."""
         return self._object("GET", f"/api/v1/sweeps/{sweep_id}")
 
+    def pause_sweep(self, sweep_id: int) -> dict[str, Any]:
+        """Start nothing new of a sweep. Raises `NotPossibleError`, as all that change one, where it cannot be."""
+        return self._object("POST", f"/api/v1/sweeps/{sweep_id}/pause")
+
+    def resume_sweep(self, sweep_id: int) -> dict[str, Any]:
+        """Go on with a paused sweep."""
+        return self._object("POST", f"/api/v1/sweeps/{sweep_id}/resume")
+
+    def stop_sweep(self, sweep_id: int) -> dict[str, Any]:
+        """Let what runs end, then finish."""
+        return self._object("POST", f"/api/v1/sweeps/{sweep_id}/stop")
+
     def cancel_sweep(self, sweep_id: int) -> dict[str, Any]:
         """End a sweep now."""
         return self._object("POST", f"/api/v1/sweeps/{sweep_id}/cancel")
+
+    def extend_sweep(
+        self, sweep_id: int, run_cap: int | None = None, *, priority: float | None = None
+    ) -> dict[str, Any]:
+        """Let `run_cap` trials count in all, or change the priority; a finished sweep goes on."""
+        body = {"run_cap": run_cap, "priority": priority}
+        return self._object("PATCH", f"/api/v1/sweeps/{sweep_id}", json=body)
 
     def best(self, sweep_id: int, k: int = 1) -> list[dict[str, Any]]:
         """The `k` best finished trials."""
@@ -96,6 +124,22 @@ class Client:
         """One trial with its attempts."""
         return self._object("GET", f"/api/v1/trials/{trial_id}")
 
+    def stop_trial(self, trial_id: int) -> dict[str, Any]:
+        """End a trial; its sweep goes on. Raises `NotPossibleError`, as `retry_trial` does, where it cannot be."""
+        return self._object("POST", f"/api/v1/trials/{trial_id}/stop")
+
+    def retry_trial(self, trial_id: int) -> dict[str, Any]:
+        """Run a trial again that failed or was cancelled."""
+        return self._object("POST", f"/api/v1/trials/{trial_id}/retry")
+
+    def clone_trial(
+        self, trial_id: int, params: dict[str, Any] | None = None, *, idempotency_key: str | None = None
+    ) -> dict[str, Any]:
+        """Add a trial with the same parameters, but for `params`, to its sweep. Raises `InvalidSpecError`."""
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        body = {"params": params or {}}
+        return self._object("POST", f"/api/v1/trials/{trial_id}/clone", json=body, headers=headers)
+
     def metrics(self, trial_id: int) -> dict[str, list[list[float]]]:
         """Each metric of a trial as [step, value] pairs."""
         return self._object("GET", f"/api/v1/trials/{trial_id}/metrics")
@@ -108,6 +152,15 @@ class Client:
         """Every device."""
         found: list[dict[str, Any]] = self._json("GET", "/api/v1/devices")
         return found
+
+    def drain_device(self, device_id: str, reason: str | None = None) -> dict[str, Any]:
+        """Give a device no more trials until it is returned. Raises `NotFoundError`."""
+        body = {} if reason is None else {"reason": reason}
+        return self._object("POST", f"/api/v1/devices/{quote(device_id, safe='')}/drain", json=body)
+
+    def return_device(self, device_id: str) -> dict[str, Any]:
+        """Give a device trials again. Raises `NotFoundError`."""
+        return self._object("POST", f"/api/v1/devices/{quote(device_id, safe='')}/return")
 
     # Ensembles. Every one may be named by its id or by its name.
 
@@ -305,4 +358,6 @@ def _error_of(response: httpx2.Response) -> PodiumError:
     if response.status_code == 422 and problem.get("errors"):
         return InvalidSpecError([Problem(tuple(e["location"]), e["message"]) for e in problem["errors"]])
     detail = problem.get("detail") or problem.get("title") or f"status {response.status_code}"
+    if "possible" in problem:
+        return NotPossibleError(detail, problem["possible"])
     return NotFoundError(detail) if response.status_code == 404 else PodiumError(detail)

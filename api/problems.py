@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import secrets
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ from sweep.errors import (
     ForbiddenError,
     InvalidSpecError,
     NotFoundError,
+    NotPossibleError,
     PodiumError,
     ServiceError,
     StorageFullError,
@@ -46,12 +48,13 @@ STATUS: dict[type[PodiumError], int] = {
     StorageFullError: 507,
     ServiceError: 503,
 }
+_RETRY_S = {429: "1", 503: "1", 507: "10"}
 log = logging.getLogger("podium.http")
 
 
 def problem(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
     """One problem+json answer."""
-    headers = {"Retry-After": "1"} if status in (429, 503) else {}
+    headers = {"Retry-After": _RETRY_S[status]} if status in _RETRY_S else {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     body = {"type": "about:blank", "title": title, "status": status, "detail": _sendable(detail), **more}
@@ -69,6 +72,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(OSError, _system_error)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -77,6 +81,8 @@ def _podium_error(_: Request, error: Exception) -> JSONResponse:
     more: dict[str, Any] = {}
     if isinstance(error, InvalidSpecError):
         more["errors"] = [_one(p.location, p.message) for p in error.problems]
+    if isinstance(error, NotPossibleError):
+        more["possible"] = list(error.possible)
     return problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
 
 
@@ -99,6 +105,13 @@ def _sendable(text: str) -> str:
 def _http_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return problem(error.status_code, "The request cannot be answered", str(error.detail))
+
+
+def _system_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, OSError)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _podium_error(request, StorageFullError())
+    return _unexpected(request, error)
 
 
 def _gone(_: Request, __: Exception) -> Response:

@@ -23,7 +23,8 @@ OVER = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
     "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
-    "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
+    "paused": "yellow", "stopping": "yellow",
+    "set aside": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
 console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
@@ -75,6 +76,11 @@ def best(sweep: dict[str, Any]) -> str:
     return f"best {metric} –" if found is None else f"best {metric} {number(found['value'])} (trial {found['number']})"
 
 
+def held(sweep: dict[str, Any]) -> str:
+    """That a sweep is paused or stopping, for who wonders why nothing starts."""
+    return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""
+
+
 def follow(client: Client, sweep_id: int) -> dict[str, Any]:
     """Show a sweep until it is over: live in a terminal, a line for each change elsewhere."""
     return _follow_live(client, sweep_id) if console.is_terminal else _follow_plain(client, sweep_id)
@@ -85,7 +91,7 @@ def _follow_plain(client: Client, sweep_id: int) -> dict[str, Any]:
     while True:
         sweep = client.sweep(sweep_id)
         done = sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
-        line = f"{done}/{sweep['run_cap']} trials: {counts(sweep) or 'none yet'}; {best(sweep)}"
+        line = f"{done}/{sweep['run_cap']} trials: {counts(sweep) or 'none yet'}; {best(sweep)}{held(sweep)}"
         if line != said:
             console.print(line)
             said = line
@@ -114,5 +120,7 @@ def _progress(client: Client, sweep: dict[str, Any]) -> Group:
     bar = Table.grid(padding=(0, 1))
     bar.add_row(ProgressBar(total=sweep["run_cap"], completed=done, width=30), f"{done}/{sweep['run_cap']} trials")
     return Group(
-        bar, Text(f"{counts(sweep) or sweep['reason']}; {best(sweep)}"), table(None, ("device", "state", "on it"), rows)
+        bar,
+        Text(f"{counts(sweep) or sweep['reason']}; {best(sweep)}{held(sweep)}"),
+        table(None, ("device", "state", "on it"), rows),
     )

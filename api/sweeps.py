@@ -1,4 +1,4 @@
-"""Sweeps and code bundles over REST: submit, read, cancel; api."""
+"""Sweeps and code bundles over REST: submit, read, pause, resume, stop, cancel, extend; api."""
 
 from __future__ import annotations
 
@@ -7,21 +7,46 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api.auth import submitter, viewer
-from api.service import After, RowId, ServiceContext, body_within, context
+from api.service import After, RowId, ServiceContext, body_within, context, has_room
 from api.views import BestView, Page, SweepView, TrialView, best_view
-from db import devices, sweeps, trial_pages
+from db import devices, requests, sweeps, trial_pages
 from sweep import bundles, datasets
+from sweep.commands import SweepCommand
 from sweep.errors import DataError, InvalidSpecError, Problem
 from sweep.part import wake
-from sweep.spec import BuiltinProgram, FunctionProgram, SweepSpec, parse_spec
+from sweep.spec import (
+    MAX_PRIORITY,
+    MAX_RUN_CAP,
+    MIN_PRIORITY,
+    BuiltinProgram,
+    FunctionProgram,
+    SweepSpec,
+    parse_spec,
+)
 from sweep.trial import SweepState, TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
 
-@router.post("/bundles", status_code=201, dependencies=[submitter])
+class Extension(BaseModel):
+    """What a sweep is to have from now on."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    run_cap: int | None = Field(None, ge=1, le=MAX_RUN_CAP, description="trials that count, in all; it only goes up")
+    priority: float | None = Field(None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Extension:
+        if self.run_cap is None and self.priority is None:
+            raise ValueError("give run_cap, priority, or both")
+        return self
+
+
+@router.post("/bundles", status_code=201, dependencies=[submitter, has_room])
 async def upload_bundle(request: Request, service: ServiceContext = context) -> dict[str, str]:
     """Store user code: a zip as the raw body. Answers its SHA-256, for `program.bundle`."""
     content = await body_within(request, bundles.MAX_BYTES, "leave data and results out of the code folder")
@@ -32,7 +57,7 @@ async def upload_bundle(request: Request, service: ServiceContext = context) -> 
     return {"sha256": sha256}
 
 
-@router.post("/sweeps", status_code=201, dependencies=[submitter])
+@router.post("/sweeps", status_code=201, dependencies=[submitter, has_room])
 def submit_sweep(
     response: Response,
     document: Annotated[dict[str, Any], Body(openapi_examples={})],
@@ -100,12 +125,45 @@ def best_trials(
         return [best_view(row) for row in trial_pages.best(connection, sweep_id, goal, k)]
 
 
+@router.patch("/sweeps/{sweep_id}", dependencies=[submitter])
+def extend_sweep(sweep_id: RowId, body: Extension, service: ServiceContext = context) -> SweepView:
+    """Let more trials count, or change the priority. One that is finished or stopping goes on with all it knows."""
+    with service.database.write() as connection:
+        requests.extend(connection, sweep_id, body.run_cap, body.priority, time.time())
+    return _woken(service, sweep_id)
+
+
+@router.post("/sweeps/{sweep_id}/pause", dependencies=[submitter])
+def pause_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+    """Start nothing new; what runs goes on to its end."""
+    return _tell(service, sweep_id, SweepCommand.PAUSE)
+
+
+@router.post("/sweeps/{sweep_id}/resume", dependencies=[submitter])
+def resume_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+    """Go on with a paused sweep."""
+    return _tell(service, sweep_id, SweepCommand.RESUME)
+
+
+@router.post("/sweeps/{sweep_id}/stop", dependencies=[submitter])
+def stop_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
+    """Let what runs end, then finish."""
+    return _tell(service, sweep_id, SweepCommand.STOP)
+
+
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[submitter])
 def cancel_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     """End a sweep now; what runs is killed. One that is over already: 409, unless it was cancelled."""
+    return _tell(service, sweep_id, SweepCommand.CANCEL)
+
+
+def _tell(service: ServiceContext, sweep_id: int, command: SweepCommand) -> SweepView:
     with service.database.write() as connection:
-        if sweeps.get(connection, sweep_id).state is not SweepState.CANCELLED:
-            sweeps.cancel(connection, sweep_id, time.time())
+        requests.tell_sweep(connection, sweep_id, command, time.time())
+    return _woken(service, sweep_id)
+
+
+def _woken(service: ServiceContext, sweep_id: int) -> SweepView:
     wake(service.settings.runtime.wake_socket("scheduler"))
     return _show(service, sweep_id)
 

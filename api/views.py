@@ -48,7 +48,8 @@ class SweepView(View):
     state: str
     reason: str
     spec: dict[str, Any]
-    run_cap: int
+    run_cap: int  # as submitted, or as extended since
+    priority: float
     counts: dict[str, int]
     best: BestView | None
     ensembles: list[int]  # ids of those that were built of its trials
@@ -68,6 +69,7 @@ class SweepView(View):
             reason=row.reason,
             spec=json.loads(row.spec_json),
             run_cap=row.run_cap,
+            priority=row.priority,
             counts={state.value: count for state, count in sorted(row.counts.items())},
             best=None if best is None else best_view(best),
             ensembles=list(row.built.ensemble_ids),
@@ -102,6 +104,7 @@ class AttemptView(View):
     cause: str | None
     message: str | None
     traceback: str | None
+    log_tail: str | None  # the end of what it printed, if it failed
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
@@ -138,6 +141,7 @@ class TrialView(View):
     params: dict[str, Scalar]
     sampler: str
     attempt: int
+    requested: str | None  # stop or retry, until the scheduler has done it
     device: str | None
     created_at: datetime | None
     started_at: datetime | None
@@ -154,6 +158,7 @@ class TrialView(View):
             params=row.params,
             sampler=row.sampler,
             attempt=row.attempt,
+            requested=row.requested,
             device=row.device_id,
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
@@ -165,18 +170,32 @@ class TrialView(View):
 class TrialDetail(TrialView):
     """A trial with all that is known of it."""
 
+    cloned_from: int | None  # the trial that a client cloned
     attempts: list[AttemptView]
     artifacts: list[ArtifactView]
 
     @classmethod
-    def whole(cls, row: TrialRow, attempts: list[AttemptRow], artifacts: list[ArtifactRow]) -> TrialDetail:
+    def whole(
+        cls, row: TrialRow, attempts: list[AttemptRow], artifacts: list[ArtifactRow], cloned_from: int | None
+    ) -> TrialDetail:
         view = cls.of(
             row,
+            cloned_from=cloned_from,
             attempts=[AttemptView.of(attempt) for attempt in attempts],
             artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
         )
         assert isinstance(view, TrialDetail)
         return view
+
+
+class EnqueuedView(View):
+    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+
+    id: int
+    sweep_id: int
+    params: dict[str, Scalar]
+    cloned_from: int | None
+    trial_id: int | None
 
 
 class DeviceView(View):
@@ -195,5 +214,11 @@ class DeviceView(View):
     member_ids: list[int]
 
     @classmethod
-    def of(cls, row: DeviceRow) -> DeviceView:
-        return cls.model_validate(row)
+    def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:
+        """`aside` is why clients or the scheduler set it aside: shown before the scheduler has taken notice."""
+        view = cls.model_validate(row)
+        if aside is not None and row.state in ("ready", "busy"):
+            return view.model_copy(update={"state": "set aside", "reason": aside})
+        if aside is None and row.state == "set aside":
+            return view.model_copy(update={"state": "ready" if row.trial_id is None else "busy", "reason": ""})
+        return view

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from db.tables import artifacts, attempts, trial_params, trials
+from db.tables import artifacts, attempts, enqueued, trial_params, trials
 from db.trials import params_of
 from sweep.errors import NotFoundError
-from sweep.trial import Params, TrialState
+from sweep.trial import Params, TrialRequest, TrialState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class TrialRow:
     params: Params
     sampler: str
     attempt: int
+    requested: TrialRequest | None  # what a client wants done with it, until that is done
     device_id: str | None  # of the current attempt
     created_at: float
     started_at: float | None
@@ -47,6 +48,7 @@ class AttemptRow:
     cause: str | None
     message: str | None
     traceback: str | None
+    log_tail: str | None
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
@@ -108,6 +110,14 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
     return [ArtifactRow(**row._mapping) for row in connection.execute(statement)]
 
 
+def cloned_from(connection: Connection, trial_id: int) -> int | None:
+    """The trial whose parameters a client gave this one, changed or not; None for one of the sweep's own."""
+    found: int | None = connection.execute(
+        select(enqueued.c.cloned_from).where(enqueued.c.trial_id == trial_id)
+    ).scalar_one_or_none()
+    return found
+
+
 def busy_share(connection: Connection, sweep_id: int, devices: int) -> float | None:
     """Of the time between a sweep's first start and last end, the share that its devices were busy."""
     statement = (
@@ -150,6 +160,7 @@ def _select(
             params=params.get(row.id, {}),
             sampler=row.sampler,
             attempt=row.attempt,
+            requested=None if row.requested is None else TrialRequest(row.requested),
             device_id=row.device_id,
             created_at=row.created_at,
             started_at=row.started_at,

@@ -71,9 +71,14 @@ class IllegalTransitionError(ConflictError):
 class NotPossibleError(ConflictError):
     """That cannot be asked for in this state."""
 
-    def __init__(self, what: str, possible: Sequence[str]) -> None:
+    def __init__(self, message: str, possible: Sequence[str]) -> None:
         self.possible = tuple(possible)  # what can be asked for now, as commands
-        super().__init__(f"{what}; possible: {', '.join(self.possible) or 'nothing, it is over'}")
+        super().__init__(message)
+
+    @classmethod
+    def of(cls, what: str, possible: Sequence[str]) -> NotPossibleError:
+        """Says what cannot be, and what can."""
+        return cls(f"{what}; possible: {', '.join(possible) or 'nothing, it is over'}", possible)
 
 
 class DataError(PodiumError):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId
+from api.commands.each import each
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from api.client import Client
 
-app = typer.Typer(help="Submit and follow sweeps.", no_args_is_help=True)
+app = typer.Typer(help="Submit sweeps, follow and steer them.", no_args_is_help=True)
 
 
 @app.command("run")
@@ -120,13 +121,79 @@ def list_sweeps(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -
     show.console.print(show.table(None, ("id", "name", "state", "trials", "best", "reason"), rows))
 
 
-@app.command("cancel")
-def cancel(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
-    """End a sweep now; what runs is killed."""
+@app.command("watch")
+def watch(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Follow a sweep to its end. Exits with 0 if it finished, 1 if not. Ctrl-C ends the watching, not the sweep."""
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        sweep = client.wait(sweep_id) if as_json else show.follow(client, sweep_id)
+    if as_json:
+        show.print_json(sweep)
+    else:
+        show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+    raise typer.Exit(0 if sweep["state"] == "finished" else 1)
+
+
+@app.command("pause")
+def pause(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Start nothing new of these sweeps; what runs goes on to its end."""
     from api.client import Client  # the HTTP client: not for --help
 
     with Client.of(data_dir) as client:
-        print(f"sweep {sweep_id} is {client.cancel_sweep(sweep_id)['state']}")
+        each(sweep_ids, client.pause_sweep, _now, as_json)
+
+
+@app.command("resume")
+def resume(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Go on with paused sweeps."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        each(sweep_ids, client.resume_sweep, _now, as_json)
+
+
+@app.command("stop")
+def stop(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Let what runs of these sweeps end, then finish them."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        each(sweep_ids, client.stop_sweep, _now, as_json)
+
+
+@app.command("cancel")
+def cancel(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """End sweeps now; what runs is killed."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        each(sweep_ids, client.cancel_sweep, _now, as_json)
+
+
+@app.command("extend")
+def extend(
+    sweep_id: SweepId,
+    run_cap: Annotated[int | None, typer.Option(help="trials that count, in all; it only goes up")] = None,
+    by: Annotated[int | None, typer.Option(min=1, help="as many more")] = None,
+    priority: Annotated[float | None, typer.Option(help="share of the devices' time, beside other sweeps'")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Let more trials of a sweep count, or change its priority; a finished one goes on with all it knows."""
+    if (run_cap is None) == (by is None) and (by is not None or priority is None):
+        raise typer.BadParameter("give one of --run-cap and --by, or --priority")
+    from api import show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        wanted = run_cap if by is None else client.sweep(sweep_id)["run_cap"] + by
+        sweep = client.extend_sweep(sweep_id, wanted, priority=priority)
+    if as_json:
+        show.print_json(sweep)
+    else:
+        print(f"{_now(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}")
 
 
 @app.command("validate")
@@ -134,6 +201,10 @@ def validate(file: SpecFile) -> None:
     """Check a sweep file; nothing is started."""
     document = _read(file)
     print(f"{file}: valid ({len(document['parameters'])} parameters, method {document.get('method', 'tpe')})")
+
+
+def _now(sweep: dict[str, Any]) -> str:
+    return f"sweep {sweep['id']} is {sweep['state']}"
 
 
 def _best_trials(best: list[dict[str, Any]]) -> Table:

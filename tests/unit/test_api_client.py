@@ -14,7 +14,7 @@ import pytest
 
 from api import client as module
 from api.client import Client
-from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, PodiumError, ServiceError
+from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, NotPossibleError, PodiumError, ServiceError
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document, document
 
@@ -53,6 +53,44 @@ def test_a_sweep_from_submission_to_its_end(podium: Client, service: ServiceRig)
     assert podium.stop_ensemble(ensemble["id"])["state"] == "stopped"
 
 
+def test_a_sweep_is_steered(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    steps = (podium.pause_sweep, podium.resume_sweep, podium.stop_sweep)
+    assert [step(sweep_id)["state"] for step in steps] == ["paused", "queued", "stopping"]
+    extended = podium.extend_sweep(sweep_id, 9, priority=2.0)
+    assert (extended["state"], extended["run_cap"], extended["priority"]) == ("queued", 9, 2.0)
+    assert podium.extend_sweep(sweep_id, priority=3.0)["run_cap"] == 9
+    assert podium.cancel_sweep(sweep_id)["state"] == "cancelled"
+    with pytest.raises(NotPossibleError, match="a cancelled sweep cannot be stopped; possible: nothing") as caught:
+        podium.stop_sweep(sweep_id)
+    assert caught.value.possible == ()
+
+
+def test_a_trial_is_stopped_and_cloned_and_a_finished_one_not_retried(podium: Client, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    finished, running = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, None)
+    assert podium.stop_trial(running)["requested"] == "stop"
+    added = podium.clone_trial(finished, {"lr": 0.02}, idempotency_key="k")
+    assert added["params"] == {"lr": 0.02}
+    assert podium.clone_trial(finished, {"lr": 0.02}, idempotency_key="k") == added
+    assert podium.clone_trial(finished)["params"] == {"lr": 0.01}
+    with pytest.raises(NotPossibleError) as caught:
+        podium.retry_trial(finished)
+    assert caught.value.possible == ("clone",)
+    with pytest.raises(InvalidSpecError, match="did you mean 'lr'"):
+        podium.clone_trial(finished, {"lrr": 0.02})
+
+
+def test_a_device_is_drained_and_returned(podium: Client, service: ServiceRig) -> None:
+    service.device()
+    assert podium.drain_device("cpu-0", "it is hot")["reason"] == "it is hot"
+    assert podium.devices()[0]["state"] == "set aside"
+    assert podium.return_device("cpu-0")["state"] == "ready"
+    for unknown in ("cpu-1", "a/b"):
+        with pytest.raises(NotFoundError):
+            podium.drain_device(unknown)
+
+
 def test_every_page_is_read(podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep_id = service.sweep()
     for number in range(5):
@@ -88,7 +126,7 @@ def test_what_is_not_there_is_not_found(podium: Client) -> None:
 def test_a_conflict_is_the_servers_words(podium: Client, service: ServiceRig) -> None:
     sweep_id = service.sweep()
     service.end_sweep(sweep_id)
-    with pytest.raises(PodiumError, match="cannot become cancelled"):
+    with pytest.raises(PodiumError, match="cannot be cancelled"):
         podium.cancel_sweep(sweep_id)
 
 

@@ -134,7 +134,7 @@ def test_a_sweep_that_is_over_is_409_and_says_what_is_possible(
     sweep_id = service.sweep()
     service.end_sweep(sweep_id, state)
     assert_problem(
-        client.post(f"{URL}/{sweep_id}/cancel"), 409, f"a {state} sweep cannot become cancelled", "possible: queued"
+        client.post(f"{URL}/{sweep_id}/cancel"), 409, f"a {state} sweep cannot be cancelled", "trial retry, trial clone"
     )
     assert client.get(f"{URL}/{sweep_id}").json()["reason"] == "over"
 

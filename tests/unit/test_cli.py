@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api import local
+from api import local, show
 from api.client import Client
 from sweep.trial import SweepState
 from tests.commands import Podium
@@ -32,7 +32,10 @@ program:
 """
 COMMANDS = [
     ("status",), ("devices",), ("sweep", "list"), ("sweep", "show", "1"), ("sweep", "cancel", "1"),
-    ("trial", "list", "1"), ("trial", "show", "1"), ("trial", "logs", "1"),
+    ("sweep", "pause", "1"), ("sweep", "resume", "1"), ("sweep", "stop", "1"), ("sweep", "watch", "1"),
+    ("sweep", "extend", "1", "--by", "2"), ("trial", "list", "1"), ("trial", "show", "1"), ("trial", "logs", "1"),
+    ("trial", "stop", "1"), ("trial", "retry", "1"), ("trial", "clone", "1"), ("devices", "drain", "cpu-0"),
+    ("devices", "return", "cpu-0"),
 ]  # fmt: skip
 
 
@@ -167,6 +170,12 @@ JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
     ("sweep", "list"): lambda found: [sweep["name"] for sweep in found] == ["small"],
     ("sweep", "show", "1"): lambda found: found["top"][0]["value"] == 0.875,
     ("trial", "list", "1"): lambda found: [trial["number"] for trial in found] == [0, 1],
+    ("sweep", "pause", "1"): lambda found: [sweep["state"] for sweep in found] == ["paused"],
+    ("sweep", "cancel", "1"): lambda found: [sweep["state"] for sweep in found] == ["cancelled"],
+    ("sweep", "extend", "1", "--by", "2"): lambda found: found["run_cap"] == 6,
+    ("trial", "stop", "2"): lambda found: [trial["requested"] for trial in found] == ["stop"],
+    ("trial", "clone", "1", "--set", "lr=0.05"): lambda found: found["params"] == {"lr": 0.05},
+    ("devices", "drain", "cpu-0"): lambda found: [device["state"] for device in found] == ["set aside"],
     ("trial", "show", "1"): lambda found: found["attempts"][0]["device"] == "cpu-0",
 }
 
@@ -190,7 +199,19 @@ def test_json_is_one_document_on_standard_output(
         (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
         (("trial", "show", "1"), ["trial 0 of sweep 1: finished, value 0.875", "cpu-0"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
-        (("sweep", "cancel", "1"), ["sweep 1 is cancelled"]),
+        (("sweep", "cancel", "1"), ["sweep 1 is cancelled\n"]),
+        (("sweep", "pause", "1"), ["sweep 1 is paused\n"]),
+        (("sweep", "resume", "1"), ["sweep 1 is queued\n"]),
+        (("sweep", "stop", "1"), ["sweep 1 is stopping\n"]),
+        (("sweep", "extend", "1", "--by", "2"), ["sweep 1 is queued: up to 6 trials, priority 1\n"]),
+        (("sweep", "extend", "1", "--run-cap", "9"), ["up to 9 trials"]),
+        (("sweep", "extend", "1", "--priority", "0.5"), ["up to 4 trials, priority 0.5"]),
+        (("trial", "stop", "2"), ["trial 2 is running, being stopped\n"]),
+        (("trial", "retry", "2"), ["trial 2 is running\n"]),
+        (("trial", "clone", "1"), ["trial 1 is cloned into sweep 1: lr=0.01\n"]),
+        (("trial", "clone", "1", "--set", "lr=5e-2"), ["lr=0.05"]),
+        (("devices", "drain", "cpu-0"), ["cpu-0 is set aside; trial 2 is on it\n"]),
+        (("devices", "return", "cpu-0"), ["cpu-0 is busy; trial 2 is on it\n"]),
     ],
     ids=str,
 )
@@ -201,6 +222,109 @@ def test_people_read_what_they_need(
     assert (code, err) == (0, "")
     for word in words:
         assert word in out
+
+
+def test_several_are_done_one_by_one_and_what_is_refused_is_said(podium: Podium, served: ServiceRig) -> None:
+    finished, third = served.sweep(), served.sweep()
+    served.end_sweep(finished)
+    code, out, err = podium("sweep", "pause", "1", finished, "9", third)
+    assert (code, out) == (1, "sweep 1 is paused\nsweep 3 is paused\n")
+    assert err.splitlines() == [
+        "a finished sweep cannot be paused; possible: extend, trial retry, trial clone",
+        "there is no sweep 9",
+    ]
+    code, out, err = podium("sweep", "stop", finished, "1", "--json")
+    assert (code, [sweep["id"] for sweep in json.loads(out)]) == (1, [1])
+    assert "a finished sweep cannot be stopped" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("trial", "retry", "1"), "a finished trial cannot be retried; possible: clone"),
+        (("sweep", "extend", "1", "--run-cap", "1"), "run_cap is 4 and can only go up"),
+        (("devices", "drain", "gpu-7"), "there is no device 'gpu-7'; known: cpu-0"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_is_1_and_says_why(
+    podium: Podium, served: ServiceRig, command: tuple[str, ...], words: str
+) -> None:
+    code, out, err = podium(*command)
+    assert (code, out) == (1, "")
+    assert words in err
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("trial", "clone", "1", "--set", "lrr=0.1"), "params.lrr: there is no parameter 'lrr'; did you mean 'lr'?"),
+        (("trial", "clone", "1", "--set", "lr=fast"), "params.lr: 'fast' is not a number"),
+        (("trial", "clone", "1", "--set", "lr=NaN"), "params.lr: 'NaN' is not a number"),
+        (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: '1e999' is not a number"),
+        (("trial", "clone", "1", "--set", "lr"), "write NAME=VALUE, not 'lr'"),
+        (("sweep", "extend", "1"), "give one of --run-cap and --by, or --priority"),
+        (("sweep", "extend", "1", "--by", "1", "--run-cap", "9"), "give one of --run-cap and --by"),
+        (("sweep", "extend", "1", "--priority", "1000"), "priority"),
+        (("sweep", "pause"), "Missing argument"),
+        (("devices", "--data-dir", "/other", "drain", "cpu-0"), "after the command: podium devices drain"),
+        (("devices", "--json", "return", "cpu-0"), "--json"),
+    ],
+    ids=str,
+)
+def test_what_a_command_cannot_mean_is_2(
+    podium: Podium, served: ServiceRig, command: tuple[str, ...], words: str
+) -> None:
+    code, out, err = podium(*command)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_devices_are_listed_with_why_they_take_no_trials(podium: Podium, served: ServiceRig) -> None:
+    podium("devices", "drain", "cpu-0", "--reason", "a new card comes")
+    code, out, _ = podium("devices")
+    assert code == 0
+    assert "set aside" in out and "a new card comes" in out
+
+
+@pytest.mark.parametrize(("state", "code"), [(SweepState.FINISHED, 0), (SweepState.FAILED, 1)])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_watching_ends_with_the_sweep(
+    podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch, state: SweepState, code: int, as_json: bool
+) -> None:
+    sweep_id = service.sweep()
+    monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, lambda _: service.end_sweep(sweep_id, state)))
+    found, out, err = podium("sweep", "watch", sweep_id, *(["--json"] if as_json else []))
+    assert (found, err) == (code, "")
+    assert (json.loads(out)["state"] if as_json else out.splitlines()[-1].split(":")[0]) == state.value
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_sweep(
+    podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    sweep_id = service.sweep()
+    monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, interrupt))
+    assert podium("sweep", "watch", sweep_id)[0] == 130
+    assert service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["state"] == "queued"
+
+
+def test_who_watches_a_paused_sweep_reads_that_it_is(
+    podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep_id = service.sweep()
+    service.client().post(f"/api/v1/sweeps/{sweep_id}/pause")
+    looks = iter(range(3))
+
+    def cancel_later(_: int) -> None:
+        if next(looks) == 1:
+            service.client().post(f"/api/v1/sweeps/{sweep_id}/cancel")
+
+    monkeypatch.setattr(show, "REFRESH_S", 0.0)
+    monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, cancel_later))
+    assert "paused: paused on request" in podium("sweep", "watch", sweep_id)[1].splitlines()[0]
 
 
 def test_a_service_that_is_not_ready_is_1(podium: Podium, served: ServiceRig) -> None:
@@ -284,7 +408,14 @@ FIRST_HELP = (*HEAVY, "pydantic")  # typer itself checks the arguments of comman
 
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
-    [(("--help",), FIRST_HELP), (("sweep", "--help"), HEAVY), (("sweep", "run", "--help"), HEAVY), (("no",), HEAVY)],
+    [
+        (("--help",), FIRST_HELP),
+        (("sweep", "--help"), HEAVY),
+        (("sweep", "run", "--help"), HEAVY),
+        (("trial", "clone", "--help"), HEAVY),
+        (("devices", "--help"), HEAVY),
+        (("no",), HEAVY),
+    ],
 )
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...], heavy: tuple[str, ...]) -> None:
     script = (

@@ -1,0 +1,201 @@
+"""What clients ask of sweeps, trials and devices: checked and written in one transaction; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from db import devices, events, sweeps, trial_pages
+from db.devices import DeviceRow
+from db.events import NewEvent
+from db.sweeps import SweepRow
+from db.tables import devices_aside, enqueued, trials
+from db.tables import sweeps as sweep_table
+from db.trial_pages import TrialRow
+from sweep.changes import DeviceSetAside, SweepChanged
+from sweep.commands import (
+    SweepCommand,
+    TrialCommand,
+    check_takes_trials,
+    cloned_params,
+    request_after,
+    sweep_after,
+)
+from sweep.errors import ConflictError, NotFoundError
+from sweep.spec import spec_from_json
+from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
+
+_REASON = {
+    SweepCommand.PAUSE: "paused on request",
+    SweepCommand.STOP: "stopped on request",
+    SweepCommand.CANCEL: "cancelled on request",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueuedRow:
+    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+
+    id: int
+    sweep_id: int
+    params: Params
+    cloned_from: int | None
+    trial_id: int | None
+
+
+# Sweeps.
+
+
+def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at: float) -> None:
+    """Pause, resume, stop or cancel a sweep.
+
+    Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be.
+    """
+    row = sweeps.get(connection, sweep_id)
+    state = sweep_after(command, row.state, started=_started(row))
+    _set_state(connection, row, state, _REASON.get(command, "resumed on request"), at)
+
+
+def extend(connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float) -> None:
+    """Let more trials of a sweep count, or give it another share of the devices.
+
+    One that is finished or stopping goes on where the cap has room. Raises `NotFoundError`, `NotPossibleError`, and
+    `ConflictError` for a lower cap.
+    """
+    row = sweeps.get(connection, sweep_id)
+    state = sweep_after(SweepCommand.EXTEND, row.state, started=_started(row))
+    if run_cap is not None and run_cap < row.run_cap:
+        raise ConflictError(f"run_cap is {row.run_cap} and can only go up, not down to {run_cap}")
+    if run_cap is None or run_cap <= _counted(row):
+        state = row.state  # there is nothing to go on with
+    elif row.state is SweepState.RUNNING and _planned(connection, row) >= row.run_cap < run_cap:
+        # The scheduler may be about to write that it has ended, which it does for a running one only.
+        state = SweepState.QUEUED
+    _change_terms(connection, row, {"run_cap": run_cap or row.run_cap, "priority": priority or row.priority}, at)
+    _set_state(connection, row, state, f"extended to {run_cap} trials", at)
+
+
+def _change_terms(connection: Connection, row: SweepRow, values: dict[str, float], at: float) -> None:
+    if values != {"run_cap": row.run_cap, "priority": row.priority}:
+        connection.execute(update(sweep_table).where(sweep_table.c.id == row.id).values(values))
+        events.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=values)])
+
+
+def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:
+    if state is not row.state:
+        sweeps.change(connection, [SweepChanged(row.id, row.state, state, reason, at)])
+
+
+def _started(row: SweepRow) -> bool:
+    return row.started_at is not None
+
+
+def _counted(row: SweepRow) -> int:
+    return sum(row.counts.get(state, 0) for state in COUNTED)
+
+
+def _planned(connection: Connection, row: SweepRow) -> int:
+    """How many trials count, or may yet: those not over, and those that clients want retried or added."""
+    open_trials = sum(count for state, count in row.counts.items() if state not in TRIAL_OVER)
+    retried = select(func.count()).where(
+        trials.c.sweep_id == row.id,
+        trials.c.requested == TrialRequest.RETRY.value,
+        trials.c.state.in_([state.value for state in TRIAL_OVER]),
+    )
+    added = select(func.count()).where(enqueued.c.sweep_id == row.id, enqueued.c.trial_id.is_(None))
+    wanted: int = connection.execute(retried).scalar_one() + connection.execute(added).scalar_one()
+    return _counted(row) + open_trials + wanted
+
+
+def _make_room(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
+    """Have a sweep take one trial more: its cap is raised if need be, and one that is over goes on."""
+    needed = max(row.run_cap, _planned(connection, row) + 1)
+    _change_terms(connection, row, {"run_cap": needed, "priority": row.priority}, at)
+    if row.state in SWEEP_OVER:
+        _set_state(connection, row, SweepState.QUEUED, reason, at)
+
+
+# Trials.
+
+
+def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at: float) -> None:
+    """Ask for a trial's stop or retry. Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be."""
+    trial = trial_pages.get(connection, trial_id)
+    row = sweeps.get(connection, trial.sweep_id)
+    request = request_after(command, trial.state, trial.requested, row.state)
+    if request is None:
+        return
+    if request is TrialRequest.RETRY:
+        _make_room(connection, row, f"trial {trial.number} is retried", at)
+    connection.execute(update(trials).where(trials.c.id == trial_id).values(requested=request.value))
+    _tell(connection, trial, {"request": request.value}, at)
+
+
+def clone(
+    connection: Connection, trial_id: int, changed: Mapping[str, Scalar], at: float, idempotency_key: str | None = None
+) -> tuple[EnqueuedRow, bool]:
+    """Add a trial's configuration to its sweep again, with some values changed; returns it, and whether it is new.
+
+    The same key with the same wish gives the same one again. Raises `NotFoundError`, `NotPossibleError`,
+    `InvalidSpecError` for values that cannot be, and `ConflictError` for a key that was used otherwise.
+    """
+    trial = trial_pages.get(connection, trial_id)
+    row = sweeps.get(connection, trial.sweep_id)
+    params = cloned_params(spec_from_json(row.spec_json), trial.params, changed)
+    known = None if idempotency_key is None else _by_key(connection, idempotency_key)
+    if known is not None:
+        if (known.cloned_from, known.params) != (trial_id, params):
+            raise ConflictError("this Idempotency-Key was used for another clone; choose a new one")
+        return known, False
+    check_takes_trials(TrialCommand.CLONE, row.state)
+    _make_room(connection, row, f"trial {trial.number} is cloned", at)
+    values = {
+        "sweep_id": row.id,
+        "params": json.dumps(params),
+        "cloned_from": trial_id,
+        "idempotency_key": idempotency_key,
+        "created_at": at,
+    }
+    (added,) = connection.execute(insert(enqueued).values(values).returning(enqueued.c.id)).one()
+    _tell(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
+    return EnqueuedRow(added, row.id, params, trial_id, None), True
+
+
+def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
+    found = connection.execute(select(enqueued).where(enqueued.c.idempotency_key == idempotency_key)).one_or_none()
+    if found is None:
+        return None
+    return EnqueuedRow(found.id, found.sweep_id, json.loads(found.params), found.cloned_from, found.trial_id)
+
+
+def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
+    payload = {"number": trial.number, **payload}
+    events.add(connection, [NewEvent(at, "trial.requested", trial.sweep_id, trial.id, payload=payload)])
+
+
+# Devices.
+
+
+def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:
+    """A device takes no more trials; the one on it runs to its end. Raises `NotFoundError`."""
+    device(connection, device_id)
+    devices.set_aside(connection, [DeviceSetAside(device_id, reason, at)])
+
+
+def give_back(connection: Connection, device_id: str, at: float) -> None:
+    """A device takes trials again. Raises `NotFoundError`."""
+    device(connection, device_id)
+    result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
+    if result.rowcount:
+        events.add(connection, [NewEvent(at, "device.returned", payload={"device": device_id})])
+
+
+def device(connection: Connection, device_id: str) -> DeviceRow:
+    """One device. Raises `NotFoundError` naming those there are."""
+    found = {row.id: row for row in devices.all_of(connection)}
+    if device_id not in found:
+        raise NotFoundError(f"there is no device {device_id!r}; known: {', '.join(found) or 'none yet'}")
+    return found[device_id]

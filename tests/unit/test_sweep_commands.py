@@ -1,0 +1,121 @@
+"""Which commands are possible when: the tables beside the transitions, and a clone's parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sweep.commands import (
+    POSSIBLE_FOR_SWEEP,
+    POSSIBLE_FOR_TRIAL,
+    SweepCommand,
+    TrialCommand,
+    cloned_params,
+    request_after,
+    sweep_after,
+)
+from sweep.errors import InvalidSpecError, NotPossibleError
+from sweep.spec import SweepSpec
+from sweep.trial import SWEEP_TRANSITIONS, Params, Scalar, SweepState, TrialRequest, TrialState
+from tests.specs import spec
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("state", SweepState)
+@pytest.mark.parametrize("command", SweepCommand)
+def test_what_a_sweep_becomes_is_a_transition_or_nothing(
+    command: SweepCommand, state: SweepState, started: bool
+) -> None:
+    try:
+        after = sweep_after(command, state, started=started)
+    except NotPossibleError as error:
+        assert command not in POSSIBLE_FOR_SWEEP[state]
+        assert error.possible == POSSIBLE_FOR_SWEEP[state]
+    else:
+        assert after is state or after in SWEEP_TRANSITIONS[state]
+
+
+def test_every_state_has_its_commands() -> None:
+    assert set(POSSIBLE_FOR_SWEEP) == set(SweepState)
+    assert set(POSSIBLE_FOR_TRIAL) == set(TrialState)
+
+
+def test_what_is_said_to_be_possible_is() -> None:
+    for state, commands in POSSIBLE_FOR_SWEEP.items():
+        for command in set(commands) & set(SweepCommand):
+            sweep_after(SweepCommand(command), state, started=True)
+    for trial_state, commands in POSSIBLE_FOR_TRIAL.items():
+        for command in set(commands) - {TrialCommand.CLONE}:
+            wanted = request_after(TrialCommand(command), trial_state, None, SweepState.RUNNING)
+            assert wanted == TrialRequest(command)
+
+
+def test_a_request_under_way_is_not_turned_round() -> None:
+    stop, retry = TrialRequest.STOP, TrialRequest.RETRY
+    for command, requested in ((TrialCommand.RETRY, stop), (TrialCommand.STOP, retry)):
+        with pytest.raises(NotPossibleError, match="before that is done; possible: wait"):
+            request_after(command, TrialState.RUNNING, requested, SweepState.RUNNING)
+
+
+CONDITIONAL: dict[str, Any] = {
+    "lr": {"min": 0.001, "max": 0.1},
+    "optimizer": {"values": ["adam", "sgd"]},
+    "momentum": {"min": 0.0, "max": 0.99, "when": {"optimizer": "sgd"}},
+    "nesterov": {"values": [True, False], "when": {"momentum": [0.5, 0.9]}},
+}
+ADAM: Params = {"lr": 0.01, "optimizer": "adam"}
+SGD: Params = {"lr": 0.01, "optimizer": "sgd", "momentum": 0.9, "nesterov": True}
+
+
+@pytest.fixture(scope="module")
+def conditional() -> SweepSpec:
+    return spec(parameters=CONDITIONAL)
+
+
+@pytest.mark.parametrize(
+    ("params", "changed", "cloned"),
+    [
+        (ADAM, {}, ADAM),
+        (SGD, {}, SGD),
+        (ADAM, {"lr": 0.02}, {"lr": 0.02, "optimizer": "adam"}),
+        (SGD, {"optimizer": "adam"}, ADAM),  # what takes part no more is left out, and what depends on that
+        (SGD, {"momentum": 0.1}, {"lr": 0.01, "optimizer": "sgd", "momentum": 0.1}),
+        (ADAM, {"optimizer": "sgd"}, {"lr": 0.01, "optimizer": "sgd"}),  # the search chooses the momentum
+        (ADAM, {"optimizer": "sgd", "momentum": 0.5}, {"lr": 0.01, "optimizer": "sgd", "momentum": 0.5}),
+    ],
+    ids=str,
+)
+def test_a_clone_has_what_takes_part(
+    conditional: SweepSpec, params: Params, changed: dict[str, Scalar], cloned: Params
+) -> None:
+    assert cloned_params(conditional, params, changed) == cloned
+
+
+@pytest.mark.parametrize(
+    ("changed", "where", "words"),
+    [
+        ({"lrr": 0.01}, "lrr", "there is no parameter 'lrr'; did you mean 'lr'?"),
+        ({"lr": 5.0}, "lr", "5.0 is not within 0.001 and 0.1"),
+        ({"lr": "small"}, "lr", "'small' is not a number"),
+        ({"lr": float("nan")}, "lr", "nan is not within"),
+        ({"lr": None}, "lr", "None is not a number"),
+        ({"optimizer": "sdg"}, "optimizer", "'sdg' is not one of"),
+        ({"momentum": 0.5}, "momentum", "it takes part only when optimizer is 'sgd'"),
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_be_is_refused_at_its_place(
+    conditional: SweepSpec, changed: dict[str, Scalar], where: str, words: str
+) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        cloned_params(conditional, ADAM, changed)
+    (problem,) = caught.value.problems
+    assert problem.location == ("params", where)
+    assert words in problem.message
+
+
+def test_all_problems_are_said_at_once(conditional: SweepSpec) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        cloned_params(conditional, ADAM, {"lr": 7, "momentum": 0.5, "x": 1})
+    assert {problem.location[1] for problem in caught.value.problems} == {"lr", "momentum", "x"}
