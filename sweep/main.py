@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from filelock import FileLock, Timeout
 
@@ -24,15 +25,18 @@ from sweep.room import room
 from sweep.scheduler import Scheduler
 from sweep.searching import SearchThreads
 from sweep.settings import ServiceSettings, cores
+from sweep.tidying import Tidier
 
 
 def run(settings: ServiceSettings, ray_address: str) -> None:
     """Work until SIGTERM. Raises `PodiumError` when the devices or the database cannot be used."""
+    began_at = time.time()
     database = Database(settings.data.database)
     recorder = DatabaseRecorder(database, f"process {os.getpid()}")
     slots.connect(ray_address)
     inbox: Inbox = Inbox()
     pool = slots.RaySlots(inbox, settings.devices)
+    tidier = Tidier()
     scheduler = Scheduler(
         inbox=inbox,
         pool=pool,
@@ -42,6 +46,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         data=settings.data,
         threads=max(1, cores() // pool.count),
         short_of_room=lambda: "" if (found := room(settings.data.root)).enough else str(found),
+        tidy=tidier.attempt,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
@@ -49,6 +54,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     with database.write() as connection:
         devices.forget(connection, [opened.device.device_id for opened in found])
     scheduler.adopt(found)
+    tidier.all_before(settings.data.trials, began_at, scheduler.folders_in_use())
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
     announcer.start()

@@ -11,6 +11,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from sweep.changes import (
     ArtifactSaved,
@@ -88,6 +89,7 @@ class Scheduler:
         data: DataDirectory,
         threads: int = 1,
         short_of_room: Callable[[], str] = lambda: "",
+        tidy: Callable[[Path], None] = lambda _: None,
     ) -> None:
         self._inbox = inbox
         self._pool = pool
@@ -97,6 +99,7 @@ class Scheduler:
         self._threads = threads  # of a trial, where the sweep does not say
         self._short_of_room = short_of_room  # why no trial may start for want of space, or ""
         self._no_room = ""
+        self._tidy = tidy  # takes the folder of an attempt whose slot is gone
         self._ledger = Ledger()
         self._fair = FairShare()
         self._changes: list[Change] = []
@@ -271,9 +274,16 @@ class Scheduler:
             self._open_slot(message)
         for trial in self._roster.all_trials():
             if trial.device_id is None and self._roster.current(trial.key) is trial:
-                reason = "lost while the scheduler was away"
-                self._end_attempt(trial, self._ended(trial, Cause.INFRASTRUCTURE, reason))
+                self._end_lost(trial, Cause.INFRASTRUCTURE, "lost while the scheduler was away")
         self.step([])
+
+    def folders_in_use(self) -> frozenset[Path]:
+        """The folders of the attempts that slots run."""
+        return frozenset(
+            self._data.attempt(trial.sweep_id, trial.number, trial.attempt)
+            for slot in self._ledger
+            if (trial := slot.trial) is not None
+        )
 
     def _open_slot(self, message: SlotOpened) -> None:
         """Take a slot into the ledger; what it ran before we came is ours if the database says so too."""
@@ -301,7 +311,12 @@ class Scheduler:
         slot.lost = True
         self._changes.append(slot.changed("lost", message.reason, self._clock.wall_s()))
         if slot.trial is not None:
-            self._end_attempt(slot.trial, self._ended(slot.trial, message.cause, message.reason))
+            self._end_lost(slot.trial, message.cause, message.reason)
+
+    def _end_lost(self, trial: LiveTrial, cause: Cause, reason: str) -> None:
+        """An attempt went with its slot; nobody has cleaned up behind it."""
+        self._tidy(self._data.attempt(trial.sweep_id, trial.number, trial.attempt))
+        self._end_attempt(trial, self._ended(trial, cause, reason))
 
     def _watch_slots(self) -> None:
         """End slots that do not speak any more, or whose clocks do not keep what they should."""

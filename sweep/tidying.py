@@ -1,0 +1,73 @@
+"""Removes what attempts leave behind when their slot dies before it could: working folders, half-written files.
+
+A thread of the scheduler process: a folder may be large, and the loop must not wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sweep.layout import AttemptDirectory
+
+SETTLE_S = 1.0  # in which what a dead slot ran is gone too
+log = logging.getLogger("podium.tidying")
+
+
+class Tidier:
+    """Works in the background, one piece after another."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="tidying", daemon=True).start()
+
+    def attempt(self, folder: Path) -> None:
+        """The slot of this attempt has just died."""
+        due_s = time.monotonic() + SETTLE_S
+
+        def later() -> None:
+            time.sleep(max(0.0, due_s - time.monotonic()))
+            tidy_attempt(folder)
+
+        self._work.put(later)
+
+    def all_before(self, trials: Path, at: float, keep: frozenset[Path]) -> None:
+        """Whatever lies below `trials` since before `at` (seconds since the epoch), but for attempts that still run."""
+        self._work.put(lambda: tidy_all(trials, at, keep))
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            try:
+                work()
+            except OSError as error:
+                log.warning("cannot tidy up: %s", error)
+
+
+def tidy_attempt(folder: Path) -> None:
+    """Remove what only the process of the attempt had a use for; what it was to keep stays."""
+    directory = AttemptDirectory(folder)
+    for left in (directory.work, directory.temporary):
+        shutil.rmtree(left, ignore_errors=True)
+    for left in folder.glob(".*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def tidy_all(trials: Path, at: float, keep: frozenset[Path]) -> None:
+    """`tidy_attempt` for every attempt that was begun before `at` and is not in `keep`."""
+    for folder in trials.glob("*/*/*"):
+        if folder not in keep and _begun(folder) < at:
+            tidy_attempt(folder)
+
+
+def _begun(folder: Path) -> float:
+    """When the folder was last touched, which is not before its attempt began; for ever away when it is gone."""
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")

@@ -1,0 +1,68 @@
+"""What attempts leave behind when their slot dies: removed, but for what was to be kept and what still runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.tidying import tidy_all, tidy_attempt
+from sweep.trial import Cause
+from tests.rig import Rig
+
+BEFORE, START, AFTER = 1000.0, 2000.0, 3000.0
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    found = DataDirectory(tmp_path / "data")
+    found.prepare()
+    return found
+
+
+def attempt(data: DataDirectory, number: int, touched_at: float) -> AttemptDirectory:
+    """The folder of an attempt that was cut short."""
+    directory = AttemptDirectory(data.attempt(1, number, 1))
+    directory.prepare()
+    (directory.work / "big").write_text("x")
+    directory.log.write_text("printed")
+    (directory.root / ".model.safetensors.5.tmp").write_text("half")
+    os.utime(directory.root, (touched_at, touched_at))
+    return directory
+
+
+def left(directory: AttemptDirectory) -> set[str]:
+    return {path.name for path in directory.root.iterdir()}
+
+
+def test_what_was_to_be_kept_stays(data: DataDirectory) -> None:
+    directory = attempt(data, 0, BEFORE)
+    tidy_attempt(directory.root)
+    assert left(directory) == {"log"}
+
+
+def test_a_folder_that_is_not_there_is_tidy(tmp_path: Path) -> None:
+    tidy_attempt(tmp_path / "nothing")
+
+
+def test_what_runs_or_came_later_is_not_touched(data: DataDirectory) -> None:
+    old, running, new = (attempt(data, number, at) for number, at in enumerate((BEFORE, BEFORE, AFTER)))
+    tidy_all(data.trials, START, frozenset({running.root}))
+    assert left(old) == {"log"}
+    assert left(running) == left(new) == {"log", "work", "tmp", ".model.safetensors.5.tmp"}
+
+
+def test_the_scheduler_names_the_folders_of_lost_attempts_and_of_those_in_use(rig: Rig) -> None:
+    tidied: list[Path] = []
+    rig.scheduler._tidy = tidied.append
+    rig.submit(run_cap=3)
+    first = rig.scheduler.folders_in_use()
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    assert tidied == list(first)
+    assert rig.scheduler.folders_in_use() == {Path("data/trials/1/0/2")}
+    rig.pool.fail("cpu-0", Cause.USER_ERROR)
+    rig.settle()
+    assert tidied == list(first), "the slot has cleaned up behind it"
