@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from api.service import ServiceContext, context
+from sweep.room import room
 
 router = APIRouter(tags=["health"])
 
@@ -21,10 +22,12 @@ def healthz() -> dict[str, str]:
 
 @router.get("/readyz")
 def readyz(service: ServiceContext = context) -> JSONResponse:
-    """Every part of the service with its process id and state; 503 until all are ready."""
+    """Every part of the service with its process id and state; 503 until all are ready. Is there room, too?"""
     try:
         parts: list[dict[str, Any]] = json.loads(service.settings.data.service_file.read_text())["parts"]
     except (OSError, ValueError, KeyError):
         parts = []
     ready = bool(parts) and all(part["state"] == "ready" for part in parts)
-    return JSONResponse({"ready": ready, "parts": parts}, 200 if ready else 503)
+    found = room(service.settings.data.root)
+    storage = {"free_bytes": found.free_bytes, "enough": found.enough}
+    return JSONResponse({"ready": ready, "parts": parts, "storage": storage}, 200 if ready else 503)

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from db.engine import Database
 from sweep.errors import TooLargeError
+from sweep.room import check_room
 from sweep.settings import ServiceSettings
 
 MAX_JSON_BYTES = 1 << 20
@@ -41,6 +42,13 @@ async def _context(request: Request) -> ServiceContext:
 
 
 context = Depends(_context)
+
+
+def _has_room(service: ServiceContext = context) -> None:
+    check_room(service.settings.data.root)
+
+
+has_room = Depends(_has_room)  # for a route that begins something new: 507 when the disk is full
 
 
 async def body_within(request: Request, limit: int, advice: str = "send fewer rows") -> bytes:

@@ -19,5 +19,8 @@ def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> Non
         else:
             rows = [(p["name"], show.state(p["state"]), p["pid"] or "", p["restarts"]) for p in about["parts"]]
             show.console.print(f"{client.url}: {'ready' if about['ready'] else 'not ready'}")
+            if not about["storage"]["enough"]:
+                free = about["storage"]["free_bytes"] / 1e6
+                show.console.print(f"no room: {free:,.0f} MB are free in {data_dir}; nothing new begins")
             show.console.print(show.table(None, ("part", "state", "pid", "restarts"), rows))
     raise typer.Exit(0 if about["ready"] else 1)

@@ -1,0 +1,127 @@
+"""`podium db`: a backup that is one whole file, a check that finds what is wrong, an upgrade that waits its turn."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from sqlalchemy import text
+
+from db.engine import Database, connect
+from db.migrate import migrate
+from sweep.layout import DataDirectory
+from tests.commands import Podium
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    """A data directory with a migrated database."""
+    made = DataDirectory(tmp_path / "data")
+    made.prepare()
+    migrate(made.database)
+    return made
+
+
+def _events(path: Path) -> int:
+    with contextlib.closing(connect(path, "ro")) as connection:
+        count: int = connection.execute("SELECT count(*) FROM events").fetchone()[0]
+    return count
+
+
+def _add_event(database: Database) -> None:
+    with database.write(durable=False) as connection:
+        connection.execute(text("INSERT INTO events (at, kind) VALUES (1, 'written')"))
+
+
+# Backup.
+
+
+def test_a_backup_while_the_database_is_open_is_one_whole_private_file(podium: Podium, data: DataDirectory) -> None:
+    database = Database(data.database)
+    _add_event(database)
+    code, out, _ = podium("db", "backup", "--json", "--data-dir", data.root)
+    _add_event(database)
+    database.close()
+    done = json.loads(out)
+    copy = Path(done["path"])
+    assert (code, copy.parent, copy.stat().st_size) == (0, data.backups, done["bytes"])
+    assert list(data.backups.iterdir()) == [copy]
+    assert copy.stat().st_mode & 0o077 == 0
+    assert _events(copy) == 1
+    assert _events(data.database) == 2
+
+
+def test_a_backup_does_not_overwrite_unless_forced(podium: Podium, data: DataDirectory, tmp_path: Path) -> None:
+    target = tmp_path / "copy.sqlite3"
+    target.write_text("something dear")
+    code, _, err = podium("db", "backup", target, "--data-dir", data.root)
+    assert (code, err) == (3, f"{target} exists; name another file, or overwrite it with --force\n")
+    assert target.read_text() == "something dear"
+    assert podium("db", "backup", target, "--force", "--data-dir", data.root)[0] == 0
+    assert _events(target) == 0
+
+
+def test_the_database_is_no_place_for_its_backup(podium: Podium, data: DataDirectory) -> None:
+    code, _, err = podium("db", "backup", data.database, "--force", "--data-dir", data.root)
+    assert (code, err) == (3, f"{data.database} is the database itself; name another file\n")
+
+
+@pytest.mark.parametrize("command", ["backup", "check"])
+def test_without_a_database_there_is_a_sentence(podium: Podium, tmp_path: Path, command: str) -> None:
+    code, _, err = podium("db", command, "--data-dir", tmp_path)
+    assert code == 3
+    assert err.startswith(f"there is no database at {tmp_path}")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Check.
+
+
+def test_a_sound_database_is_said_to_be(podium: Podium, data: DataDirectory) -> None:
+    code, out, _ = podium("db", "check", "--data-dir", data.root)
+    assert code == 0
+    assert out.startswith(f"{data.database}: sound; ")
+
+
+def test_rows_without_their_parents_are_found(podium: Podium, data: DataDirectory) -> None:
+    with contextlib.closing(connect(data.database, "rw")) as connection:
+        connection.execute("INSERT INTO enqueued (sweep_id, params, created_at) VALUES (77, '{}', 1)")
+        connection.commit()
+    code, out, _ = podium("db", "check", "--json", "--data-dir", data.root)
+    assert code == 1
+    assert json.loads(out)["problems"] == ["1 rows of enqueued belong to rows of sweeps that are not there"]
+
+
+def test_damage_is_found_and_the_way_back_is_named(podium: Podium, data: DataDirectory) -> None:
+    podium("db", "backup", "--data-dir", data.root)
+    content = bytearray(data.database.read_bytes())
+    content[8192:16384] = os.urandom(8192)
+    data.database.write_bytes(content)
+    code, out, _ = podium("db", "check", "--json", "--data-dir", data.root)
+    problems = json.loads(out)["problems"]
+    assert code == 1
+    assert "damaged" in problems[0]
+    assert f"restore a backup: rm -f '{data.database}'-* && cp '{data.backups}/podium-" in problems[-1]
+    assert data.database.read_bytes() == content
+    assert podium("db", "backup", "--data-dir", data.root)[0] == 3  # nor is the damage copied
+    assert len(list(data.backups.iterdir())) == 1
+
+
+# Upgrade.
+
+
+def test_an_upgrade_of_the_newest_does_nothing(podium: Podium, data: DataDirectory) -> None:
+    before = data.database.read_bytes()
+    code, out, _ = podium("db", "upgrade", "--data-dir", data.root)
+    assert (code, "is the newest; nothing was done" in out) == (0, True)
+    assert data.database.read_bytes() == before
+
+
+def test_an_upgrade_refuses_while_a_service_runs(podium: Podium, data: DataDirectory) -> None:
+    with FileLock(data.service_lock):
+        code, _, err = podium("db", "upgrade", "--data-dir", data.root)
+    assert (code, "a service runs on" in err, "stop it before an upgrade" in err) == (3, True, True)

@@ -1,0 +1,51 @@
+"""File systems: which one holds a path, and none of a network's for the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sweep import file_system
+from sweep.errors import DataDirectoryError
+from sweep.file_system import kind_of, refuse_network
+
+MOUNTS = """\
+21 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 21 0:40 / /srv rw - nfs4 server:/export rw
+31 30 0:41 / /srv/local rw - xfs /dev/vdb rw
+32 21 0:42 / /mnt/my\\040share rw - cifs //server/share rw
+33 21 0:43 / /twice rw - nfs4 server:/a rw
+34 21 0:44 / /twice rw - tmpfs tmpfs rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/data", "ext4"),
+        ("/srv/podium", "nfs4"),
+        ("/srv/local/podium", "xfs"),
+        ("/srv/locally", "nfs4"),
+        ("/mnt/my share/podium", "cifs"),
+        ("/twice/over", "tmpfs"),
+    ],
+)
+def test_the_nearest_mount_holds_a_path(path: str, kind: str) -> None:
+    assert kind_of(Path(path), MOUNTS) == kind
+
+
+def test_this_machine_tells_what_holds_a_folder(tmp_path: Path) -> None:
+    assert kind_of(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
+def test_a_network_file_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
+    monkeypatch.setattr(file_system, "kind_of", lambda _: kind)
+    with pytest.raises(DataDirectoryError, match=rf"lies on a network file system \({kind}\).*choose a local disk"):
+        refuse_network(tmp_path)
+
+
+def test_a_local_file_system_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(file_system, "kind_of", lambda _: "ext4")
+    refuse_network(tmp_path)
