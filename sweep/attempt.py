@@ -21,11 +21,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sweep.causes import cause_of, disk_is_full
 from sweep.errors import BadReportError, PinningError, UserCodeError
 from sweep.fail_points import passing
-from sweep.handle import Channel, NonFiniteError, Pruned, Trial, finite_number
+from sweep.handle import Channel, Pruned, Trial, finite_number
 from sweep.layout import AttemptDirectory
+from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK, over_quota
 from sweep.trial import Assignment, Cause
+from sweep.usage import folder_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -37,8 +40,11 @@ class _Stopped(BaseException):
     """The slot asked this process to end."""
 
 
-def run(connection: socket.socket) -> int:
-    """Run the one attempt that the slot sends over `connection`; returns the exit status of the process."""
+def run(connection: socket.socket, log: int) -> int:
+    """Run the one attempt that the slot sends over `connection`; returns the exit status of the process.
+
+    What it prints goes to the descriptor `log`, which the slot reads.
+    """
     channel = Channel(connection)
     message = channel.receive(None)
     if message is None:
@@ -46,7 +52,7 @@ def run(connection: socket.socket) -> int:
     assignment = Assignment.from_dict(message["assignment"])
     signal.signal(signal.SIGTERM, _stop)
     try:
-        _enter_namespace(assignment)
+        _enter_namespace(assignment, log)
         device = _check_device(message["device"])
         _seed(assignment, device)
         program = _load_program(assignment)
@@ -58,75 +64,77 @@ def run(connection: socket.socket) -> int:
             visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             torch_device=str(device),
         )
-        outcome = _outcome(lambda: program(trial))
+        outcome = _outcome(program, trial, assignment)
+        trial.report_last()
         channel.send(kind="outcome", late_prune_answers=trial.late_prune_answers, **outcome)
         passing("attempt.after-outcome")
     except _Stopped:
         return 143
     except Exception as error:  # noqa: BLE001 - whatever went wrong before user code ran is told, not lost
-        channel.send(kind="outcome", **_failed(error))
+        channel.send(kind="outcome", **_failed(error, assignment))
     finally:
         _flush()
     return 0
 
 
-def _outcome(program: Callable[[], Any]) -> dict[str, Any]:
+def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> dict[str, Any]:
     try:
-        value = program()
+        value = program(trial)
     except Pruned:
         return {"state": "pruned"}
     except _Stopped:
         raise
     except SystemExit as error:
+        trial.report_last()
         _flush()
         os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         traceback.print_exc()
-        return _failed(error)
+        return _failed(error, assignment)
     try:
         return {"state": "finished", "value": finite_number(value, f"the function returned {value!r}")}
     except BadReportError as error:
-        return _failed(error)
+        return _failed(error, assignment)
 
 
-def _failed(error: BaseException) -> dict[str, Any]:
+def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
+    cause, message = cause_of(error), f"{type(error).__name__}: {error}"
+    if disk_is_full(error):
+        cause, message = _no_room(message, assignment)
     text = "".join(traceback.format_exception(error))
     return {
         "state": "failed",
-        "cause": _cause(error).value,
-        "message": f"{type(error).__name__}: {error}"[:2000],
-        "traceback": text[-20_000:],
+        "cause": cause.value,
+        "message": message[:MAX_MESSAGE],
+        "traceback": text[-MAX_TRACEBACK:],
     }
 
 
-def _cause(error: BaseException) -> Cause:
-    if isinstance(error, NonFiniteError):
-        return Cause.NON_FINITE
-    if isinstance(error, BadReportError):
-        return Cause.BAD_REPORT
-    if isinstance(error, PinningError):
-        return Cause.INFRASTRUCTURE
-    if isinstance(error, MemoryError):
-        return Cause.HOST_MEMORY
-    if type(error).__name__ == "OutOfMemoryError":
-        return Cause.DEVICE_MEMORY
-    return Cause.USER_ERROR
+def _no_room(message: str, assignment: Assignment) -> tuple[Cause, str]:
+    """Whose fault a full disk is: this trial's, if it took more than it may; else it can be tried again."""
+    directory = AttemptDirectory(Path(assignment.directory))
+    allowed_mb = assignment.limits.work_dir_mb
+    used = folder_bytes((directory.work, directory.temporary))
+    if allowed_mb is not None and used > allowed_mb * (1 << 20):
+        return Cause.DISK_QUOTA, over_quota(used, allowed_mb)
+    return Cause.INFRASTRUCTURE, f"the disk is full: {message}"
 
 
 def _stop(*_: object) -> NoReturn:
     raise _Stopped
 
 
-def _enter_namespace(assignment: Assignment) -> None:
+def _enter_namespace(assignment: Assignment, log: int) -> None:
     """Own working directory, temporary directory, log, threads; what the slot masked stays masked."""
     directory = AttemptDirectory(Path(assignment.directory))
-    log = os.open(directory.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
+    os.close(log)
+    os.close(null)
     sys.stdin = open(0)  # noqa: SIM115 - lives as long as the process
-    sys.stdout = open(1, "w", buffering=1)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1)  # noqa: SIM115
+    sys.stdout = open(1, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
     faulthandler.enable()
     logging.basicConfig(level=logging.INFO, force=True)
     os.chdir(directory.work)

@@ -101,6 +101,10 @@ class BadReportError(PodiumError):
     """The trial reported something that is not a finite number."""
 
 
+class NonFiniteError(BadReportError):
+    """The trial reported NaN or an infinity."""
+
+
 class NoDeviceError(PodiumError):
     """There is no device of the kind that was asked for."""
 

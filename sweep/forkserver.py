@@ -1,9 +1,9 @@
 """A clean process with the heavy imports done and nothing run, which forks one fresh process per attempt.
 
 Started by a slot as `python -P -m sweep.forkserver`, with a socket on a descriptor: from the slot come one-line
-requests, each with the descriptor of the attempt's own socket; back go `ready`, `forked` and `exited`. It is a
-subreaper: whatever an attempt leaves behind is adopted here and killed before `exited` is said, so that a free
-slot is really free. When the slot goes, its socket closes, and everything below this process is killed.
+requests, each with the descriptors of the attempt's own socket and of its log; back go `ready`, `forked` and
+`exited`. It is a subreaper: whatever an attempt leaves behind is adopted here and killed before `exited` is said, so
+that a free slot is really free. When the slot goes, its socket closes, and everything below this process is killed.
 
 Why a template of our own and not multiprocessing's fork server: started from a Ray worker, that one imports Ray's main
 module again in every child. Why nothing may run before the fork: threads of a parallel operation do not survive
@@ -68,30 +68,31 @@ class ForkServer:
 
     def _handle_request(self) -> bool:
         try:
-            content, descriptors, _, _ = socket.recv_fds(self._control, 65536, 1)
+            content, descriptors, _, _ = socket.recv_fds(self._control, 65536, 2)
         except ConnectionResetError:
             return False
         if not content:
             return False
         request = json.loads(content)
         if request["kind"] == "fork":
-            self._fork(descriptors[0])
+            self._fork(*descriptors)
         elif request["kind"] == "signal" and self._child is not None:
             self._signal(request["number"])
         return True
 
-    def _fork(self, descriptor: int) -> None:
+    def _fork(self, connection: int, log: int) -> None:
         parent = os.getpid()
         passing("fork-server.before-fork")
         pid = os.fork()
         if pid == 0:
-            self._become_attempt(parent, descriptor)
+            self._become_attempt(parent, connection, log)
         passing("fork-server.after-fork")
-        os.close(descriptor)
+        os.close(connection)
+        os.close(log)
         self._child = pid
         self._say(kind="forked", pid=pid)
 
-    def _become_attempt(self, parent: int, descriptor: int) -> NoReturn:
+    def _become_attempt(self, parent: int, connection: int, log: int) -> NoReturn:
         status = 70
         try:
             signal.set_wakeup_fd(-1)
@@ -100,19 +101,25 @@ class ForkServer:
             os.setsid()
             die_with_parent(parent)
             self._control.close()
-            status = attempt.run(socket.socket(fileno=descriptor))
+            os.set_inheritable(connection, False)
+            status = attempt.run(socket.socket(fileno=connection), log)
         finally:
             # Not sys.exit: the template's atexit handlers and torch's teardown are not this process's business.
             os._exit(status)
 
     def _signal(self, number: int) -> None:
-        """SIGTERM goes to the attempt's whole session; SIGKILL to its leader, whose orphans are killed here."""
+        """SIGTERM goes to the attempt's whole session; SIGKILL to its leader, whose orphans are killed here.
+
+        A child that has just been forked has no session of its own yet: then the signal is for it alone.
+        """
         assert self._child is not None
-        target = self._child if number == signal.SIGKILL else -self._child
-        try:
-            os.kill(target, number)
-        except ProcessLookupError:
-            pass
+        targets = (self._child,) if number == signal.SIGKILL else (-self._child, self._child)
+        for target in targets:
+            try:
+                os.kill(target, number)
+            except ProcessLookupError:
+                continue
+            return
 
     def _collect(self) -> None:
         for pid, status in reap():

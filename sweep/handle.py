@@ -10,23 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep.errors import BadReportError, UserCodeError
+from sweep.errors import BadReportError, NonFiniteError, UserCodeError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory
+from sweep.thinning import Curves
 from sweep.trial import Assignment, Params, Scalar
 
 if TYPE_CHECKING:
     import torch
 
 PRUNE_ANSWER_S = 1.0
+MAX_LINE_BYTES = 1 << 20
+MAX_STEP = 2**63 - 1
 
 
 class Pruned(Exception):  # noqa: N818 - it is no error, and `raise trial.Pruned` is how people know it
     """Raised by user code to end a trial that `should_prune()`."""
-
-
-class NonFiniteError(BadReportError):
-    """The trial reported NaN or an infinity."""
 
 
 class Channel:
@@ -37,8 +36,12 @@ class Channel:
         self._buffer = b""
 
     def send(self, **message: Any) -> None:
+        """Send one message; waits while the slot does not listen. Raises `BadReportError` over 1 MB."""
+        line = json.dumps(message).encode() + b"\n"
+        if len(line) > MAX_LINE_BYTES:
+            raise BadReportError(f"{len(line)} bytes in one call of report, log or keep; {MAX_LINE_BYTES} are the most")
         self._connection.settimeout(None)
-        self._connection.sendall(json.dumps(message).encode() + b"\n")
+        self._connection.sendall(line)
 
     def receive(self, timeout_s: float | None) -> dict[str, Any] | None:
         """The next message, or None when none came in time or the slot is gone."""
@@ -68,7 +71,8 @@ class Trial:
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
         self._assignment = assignment
         self._channel = channel
-        self._last_step: int | None = None
+        self._asked_step: int | None = None  # of the last report, if it was sent
+        self._curves = Curves(channel.send)
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
@@ -104,29 +108,44 @@ class Trial:
         return Path(self._assignment.data_cache)
 
     def report(self, value: float, step: int) -> None:
-        """Report the sweep's metric at `step`. Raises `BadReportError` unless it is a finite number."""
+        """Report the sweep's metric at `step`. Raises `BadReportError` unless it is a finite number.
+
+        Reports are cheap, and may be as many as you like: of each metric the first 1,000 points are kept, from then on
+        every 2nd up to 2,000, every 4th up to 4,000, and so on, some 500 more for each doubling. The last point is
+        always kept.
+        """
         number = finite_number(value, f"report(value={value!r})")
-        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
-        self._last_step = step
-        self._channel.send(kind="reported", step=step, value=number, at=time.time())
+        self._asked_step = step if self._curves.report(step, number) else None
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record other metrics at `step`; NaN and infinities are left out, since a curve cannot show them."""
-        numbers = {name: float(value) for name, value in values.items()}
-        finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
-        self._channel.send(kind="logged", step=int(step), values=finite, at=time.time())
+        """Record other metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
+
+        Of many points as many are kept as of `report`, for each metric by itself.
+        """
+        numbers = {str(name): float(value) for name, value in values.items()}
+        if not 0 <= int(step) <= MAX_STEP:
+            raise BadReportError(f"log(step={step!r}): a step is a whole number from 0")
+        self._curves.log(int(step), {name: number for name, number in numbers.items() if math.isfinite(number)})
+
+    def report_last(self) -> None:
+        """Send the last points, if they were left out; done by itself when the trial's function ends."""
+        self._curves.send_last()
 
     def should_prune(self) -> bool:
-        """Whether to give up, judged by the last report; an answer later than 1 s counts as no."""
-        if not self._assignment.prunable or self._last_step is None:
+        """Whether to give up, judged by the last report; an answer later than 1 s counts as no.
+
+        Where so many reports were made that the last one was not sent, the answer is no, at once.
+        """
+        if not self._assignment.prunable or self._asked_step is None:
             return False
         end = time.monotonic() + PRUNE_ANSWER_S
         while (left := end - time.monotonic()) > 0:
             message = self._channel.receive(left)
             if message is None:
                 break
-            if message["kind"] == "answer" and message["step"] == self._last_step:
+            if message["kind"] == "answer" and message["step"] == self._asked_step:
                 return bool(message["prune"])
         self.late_prune_answers += 1
         return False

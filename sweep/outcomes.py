@@ -8,6 +8,9 @@ from typing import Any
 
 from sweep.trial import Cause, TrialState
 
+MAX_MESSAGE = 2000
+MAX_TRACEBACK = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class ChildReport:
@@ -27,24 +30,39 @@ class ChildReport:
             raise ValueError(f"not a float: {self.value!r}")
         if self.cause is not None:
             Cause(self.cause)
+        if not isinstance(self.message, str) or not isinstance(self.traceback, str):
+            raise ValueError("a message and a traceback are texts")
+        if not isinstance(self.late_prune_answers, int) or not 0 <= self.late_prune_answers < 2**31:
+            raise ValueError(f"not a count: {self.late_prune_answers!r}")
 
 
-def judge(report: ChildReport | None, exit: str, killed_for: Cause | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Why the slot ended a process."""
+
+    cause: Cause
+    message: str = ""
+
+
+def judge(report: ChildReport | None, exit: str, kill: Kill | None, *, out_of_memory: bool = False) -> dict[str, Any]:
     """The fields of `Ended` that say how it went.
 
     What the slot did to the process comes first, then how the process died, then what it said: a process that
-    claims success and then crashes has still finished, since its result was complete.
+    claims success and then crashes has still finished, since its result was complete. `out_of_memory` says that
+    the kernel has killed something for memory meanwhile.
     """
     if report is not None and report.state == "finished" and _finite(report.value):
         return _verdict(TrialState.FINISHED, report)
     if report is not None and report.state == "pruned":
         return _verdict(TrialState.PRUNED, report)
-    if killed_for is Cause.CANCELLED:
+    if kill is not None and kill.cause is Cause.CANCELLED:
         return {"state": TrialState.CANCELLED, "cause": Cause.CANCELLED, "message": "stopped on request"}
-    if killed_for is not None:
-        return _failure(killed_for, _KILL_MESSAGES.get(killed_for, f"killed: {killed_for}"))
+    if kill is not None:
+        return _failure(kill.cause, kill.message or _KILL_MESSAGES.get(kill.cause, f"killed: {kill.cause}"))
     if report is not None:
         return {**_verdict(TrialState.FAILED, report), "value": None, "cause": Cause(report.cause or "bad_report")}
+    if exit == "SIGKILL" and out_of_memory:
+        return _failure(Cause.HOST_MEMORY, "the kernel killed the process: the machine, or its cgroup, had no memory")
     if exit.startswith("SIG"):
         return _failure(Cause.SIGNAL, f"the process was ended by {exit}")
     return _failure(Cause.EXITED, f"the process exited with status {exit} before its function returned")
@@ -58,12 +76,23 @@ _KILL_MESSAGES = {
 }
 
 
+def over_quota(used_bytes: int, allowed_mb: float) -> str:
+    """The message of `disk_quota`."""
+    used_mb = used_bytes / (1 << 20)
+    return f"its working and temporary directories took {used_mb:.0f} MB; limits.work_dir_mb allows {allowed_mb:g}"
+
+
+def storable(text: str) -> str:
+    """The text as every database and JSON reader takes it: no half surrogate pairs, no NUL."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 def _verdict(state: TrialState, report: ChildReport) -> dict[str, Any]:
     return {
         "state": state,
         "value": report.value,
-        "message": report.message,
-        "traceback": report.traceback,
+        "message": storable(report.message[:MAX_MESSAGE]),
+        "traceback": storable(report.traceback[-MAX_TRACEBACK:]),
         "late_prune_answers": report.late_prune_answers,
     }
 

@@ -1,50 +1,49 @@
-"""One slot: a reserved device, its fork server, and the clocks of the attempt on it.
+"""One slot: a reserved device, its fork server, and the attempt on it.
 
 Runs as a Ray actor (`sweep.slots` wraps it), but imports no Ray: tests drive it in their own event loop. The
 scheduler talks to it through one call, `exchange`, which acknowledges events, hands over commands, and waits for
 news. Events are numbered and kept until acknowledged, so a scheduler that comes back finds all that happened
 meanwhile. Everything crosses as JSON bytes.
+
+Nothing here grows with what a trial does: of its log the beginning and the end are kept, a line of more than 1 MB ends
+it, and with 10,000 events that nobody has fetched the slot stops listening to it until some are.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sweep import fail_points
+from sweep import usage
+from sweep.causes import disk_is_full
 from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
-from sweep.outcomes import ChildReport, judge
-from sweep.processes import become_subreaper, kill_descendants
-from sweep.trial import (
-    Assignment,
-    AttemptKey,
-    Cause,
-    Ended,
-    Event,
-    Logged,
-    Reported,
-    Saved,
-    Started,
-    event_to_dict,
-)
+from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
+from sweep.processes import become_subreaper
+from sweep.running import Running
+from sweep.said import MAX_LINE_BYTES, understand
+from sweep.template import Template
+from sweep.trial import COUNTED, Assignment, AttemptKey, Cause, Ended, Event, Started, TrialState, event_to_dict
+from sweep.trial_log import LogPipe, TrialLog
 
 POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that nobody waits for may stay in the slot
-_MASKED = ("RAY_", "PODIUM_")
+MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
+MAX_EVENTS_A_CALL = 2_000
+LOG_TAIL_BYTES = 4096
+_MB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +54,6 @@ class DeviceView:
     uuid: str | None  # of the GPU; None on a CPU slot or a pretended GPU
 
 
-@dataclass(slots=True)
-class _Running:
-    """The attempt on the slot now."""
-
-    assignment: Assignment
-    connection: socket.socket
-    forked_at: float = field(default_factory=time.time)
-    started: bool = False
-    last_sign_s: float = field(default_factory=time.monotonic)
-    begun_s: float = field(default_factory=time.monotonic)
-    pid: int | None = None
-    killed_for: Cause | None = None
-    report: ChildReport | None = None
-    killed_at_s: float | None = None
-
-    @property
-    def key(self) -> AttemptKey:
-        return AttemptKey(self.assignment.trial_id, self.assignment.attempt)
-
-
 class Slot:
     """Runs one attempt at a time, each in a fresh process, and remembers what happened until told to forget."""
 
@@ -83,13 +62,13 @@ class Slot:
         self._device = device
         self._events: deque[tuple[int, dict[str, Any]]] = deque()
         self._sequence = 0
+        self._urgent_up_to = 0  # the newest event that someone waits for
         self._news = asyncio.Condition()
         self._session = 0  # of the scheduler that opened this slot last
         self._call = 0  # its newest call
-        self._running: _Running | None = None
-        self._fork_server: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._exited: asyncio.Future[dict[str, Any]] | None = None
+        self._running: Running | None = None
+        self._template = Template(device.visible, self._heard_of_process)
+        self._oom_counter = usage.oom_counter()
         self._tasks: set[asyncio.Task[None]] = set()
 
     # What the scheduler calls.
@@ -102,8 +81,8 @@ class Slot:
         self._session += 1
         self._call = 0
         become_subreaper()  # if the fork server is killed, its children come here and not to init
-        if self._fork_server is None:
-            await self._start_fork_server()
+        if self._running is None:
+            await self._template.ready()
         return self._describe()
 
     async def exchange(self, session: int, call: int, acknowledged: int, commands: bytes = b"[]") -> bytes:
@@ -111,7 +90,8 @@ class Slot:
 
         A newer call ends an older one at once, with nothing: there is one reader. Returns after `POLL_S` seconds
         without news too, so that a reader knows that the slot lives. Calls are numbered from 1 and taken in that
-        order: Ray may start the methods of an asynchronous actor in another order than they were called.
+        order: Ray may start the methods of an asynchronous actor in another order than they were called. At most
+        2,000 events a call are returned, oldest first.
         """
         await self._wait(lambda: session != self._session or call == self._call + 1)
         if session != self._session:
@@ -130,7 +110,7 @@ class Slot:
             return b"[]"
         if not superseded() and not self._urgent():
             await self._wait(lambda: superseded() or self._urgent(), FLUSH_S)
-        return b"null" if superseded() else json.dumps(list(self._events)).encode()
+        return b"null" if superseded() else self._oldest_events()
 
     async def _wait(self, condition: Callable[[], bool], timeout_s: float | None = None) -> bool:
         """Wait until `condition`, looked at whenever something changes here; False when time ran out."""
@@ -159,7 +139,7 @@ class Slot:
             with contextlib.suppress(OSError):
                 running.connection.send(line.encode() + b"\n")
         elif command["kind"] == "stop":
-            self._stop(running, Cause(command["cause"]))
+            self._stop(running, Kill(Cause(command["cause"])))
 
     async def _run(self, assignment: Assignment) -> None:
         key = AttemptKey(assignment.trial_id, assignment.attempt)
@@ -169,72 +149,108 @@ class Slot:
             return
         passing("slot.before-fork")
         try:
-            if self._fork_server is None or self._fork_server.poll() is not None:
-                await self._start_fork_server()
-            AttemptDirectory(Path(assignment.directory)).prepare()
-            ours, theirs = socket.socketpair()
-            ours.setblocking(False)
-            self._running = running = _Running(assignment, ours)
-            self._exited = asyncio.get_running_loop().create_future()
-            assert self._control is not None
-            with theirs:
-                socket.send_fds(self._control, [b'{"kind": "fork"}'], [theirs.fileno()])
-            passing("slot.after-fork")
-            greeting = {"assignment": assignment.to_dict(), "device": asdict(self._device)}
-            await asyncio.get_running_loop().sock_sendall(ours, json.dumps(greeting).encode() + b"\n")
+            await self._template.ready()
+            running = await self._begin(assignment)
         except OSError as error:
-            self._running = None
-            self._refuse(key, f"{type(error).__name__}: {error}")
+            if self._running is not None:
+                self._running.connection.close()
+                self._running.log.finish(0)
+                self._running = None
+            full = "the disk is full: " if disk_is_full(error) else ""
+            self._refuse(key, f"{full}{type(error).__name__}: {error}")
             return
         self._spawn(self._follow(running))
         self._spawn(self._watch_clocks(running))
 
-    async def _follow(self, running: _Running) -> None:
+    async def _begin(self, assignment: Assignment) -> Running:
+        """Ask for a process, and tell it what to do. Raises `OSError`."""
+        directory = AttemptDirectory(Path(assignment.directory))
+        directory.prepare()
+        log = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._running = running = Running(assignment, ours, log, usage.oom_kills(self._oom_counter))
+        with theirs:
+            try:
+                self._template.fork([theirs.fileno(), log.writing])
+            finally:
+                log.close_writing()
+        passing("slot.after-fork")
+        greeting = {"assignment": assignment.to_dict(), "device": asdict(self._device)}
+        await asyncio.get_running_loop().sock_sendall(ours, json.dumps(greeting).encode() + b"\n")
+        return running
+
+    async def _follow(self, running: Running) -> None:
         """Turn the lines of the trial process into events until its process tree is gone."""
+        watches = self._watch_usage(running)
+        await self._listen(running)
+        await self._wait(lambda: running.exited is not None)
+        running.connection.close()
+        for watch in watches:
+            watch.cancel()
+        ended = self._end(running)
+        _clear(running.assignment, ended.state)
+        self._running = None
+        passing("slot.before-ended")
+        self._emit(ended)
+
+    async def _listen(self, running: Running) -> None:
+        """Hear all that the process says, until it has closed its end."""
         loop = asyncio.get_running_loop()
         buffer = b""
         while True:
+            if len(self._events) >= MAX_EVENTS:
+                running.unheard = True
+                await self._wait(lambda: len(self._events) < MAX_EVENTS or running.exited is not None)
+                running.unheard = False
             try:
                 content = await loop.sock_recv(running.connection, 65536)
             except OSError:
-                break
+                return
             if not content:
-                break
+                return
             running.last_sign_s = time.monotonic()
             *lines, buffer = (buffer + content).split(b"\n")
             for line in lines:
                 self._hear(running, line)
-        assert self._exited is not None
-        exited = await self._exited
-        running.connection.close()
-        directory = AttemptDirectory(Path(running.assignment.directory))
-        for folder in (directory.work, directory.temporary):
-            shutil.rmtree(folder, ignore_errors=True)
-        self._running = None
-        passing("slot.before-ended")
-        self._emit(self._end(running, exited))
+            if len(buffer) > MAX_LINE_BYTES:
+                self._kill(running, Kill(Cause.BAD_REPORT, f"sent a message of more than {MAX_LINE_BYTES} bytes"))
+                buffer = b""
 
-    def _hear(self, running: _Running, line: bytes) -> None:
+    def _hear(self, running: Running, line: bytes) -> None:
         try:
-            message = json.loads(line)
-            kind = message.pop("kind")
-            if kind == "started":
+            said = understand(running.key, line)
+        except ValueError as error:
+            running.report = ChildReport(
+                state="failed", cause=Cause.BAD_REPORT.value, message=f"garbled message: {error}"
+            )
+            return
+        if isinstance(said, ChildReport):
+            running.report = said
+        elif said is not None:
+            if isinstance(said, Started):
                 running.started = True
-                running.pid = message["pid"]
-                self._emit(Started(running.key, **message))
-            elif kind == "reported":
-                self._emit(Reported(running.key, **message))
-            elif kind == "logged":
-                self._emit(Logged(running.key, **message))
-            elif kind == "saved":
-                self._emit(Saved(running.key, **message))
-            elif kind == "outcome":
-                running.report = ChildReport(**message)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:  # user code can reach the socket
-            running.report = ChildReport(state="failed", cause="bad_report", message=f"garbled message: {error}")
+            self._emit(said)
 
-    def _end(self, running: _Running, exited: dict[str, Any]) -> Ended:
-        verdict = judge(running.report, exited["exit"], running.killed_for)
+    def _heard_of_process(self, message: dict[str, Any]) -> None:
+        running = self._running
+        if running is None:
+            return
+        if message["kind"] == "forked":
+            running.pid = message["pid"]
+        elif message["kind"] == "exited":
+            running.exited = message
+        elif running.exited is None:  # the fork server has gone, and its attempt with it
+            running.kill = Kill(Cause.INFRASTRUCTURE)
+            running.exited = {"exit": "SIGKILL", "pid": running.pid, "orphans": message["orphans"]}
+        self._spawn(self._notify())
+
+    def _end(self, running: Running) -> Ended:
+        exited = running.exited
+        assert exited is not None
+        kills = usage.oom_kills(self._oom_counter)
+        verdict = judge(running.report, exited["exit"], running.kill, out_of_memory=kills != running.oom_kills)
+        tail = running.log.finish(LOG_TAIL_BYTES if verdict["state"] is TrialState.FAILED else 0)
         return Ended(
             key=running.key,
             started_at=running.forked_at,
@@ -242,112 +258,76 @@ class Slot:
             exit=exited["exit"],
             pid=exited["pid"],
             orphans_killed=exited["orphans"],
+            log_tail=storable(tail),
             **verdict,
         )
 
-    # Clocks.
+    # Clocks and limits.
 
-    async def _watch_clocks(self, running: _Running) -> None:
-        """Kill the attempt when one of its clocks runs out; holds while the scheduler is away."""
+    async def _watch_clocks(self, running: Running) -> None:
+        """End the attempt when one of its clocks runs out; holds while the scheduler is away."""
         while self._running is running:
             now = time.monotonic()
-            due = self._deadline(running)
+            due = running.deadline()
             if due is not None and now >= due[0]:
-                if running.killed_at_s is None:
-                    self._stop(running, due[1])
+                if running.kill is None:
+                    self._stop(running, Kill(due[1]))
                 else:
-                    self._signal(signal.SIGKILL)
+                    self._template.signal(signal.SIGKILL)
             wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now))
             await asyncio.sleep(wait_s)
 
-    def _deadline(self, running: _Running) -> tuple[float, Cause] | None:
+    def _watch_usage(self, running: Running) -> list[asyncio.Task[None]]:
         limits = running.assignment.limits
-        if running.killed_at_s is not None:
-            return running.killed_at_s + limits.grace_s, running.killed_for or Cause.CANCELLED
-        clocks: list[tuple[float, Cause]] = []
-        if not running.started and limits.start_s is not None:
-            clocks.append((running.begun_s + limits.start_s, Cause.START_TIMEOUT))
-        if limits.trial_s is not None:
-            clocks.append((running.begun_s + limits.trial_s, Cause.TIMEOUT))
-        if running.started and limits.silence_s is not None:
-            clocks.append((running.last_sign_s + limits.silence_s, Cause.STALLED))
-        return min(clocks, key=lambda clock: clock[0]) if clocks else None
+        watches = []
+        if limits.memory_mb is not None:
+            watches.append(self._spawn(self._keep_memory(running, limits.memory_mb)))
+        if limits.work_dir_mb is not None:
+            watches.append(self._spawn(self._keep_folders(running, limits.work_dir_mb)))
+        return watches
 
-    def _stop(self, running: _Running, cause: Cause) -> None:
-        if running.killed_at_s is None:
-            running.killed_for = cause
+    async def _keep_memory(self, running: Running, allowed_mb: float) -> None:
+        used = await usage.memory_over(self._template.pid, int(allowed_mb * _MB))
+        message = f"its processes used {used / _MB:.0f} MB of memory; limits.memory_mb allows {allowed_mb:g}"
+        self._kill(running, Kill(Cause.HOST_MEMORY, message))
+
+    async def _keep_folders(self, running: Running, allowed_mb: float) -> None:
+        directory = AttemptDirectory(Path(running.assignment.directory))
+        used = await usage.folders_over((directory.work, directory.temporary), int(allowed_mb * _MB))
+        self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
+
+    def _stop(self, running: Running, kill: Kill) -> None:
+        """Ask the attempt to end; when its grace is over it is killed."""
+        if running.kill is None and running.exited is None:
+            running.kill = kill
             running.killed_at_s = time.monotonic()
-            self._signal(signal.SIGTERM)
+            self._template.signal(signal.SIGTERM)
 
-    def _signal(self, number: int) -> None:
-        if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.send(json.dumps({"kind": "signal", "number": number}).encode())
-
-    # The fork server.
-
-    async def _start_fork_server(self) -> None:
-        kill_descendants()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
-        environment |= {"CUDA_VISIBLE_DEVICES": self._device.visible, "OMP_NUM_THREADS": "1"}
-        environment |= fail_points.for_fork_server()
-        with theirs:
-            self._fork_server = subprocess.Popen(
-                [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                start_new_session=True,
-            )
-        ours.setblocking(False)
-        self._control = ours
-        ready = asyncio.get_running_loop().create_future()
-        self._spawn(self._listen(ours, ready))
-        await ready
-
-    async def _listen(self, control: socket.socket, ready: asyncio.Future[None]) -> None:
-        loop = asyncio.get_running_loop()
-        buffer = b""
-        while True:
-            try:
-                content = await loop.sock_recv(control, 65536)
-            except OSError:
-                content = b""
-            if not content:
-                break
-            *lines, buffer = (buffer + content).split(b"\n")
-            for line in lines:
-                message = json.loads(line)
-                if message["kind"] == "ready":
-                    ready.set_result(None)
-                elif message["kind"] == "exited" and self._exited is not None and not self._exited.done():
-                    self._exited.set_result(message)
-        control.close()
-        if control is self._control:  # and no new fork server has taken its place
-            self._fork_server_gone(ready)
-
-    def _fork_server_gone(self, ready: asyncio.Future[None]) -> None:
-        """The kernel kills the trial with it; what the trial left comes to this process and is killed here."""
-        orphans = kill_descendants()
-        if self._fork_server is not None:
-            self._fork_server.poll()
-        if not ready.done():
-            ready.set_exception(RuntimeError("the fork server ended before it was ready; see Ray's worker log"))
-        if self._running is not None and self._exited is not None and not self._exited.done():
-            self._running.killed_for = Cause.INFRASTRUCTURE
-            self._exited.set_result({"exit": "SIGKILL", "pid": self._running.pid, "orphans": len(orphans)})
+    def _kill(self, running: Running, kill: Kill) -> None:
+        """End the attempt at once: what it uses too much of would only grow in its grace."""
+        if running.exited is not None:
+            return
+        running.kill = running.kill or kill
+        running.killed_at_s = time.monotonic() - running.assignment.limits.grace_s
+        self._template.signal(signal.SIGKILL)
 
     # Events.
 
     def _emit(self, event: Event) -> None:
         self._sequence += 1
         self._events.append((self._sequence, event_to_dict(event)))
+        prunable = self._running is not None and self._running.assignment.prunable
+        if event.kind == "ended" or (prunable and event.kind == "reported"):
+            self._urgent_up_to = self._sequence
         self._spawn(self._notify())
 
     def _urgent(self) -> bool:
         """Whether someone waits for an event here: a trial for its answer, or the scheduler for the slot."""
-        prunable = self._running is not None and self._running.assignment.prunable
-        return any(e["kind"] == "ended" or (prunable and e["kind"] == "reported") for _, e in self._events)
+        waited_for = bool(self._events) and self._events[0][0] <= self._urgent_up_to
+        return waited_for or len(self._events) >= MAX_EVENTS_A_CALL
+
+    def _oldest_events(self) -> bytes:
+        return json.dumps(list(itertools.islice(self._events, MAX_EVENTS_A_CALL))).encode()
 
     def _refuse(self, key: AttemptKey, reason: str) -> None:
         now = time.time()
@@ -368,7 +348,18 @@ class Slot:
             }
         ).encode()
 
-    def _spawn(self, coroutine: Any) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _clear(assignment: Assignment, state: TrialState) -> None:
+    """Remove what only a running attempt needs; when the trial is done, the checkpoints of all its attempts too."""
+    directory = AttemptDirectory(Path(assignment.directory))
+    for folder in (directory.work, directory.temporary):
+        shutil.rmtree(folder, ignore_errors=True)
+    if state in COUNTED:
+        for earlier in (directory, *directory.earlier(assignment.attempt)):
+            earlier.checkpoint.unlink(missing_ok=True)

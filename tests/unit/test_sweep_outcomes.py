@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sweep.outcomes import ChildReport, judge
+from sweep.outcomes import ChildReport, Kill, judge, storable
 from sweep.trial import Cause, TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
@@ -43,14 +43,14 @@ RAISED = ChildReport("failed", cause="user_error", message="ValueError: x", trac
 def test_the_judgement(
     report: ChildReport | None, exit: str, killed_for: Cause | None, state: TrialState, cause: Cause | None
 ) -> None:
-    verdict = judge(report, exit, killed_for)
+    verdict = judge(report, exit, None if killed_for is None else Kill(killed_for))
     assert (verdict["state"], verdict.get("cause")) == (state, cause)
     assert verdict.get("value") == (0.5 if state is FINISHED else None)
 
 
 @pytest.mark.parametrize("killed_for", [cause for cause in Cause if cause is not Cause.CANCELLED])
 def test_whoever_is_killed_is_told_why(killed_for: Cause) -> None:
-    assert judge(None, "SIGKILL", killed_for)["message"]
+    assert judge(None, "SIGKILL", Kill(killed_for))["message"]
 
 
 def test_what_the_process_said_is_kept() -> None:
@@ -64,8 +64,40 @@ def test_how_it_died_is_named(exit: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "garbage", [{"state": "failed", "cause": "no such cause"}, {"state": "finished", "value": "high"}, {"state": 3}]
+    "garbage",
+    [
+        {"state": "failed", "cause": "no such cause"},
+        {"state": "finished", "value": "high"},
+        {"state": 3},
+        {"state": "failed", "message": 3},
+        {"state": "failed", "late_prune_answers": -1},
+    ],
 )
 def test_a_report_that_only_user_code_could_have_written_is_refused(garbage: dict[str, object]) -> None:
     with pytest.raises((TypeError, ValueError)):
         ChildReport(**garbage)  # type: ignore[arg-type]
+
+
+def test_what_the_slot_found_is_the_message() -> None:
+    verdict = judge(None, "SIGKILL", Kill(Cause.HOST_MEMORY, "used 3 MB"))
+    assert (verdict["cause"], verdict["message"]) == (Cause.HOST_MEMORY, "used 3 MB")
+
+
+@pytest.mark.parametrize(
+    ("exit", "kill", "cause"),
+    [
+        ("SIGKILL", None, Cause.HOST_MEMORY),
+        ("SIGSEGV", None, Cause.SIGNAL),
+        ("SIGKILL", Kill(Cause.TIMEOUT), Cause.TIMEOUT),
+        ("0", None, Cause.EXITED),
+    ],
+)
+def test_a_kill_of_the_kernels_is_told_from_others(exit: str, kill: Kill | None, cause: Cause) -> None:
+    assert judge(None, exit, kill, out_of_memory=True)["cause"] is cause
+
+
+def test_texts_are_bounded_and_storable() -> None:
+    verdict = judge(ChildReport("failed", message="\ud800\0" * 5000, traceback="a\udfff" * 50_000), "0", None)
+    for text in (verdict["message"], verdict["traceback"]):
+        assert "\0" not in text and len(text.encode()) < 200_000
+    assert storable("fine") == "fine"

@@ -1,0 +1,50 @@
+"""The attempt on a slot now, and its clocks: monotonic, and running while the scheduler is away; slot."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweep.outcomes import ChildReport, Kill
+from sweep.trial import Assignment, AttemptKey, Cause
+from sweep.trial_log import LogPipe
+
+
+@dataclass(slots=True)
+class Running:
+    """One attempt, from the request for its process until nothing of it is left."""
+
+    assignment: Assignment
+    connection: socket.socket
+    log: LogPipe
+    oom_kills: int | None  # that the kernel had done before
+    forked_at: float = field(default_factory=time.time)
+    begun_s: float = field(default_factory=time.monotonic)
+    last_sign_s: float = field(default_factory=time.monotonic)
+    started: bool = False
+    unheard: bool = False  # what it says waits here, so its silence is not its own
+    pid: int | None = None
+    report: ChildReport | None = None
+    kill: Kill | None = None
+    killed_at_s: float | None = None
+    exited: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> AttemptKey:
+        return AttemptKey(self.assignment.trial_id, self.assignment.attempt)
+
+    def deadline(self) -> tuple[float, Cause] | None:
+        """When the next clock runs out, and what that means; once asked to end, when its grace is over."""
+        limits = self.assignment.limits
+        if self.kill is not None and self.killed_at_s is not None:
+            return self.killed_at_s + limits.grace_s, self.kill.cause
+        clocks: list[tuple[float, Cause]] = []
+        if not self.started and limits.start_s is not None:
+            clocks.append((self.begun_s + limits.start_s, Cause.START_TIMEOUT))
+        if limits.trial_s is not None:
+            clocks.append((self.begun_s + limits.trial_s, Cause.TIMEOUT))
+        if self.started and not self.unheard and limits.silence_s is not None:
+            clocks.append((self.last_sign_s + limits.silence_s, Cause.STALLED))
+        return min(clocks, key=lambda clock: clock[0]) if clocks else None

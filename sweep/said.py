@@ -1,0 +1,77 @@
+"""What a trial process says to its slot, line by line, checked: user code can reach that socket; slot."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import PurePosixPath
+from typing import Any
+
+from sweep.outcomes import ChildReport
+from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started
+
+MAX_LINE_BYTES = 1 << 20
+MAX_STEP = 2**63 - 1
+
+
+def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | None:
+    """The event or the outcome in a line, or None for a mere sign of life. Raises `ValueError` for anything else."""
+    try:
+        message = json.loads(line)
+        kind = message.pop("kind")
+        if kind == "alive":
+            return None
+        if kind == "outcome":
+            return ChildReport(**message)
+        return _event(key, kind, message)
+    except ValueError:
+        raise
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+
+
+def _event(key: AttemptKey, kind: str, message: dict[str, Any]) -> Event:
+    if kind == "reported":
+        reported = Reported(key, **message)
+        _check(_step(reported.step) and _number(reported.value) and _number(reported.at), message)
+        return reported
+    if kind == "logged":
+        logged = Logged(key, **message)
+        named = all(_text(name) and _number(value) for name, value in logged.values.items())
+        _check(_step(logged.step) and named and _number(logged.at), message)
+        return logged
+    if kind == "saved":
+        saved = Saved(key, **message)
+        _check(_name(saved.name) and _text(saved.sha256) and _step(saved.size_bytes), message)
+        return saved
+    if kind == "started":
+        started = Started(key, **message)
+        _check(_step(started.pid) and _number(started.at), message)
+        _check(_text(started.visible_devices) and _text(started.torch_device), message)
+        return started
+    raise ValueError(f"no such message: {kind!r}")
+
+
+def _check(right: bool, message: dict[str, Any]) -> None:
+    if not right:
+        raise ValueError(f"wrong values: {message!r:.200}")
+
+
+def _step(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_STEP
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _text(value: Any) -> bool:
+    """A text that every database takes."""
+    try:
+        return isinstance(value, str) and b"\0" not in value.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return False
+
+
+def _name(value: Any) -> bool:
+    return _text(value) and not PurePosixPath(value).is_absolute() and ".." not in PurePosixPath(value).parts

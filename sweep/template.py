@@ -1,0 +1,100 @@
+"""The slot's side of its fork server: start it, ask it for processes and signals, hear what became of them; slot."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sweep import fail_points
+from sweep.processes import kill_descendants
+
+_MASKED = ("RAY_", "PODIUM_")
+
+
+class Template:
+    """The clean, warm process that forks one process per attempt, and a new one when it has gone.
+
+    `heard` is called with each message of the fork server, `forked` and `exited`, and with `gone` when it has ended:
+    the kernel kills the attempt with it, and what the attempt left comes to this process and is killed here.
+    """
+
+    def __init__(self, visible: str, heard: Callable[[dict[str, Any]], None]) -> None:
+        self._visible = visible
+        self._heard = heard
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def ready(self) -> None:
+        """Start the fork server unless it lives, and wait until it is warm."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        kill_descendants()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
+        environment |= {"CUDA_VISIBLE_DEVICES": self._visible, "OMP_NUM_THREADS": "1"}
+        environment |= fail_points.for_fork_server()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        self._control = ours
+        ready = asyncio.get_running_loop().create_future()
+        self._listening = asyncio.get_running_loop().create_task(self._listen(ours, ready))
+        await ready
+
+    def fork(self, descriptors: list[int]) -> None:
+        """Ask for a process that has these descriptors. Raises `OSError` when the fork server has gone."""
+        assert self._control is not None
+        socket.send_fds(self._control, [b'{"kind": "fork"}'], descriptors)
+
+    def signal(self, number: int) -> None:
+        """Signal what it has forked, if that still lives."""
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.send(json.dumps({"kind": "signal", "number": number}).encode())
+
+    async def _listen(self, control: socket.socket, ready: asyncio.Future[None]) -> None:
+        loop = asyncio.get_running_loop()
+        buffer = b""
+        while True:
+            try:
+                content = await loop.sock_recv(control, 65536)
+            except OSError:
+                content = b""
+            if not content:
+                break
+            *lines, buffer = (buffer + content).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if message["kind"] == "ready":
+                    ready.set_result(None)
+                else:
+                    self._heard(message)
+        control.close()
+        if control is self._control:  # and no new fork server has taken its place
+            self._gone(ready)
+
+    def _gone(self, ready: asyncio.Future[None]) -> None:
+        orphans = kill_descendants()
+        if self._process is not None:
+            self._process.poll()
+        if not ready.done():
+            ready.set_exception(RuntimeError("the fork server ended before it was ready; see Ray's worker log"))
+        self._heard({"kind": "gone", "orphans": len(orphans)})
