@@ -6,6 +6,7 @@ TEST   ?=
 SERVE  ?=
 BENCH  ?=
 SOAK   ?= 100000
+FAULTS ?=
 
 BIN   := .venv/bin
 DEV   := .venv/.installed-dev
@@ -16,12 +17,13 @@ BENCHED := .venv/.installed-bench
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
 
-.PHONY: help demo test soak check lint-deploy bench serve clean
+.PHONY: help demo test soak faults check lint-deploy bench serve clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     all tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
+	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
 	@echo 'make check    format, lint, types, import rules, container files'
 	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
@@ -35,6 +37,9 @@ test: $(DEV)
 
 soak: $(DEV)
 	@PODIUM_SOAK=$(SOAK) $(BIN)/python -m pytest tests/integration/test_soak.py
+
+faults: $(DEV)
+	@$(BIN)/python -m tests.faults $(FAULTS)
 
 check: $(DEV)
 	$(BIN)/ruff check .

@@ -82,8 +82,8 @@ class RunningService:
 
     def processes(self) -> list[psutil.Process]:
         """Every living process of this service, by the directories that only it uses."""
-        marks = (str(self.data.root), str(RuntimeDirectory.of(self.data).root))
-        return [process for process in psutil.process_iter() if _mentions(process, marks)]
+        marks = service_marks(self.data)
+        return [process for process in psutil.process_iter() if mentions(process, marks)]
 
     def __enter__(self) -> RunningService:
         return self
@@ -96,7 +96,13 @@ class RunningService:
         wait_for("no process of the service is left", lambda: not self.processes(), 15.0)
 
 
-def _mentions(process: psutil.Process, marks: tuple[str, ...]) -> bool:
+def service_marks(data: DataDirectory) -> tuple[str, ...]:
+    """What only processes of the service on `data` know: its directories."""
+    return (str(data.root), str(RuntimeDirectory.of(data).root))
+
+
+def mentions(process: psutil.Process, marks: tuple[str, ...]) -> bool:
+    """Whether a living process has one of `marks` in its command, working directory or environment."""
     try:
         if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
             return False

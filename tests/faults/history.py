@@ -1,0 +1,51 @@
+"""Thousands of finished trials in a sweep that goes on, so that who recovers has something to rebuild."""
+
+from __future__ import annotations
+
+from api.client import Client
+from benchmarks.start import fill
+from tests.faults.journal import Journal
+from tests.faults.service_under_fire import ServiceUnderFire
+from tests.faults.workload import CODE, OVER
+from tests.running_service import function_sweep, wait_for
+
+MORE = 100_000  # trials that the sweep would still run
+
+
+class History:
+    """A sweep with `trials` finished trials; the service is stopped to put them in. Nothing for none."""
+
+    def __init__(self, service: ServiceUnderFire, trials: int, journal: Journal) -> None:
+        self._service = service
+        self._sweep_id: int | None = None
+        if trials:
+            self._sweep_id = self._submit(journal)
+            service.stop()
+            fill(service.data.root, self._sweep_id, trials)
+            service.restart()
+            self._write_down(journal)
+
+    def close(self) -> None:
+        """End the sweep, so that nothing is left to do."""
+        if self._sweep_id is None:
+            return
+        with Client(self._service.url, self._service.token) as client:
+            client.cancel_sweep(self._sweep_id)
+            wait_for("the history's sweep is over", lambda: client.sweep(self._sweep_id or 0)["state"] in OVER)
+            wait_for("its last trials are over", lambda: not client.sweep(self._sweep_id or 0)["counts"].get("running"))
+
+    def _submit(self, journal: Journal) -> int:
+        parameters = {"seconds": {"value": 3600.0}, **{name: {"min": -1.0, "max": 1.0} for name in "xyz"}}
+        document = function_sweep(CODE, "short:nap", name="history", method="tpe", parameters=parameters, run_cap=MORE)
+        with Client(self._service.url, self._service.token) as client:
+            sweep_id: int = client.submit(document)["id"]
+            client.pause_sweep(sweep_id)
+        journal.acknowledged(sweep_id, "history")
+        return sweep_id
+
+    def _write_down(self, journal: Journal) -> None:
+        assert self._sweep_id is not None
+        with Client(self._service.url, self._service.token) as client:
+            for trial in client.trials(self._sweep_id):
+                if trial["state"] == "finished":
+                    journal.seen_finished(trial["id"], self._sweep_id, trial["number"], trial["value"])

@@ -1,0 +1,145 @@
+"""A real service that is killed in parts and whole, and how long it takes until it is healthy again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from api.client import Client
+from api.supervisor import free_port
+from sweep.errors import PodiumError
+from sweep.layout import DataDirectory
+from tests.faults.victims import ON_RAY, PARTS, Census, shown_parts
+from tests.running_service import PODIUM, mentions, service_marks
+
+POLL_S = 0.02
+HEALTHY_S = 90.0  # at most, whatever was killed
+STOP_S = 30.0
+
+
+class NotHealthyError(Exception):
+    """The service does not come back."""
+
+
+class ServiceUnderFire:
+    """`podium serve` on ports that stay the same, however often it is started again."""
+
+    def __init__(self, data_dir: Path, slots: int) -> None:
+        self.data = DataDirectory(data_dir)
+        self.slots = slots
+        self._port, self._gateway_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._log = data_dir.with_name(f"{data_dir.name}.log")
+        self.process = self._start()
+
+    def restart(self) -> None:
+        """Start it after it was stopped, and wait until it is ready."""
+        self.process = self._start()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Wait until every part is ready."""
+        self._until(self.all_ready, "the service")
+
+    @property
+    def token(self) -> str:
+        return self.data.admin_token.read_text().strip()
+
+    def census(self) -> Census:
+        return Census(self.process.pid)
+
+    def kill(self, kind: str, pid: int) -> None:
+        """SIGKILL; `serve` is started again at once, since that is what an operator's supervisor does."""
+        os.kill(pid, signal.SIGKILL)
+        if kind == "serve":
+            self.process.wait()
+            self.process = self._start()
+
+    def wait_healthy(self, kind: str, pid: int) -> float:
+        """Wait until what was killed does its work again; when that was. Raises `NotHealthyError`."""
+        conditions: dict[str, Callable[[], bool]] = {
+            **dict.fromkeys(PARTS, lambda: self._is_back(kind, pid)),
+            **dict.fromkeys(ON_RAY, lambda: self._gone(pid) and self.all_ready()),
+            "slot": lambda: self._slots_work(but=pid),
+            "fork server": lambda: self._slots_work(but=pid),
+            "serve": self.all_ready,
+        }
+        self._until(conditions[kind], kind)
+        return time.time()
+
+    def wait_whole(self) -> None:
+        """Wait until every part is ready, and trials run on every slot."""
+        self._until(lambda: self.all_ready() and self._slots_work(but=0), "the whole service")
+
+    def all_ready(self) -> bool:
+        """Whether the service itself says so, over HTTP."""
+        try:
+            with Client(self.url, self.token, 2.0) as client:
+                parts = {part["name"]: part["pid"] for part in client.ready()["parts"]}
+                return bool(client.ready()["ready"]) and parts["serve"] == self.process.pid
+        except (PodiumError, OSError, KeyError):
+            return False
+
+    def stop(self) -> int:
+        """SIGTERM and wait; its exit status."""
+        self.process.terminate()
+        try:
+            return self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process of this service, with what its trials left behind."""
+        marks = service_marks(self.data)
+        return [process for process in psutil.process_iter() if mentions(process, marks)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        ports = ["--port", str(self._port), "--gateway-port", str(self._gateway_port)]
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [*PODIUM, "serve", "--data-dir", str(self.data.root), "--devices", f"cpu:{self.slots}", *ports],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the campaign alone
+            )
+
+    def _is_back(self, part: str, pid: int) -> bool:
+        shown = shown_parts(self.data).get(part)
+        return shown is not None and shown.ready and shown.pid != pid
+
+    def _gone(self, pid: int) -> bool:
+        return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+    def _slots_work(self, *, but: int) -> bool:
+        """Whether every slot has a trial at this moment; one with the process `but` above it does not count."""
+        census = self.census()
+        above = {census.slot_of(trial) for trial in census.trials() if but not in (trial.parent, census.slot_of(trial))}
+        return len(above) >= self.slots
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + HEALTHY_S
+        while not condition():
+            if self.process.poll() is not None:
+                last = self._log.read_text(errors="replace").strip().splitlines()[-3:]
+                raise NotHealthyError(f"serve ended with status {self.process.returncode}: {' | '.join(last)}")
+            if time.monotonic() > end:
+                raise NotHealthyError(f"{what} is not healthy within {HEALTHY_S:g} s: {shown_parts(self.data)}")
+            time.sleep(POLL_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        for process in self.processes():
+            process.kill()

@@ -1,0 +1,20 @@
+"""The campaign in short: one of each kind killed, and trials meanwhile; `make faults` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.campaign import Plan, run, table
+from tests.faults.victims import KINDS
+
+
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_or_counted_twice_when_one_of_each_kind_is_killed(tmp_path: Path) -> None:
+    said: list[str] = []
+    outcome = run(Plan(server_kills=len(KINDS), trial_kills=20, each_kind_once=True), tmp_path, said.append)
+    assert outcome.passed, table(outcome)
+    assert {kill.kind for kill in outcome.kills} == {*KINDS, "trial"}
+    assert outcome.verdict.trials > 0 and outcome.verdict.repeated > 0
+    assert len(said) == len(KINDS)

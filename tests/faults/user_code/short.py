@@ -1,0 +1,54 @@
+"""Programs of the trials that are killed: short, and each run of one leaves a line, so that none can hide."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+RUNS = Path(__file__).with_name("runs")
+
+
+def nap(trial: Any) -> float:
+    _leave_a_line(trial)
+    time.sleep(trial.params["seconds"])
+    return float(trial.params["x"])
+
+
+def reports(trial: Any) -> float:
+    _leave_a_line(trial)
+    for step in range(1, 9):
+        time.sleep(trial.params["seconds"] / 8)
+        trial.report(trial.params["x"] * step, step)
+        if trial.should_prune():
+            raise trial.Pruned
+    return float(trial.params["x"])
+
+
+def saves(trial: Any) -> float:
+    _leave_a_line(trial)
+    for step in range(1, 4):
+        time.sleep(trial.params["seconds"] / 3)
+        trial.save_model(torch.nn.Linear(64, 64))
+        trial.report(trial.params["x"], step)
+    return float(trial.params["x"])
+
+
+def litters(trial: Any) -> float:
+    """Leaves a process behind that wants to live on."""
+    _leave_a_line(trial)
+    left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    time.sleep(trial.params["seconds"])
+    assert left.poll() is None
+    left.returncode = 0  # nobody waits for it: Python is not to warn
+    return float(trial.params["x"])
+
+
+def _leave_a_line(trial: Any) -> None:
+    descriptor = os.open(RUNS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, f"{trial.directory.root} {os.getpid()}\n".encode())
+    os.close(descriptor)

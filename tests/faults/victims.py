@@ -1,0 +1,105 @@
+"""The processes of a service by what they do, as the kernel shows them, so that one of each can be killed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweep.layout import DataDirectory
+from sweep.processes import children
+
+PARTS = ("scheduler", "api", "gateway", "host")
+ON_RAY = ("raylet", "gcs", "guardian")
+ON_SLOT = ("slot", "fork server")
+KINDS = (*PARTS, *ON_SLOT, *ON_RAY, "serve")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A living process of the service."""
+
+    pid: int
+    parent: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPart:
+    """A part as `serve` shows it in its file."""
+
+    pid: int | None
+    ready: bool
+
+
+class Census:
+    """Every process of a service at one moment."""
+
+    def __init__(self, serve_pid: int) -> None:
+        self.serve = serve_pid
+        self._found = {process.pid: process for process in _below(serve_pid)}
+
+    def trials(self) -> list[Process]:
+        """The processes of attempts."""
+        return [p for p in self._found.values() if _is_fork_server(p) and self._parent_is(p, _is_fork_server)]
+
+    def fork_servers(self) -> list[Process]:
+        """One for each slot, those that are still warming up too."""
+        return [p for p in self._found.values() if _is_fork_server(p) and not self._parent_is(p, _is_fork_server)]
+
+    def slots(self) -> list[Process]:
+        """The slot actors."""
+        return [p for p in self._found.values() if _is_slot(p) and not self._parent_is(p, _is_slot)]
+
+    def of(self, kind: str, data: DataDirectory) -> list[int]:
+        """The process ids of one of `KINDS`; a part that is not there now has none."""
+        if kind == "serve":
+            return [self.serve]
+        if kind in (*PARTS, "guardian"):
+            shown = shown_parts(data).get("ray" if kind == "guardian" else kind)
+            return [shown.pid] if shown is not None and shown.pid in self._found else []
+        if kind == "slot":
+            return [process.pid for process in self.slots()]
+        if kind == "fork server":
+            return [process.pid for process in self.fork_servers()]
+        name = {"raylet": "/raylet/raylet ", "gcs": "/gcs/gcs_server "}[kind]
+        return [process.pid for process in self._found.values() if name in process.command.replace("\0", " ")]
+
+    def slot_of(self, trial: Process) -> int:
+        """The slot actor above a trial's process."""
+        return self._found[trial.parent].parent
+
+    def _parent_is(self, process: Process, kind: object) -> bool:
+        parent = self._found.get(process.parent)
+        return parent is not None and callable(kind) and bool(kind(parent))
+
+
+def shown_parts(data: DataDirectory) -> dict[str, ShownPart]:
+    """The parts by name; {} when there is no service, or none that is up yet."""
+    try:
+        parts = json.loads(data.service_file.read_text())["parts"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {part["name"]: ShownPart(part["pid"], part["state"] == "ready") for part in parts}
+
+
+def _below(root: int) -> list[Process]:
+    found: list[Process] = []
+    queue = [(pid, root) for pid in children(root)]
+    while queue:
+        pid, parent = queue.pop()
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        found.append(Process(pid, parent, command))
+        queue += [(child, pid) for child in children(pid)]
+    return found
+
+
+def _is_fork_server(process: Process) -> bool:
+    return "\0sweep.forkserver\0" in process.command
+
+
+def _is_slot(process: Process) -> bool:
+    return process.command.startswith("ray::RaySlot")

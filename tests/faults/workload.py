@@ -1,0 +1,100 @@
+"""A client that keeps the service busy with sweeps of short trials, whatever happens, and notes what it is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from api.client import Client
+from sweep.errors import PodiumError
+from tests.faults.journal import Journal
+from tests.running_service import function_sweep
+
+CODE = Path(__file__).parent / "user_code"
+OVER = ("finished", "failed", "cancelled")
+OPEN_SWEEPS = 3
+POLL_S = 0.2
+TIMEOUT_S = 5.0
+ASHA = {"type": "asha", "min_iter": 1, "eta": 2}
+KINDS: tuple[dict[str, Any], ...] = (
+    {"function": "short:nap", "method": "random"},
+    {"function": "short:reports", "method": "tpe", "early_terminate": ASHA},
+    {"function": "short:saves", "method": "random"},
+    {"function": "short:litters", "method": "tpe"},
+)
+
+
+def sweep_of(number: int, trials: int, seed: int) -> dict[str, Any]:
+    """The sweep with that number: trials of 0.1 to 0.5 s, repeated as often as they are killed."""
+    kind = dict(KINDS[number % len(KINDS)])
+    return function_sweep(
+        CODE,
+        kind.pop("function"),
+        name=f"sweep-{number}",
+        seed=seed + number,
+        parameters={"x": {"min": 0.0, "max": 1.0}, "seconds": {"min": 0.1, "max": 0.5}},
+        run_cap=trials,
+        retries={"infrastructure": 100, "user": 100, "max_consecutive_failures": 1000},
+        **kind,
+    )
+
+
+class Workload(threading.Thread):
+    """See the module. What is not answered is asked again, with the same key."""
+
+    def __init__(self, url: str, token: str, journal: Journal, *, trials: int, seed: int) -> None:
+        super().__init__(name="workload", daemon=True)
+        self._client = Client(url, token, TIMEOUT_S)
+        self._journal = journal
+        self._trials = trials
+        self._seed = seed
+        self._next = 0
+        self._open: set[int] = set()
+        self._enough = threading.Event()
+        self.unanswered = 0
+
+    def finish(self, timeout_s: float) -> bool:
+        """Submit nothing more and wait until all is over; whether it is, in time."""
+        self._enough.set()
+        self.join(timeout_s)
+        return not self.is_alive()
+
+    def run(self) -> None:
+        while not self._enough.is_set() or self._open:
+            try:
+                self._step()
+            except PodiumError:
+                self.unanswered += 1
+            time.sleep(POLL_S)
+        self._client.close()
+
+    def _step(self) -> None:
+        self._return_devices()
+        while len(self._open) < OPEN_SWEEPS and not self._enough.is_set():
+            self._submit()
+        for sweep_id in sorted(self._open):
+            self._look(sweep_id)
+
+    def _submit(self) -> None:
+        document = sweep_of(self._next, self._trials, self._seed)
+        answer = self._client.submit(document, idempotency_key=document["name"])
+        self._journal.acknowledged(answer["id"], answer["name"])
+        self._open.add(answer["id"])
+        self._next += 1
+
+    def _look(self, sweep_id: int) -> None:
+        state = self._client.sweep(sweep_id)["state"]
+        for trial in self._client.trials(sweep_id):
+            if trial["state"] == "finished":
+                self._journal.seen_finished(trial["id"], sweep_id, trial["number"], trial["value"])
+        if state in OVER:
+            self._journal.seen_over(sweep_id, state)
+            self._open.discard(sweep_id)
+
+    def _return_devices(self) -> None:
+        """A device whose slot is killed three times running is set aside, as it should; here it was not its fault."""
+        for device in self._client.devices():
+            if device["state"] == "set aside":
+                self._client.return_device(device["id"])
