@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.auth import submitter, viewer
-from api.service import RowId, ServiceContext, context
+from api.service import RowId, ServiceContext, context, has_room
 from api.views import AttemptView, EnqueuedView, TrialDetail
 from db import metrics, requests, trial_pages
 from sweep.commands import TrialCommand
@@ -49,7 +49,7 @@ def retry_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDeta
     return _tell(service, trial_id, TrialCommand.RETRY)
 
 
-@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter])
+@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter, has_room])
 def clone_trial(
     trial_id: RowId,
     response: Response,

@@ -1,0 +1,85 @@
+"""What clients ask, as rows: one transaction each, room for trials, and a late word of the scheduler that is void."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from db import requests, sweeps, trial_pages, trials
+from db.engine import Database
+from sweep.changes import SweepChanged
+from sweep.commands import SweepCommand, TrialCommand
+from sweep.errors import ConflictError, InvalidSpecError, NotPossibleError
+from sweep.trial import SweepState, TrialRequest
+from tests.service_rig import AT, ServiceRig
+
+
+def test_who_checks_a_transition_writes_it_before_another_may_check(service: ServiceRig) -> None:
+    """Two processes: the second one waits for the first one's transaction, and then sees what that one wrote."""
+    sweep_id = service.sweep()
+    other = Database(service.data.database)
+    refused: list[NotPossibleError] = []
+
+    def pause() -> None:
+        try:
+            with other.write() as connection:
+                requests.tell_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+        except NotPossibleError as error:
+            refused.append(error)
+
+    with service.database.write() as connection:
+        second = threading.Thread(target=pause)
+        second.start()
+        requests.tell_sweep(connection, sweep_id, SweepCommand.CANCEL, AT)
+    second.join(30)
+    other.close()
+    assert [error.possible for error in refused] == [()]
+
+
+def test_what_the_scheduler_believed_does_not_undo_what_a_client_wrote(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    with service.database.write() as connection:
+        requests.tell_sweep(connection, sweep_id, SweepCommand.PAUSE, AT)
+        sweeps.change(connection, [SweepChanged(sweep_id, SweepState.QUEUED, SweepState.RUNNING, "", AT)])
+        assert sweeps.get(connection, sweep_id).state is SweepState.PAUSED
+
+
+def test_each_wish_for_a_trial_has_its_own_room(service: ServiceRig) -> None:
+    sweep_id = service.sweep(run_cap=2)
+    done, running = service.trial(sweep_id, 0, 0.5), service.trial(sweep_id, 1, None)
+    with service.database.write() as connection:
+        for wanted in range(1, 4):
+            requests.clone(connection, done, {}, AT)
+            assert sweeps.get(connection, sweep_id).run_cap == 2 + wanted
+        requests.tell_trial(connection, running, TrialCommand.STOP, AT)  # takes no room
+        assert sweeps.get(connection, sweep_id).run_cap == 5
+
+
+def test_the_scheduler_finds_what_was_asked(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    trial_id = service.trial(sweep_id, 0, None)
+    with service.database.write() as connection:
+        requests.tell_trial(connection, trial_id, TrialCommand.STOP, AT)
+        added, _ = requests.clone(connection, trial_id, {"lr": 0.02}, AT)
+        assert [(wish.trial.trial_id, wish.request) for wish in trials.wishes(connection)] == [
+            (trial_id, TrialRequest.STOP)
+        ]
+        assert [(item.enqueued_id, item.params) for item in trials.enqueued(connection)] == [(added.id, {"lr": 0.02})]
+
+
+def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
+    sweep_id = service.sweep(run_cap=1)
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    service.end_sweep(sweep_id)
+    with service.database.read() as connection:
+        before = (sweeps.get(connection, sweep_id), trial_pages.get(connection, trial_id))
+    with pytest.raises(InvalidSpecError), service.database.write() as connection:
+        requests.clone(connection, trial_id, {"lr": 7.0}, AT)
+    with pytest.raises(NotPossibleError), service.database.write() as connection:
+        requests.tell_trial(connection, trial_id, TrialCommand.RETRY, AT)
+    with pytest.raises(ConflictError), service.database.write() as connection:
+        requests.extend(connection, sweep_id, 0, 2.0, AT)
+    with service.database.read() as connection:
+        assert (sweeps.get(connection, sweep_id), trial_pages.get(connection, trial_id)) == before
+        assert trials.enqueued(connection) == ()
