@@ -104,7 +104,7 @@ class Scheduler:
         self._fair = FairShare()
         self._changes: list[Change] = []
         self._roster = Roster(searchers, clock, self._changes, recorder.last_trial_id())
-        self._enqueued: set[int] = set()  # configurations of clients that the search was asked for
+        self._enqueued: dict[int, set[int]] = {}  # by sweep: configurations of clients that its search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
         self._refused = ""  # why the database takes no changes just now
@@ -196,9 +196,10 @@ class Scheduler:
         """Take in what is new in the database: sweeps, and what clients want of them, of trials and devices."""
         self._no_room = self._short_of_room()
         try:
-            for stored in self._recorder.open_sweeps(frozenset(self._roster.sweeps)):
+            known = frozenset(self._roster.sweeps)
+            for stored in self._recorder.open_sweeps(known):
                 self._take_in(stored)
-            wishes = self._recorder.wishes(frozenset(self._roster.sweeps))
+            wishes = self._recorder.wishes(known)
         except DatabaseError as error:
             log.error("%s; trying again", error)
             return
@@ -207,7 +208,6 @@ class Scheduler:
             self._follow(self._roster.sweeps[sweep_id], sweep_wish)
         for trial_wish in wishes.trials:
             self._grant(trial_wish)
-        self._enqueued &= {item.enqueued_id for item in wishes.enqueued}
         for item in wishes.enqueued:
             self._ask_for(item)
 
@@ -256,8 +256,11 @@ class Scheduler:
 
     def _ask_for(self, item: Enqueued) -> None:
         sweep = self._roster.sweeps.get(item.sweep_id)
-        if sweep is not None and item.enqueued_id not in self._enqueued:
-            self._enqueued.add(item.enqueued_id)
+        if sweep is None:
+            return
+        asked = self._enqueued.setdefault(item.sweep_id, set())
+        if item.enqueued_id not in asked:
+            asked.add(item.enqueued_id)
             sweep.asking += 1
             searcher_of(sweep).ask(item)
 
@@ -532,6 +535,7 @@ class Scheduler:
     def _forget(self, sweep: LiveSweep) -> None:
         self._roster.forget(sweep)
         self._fair.forget(sweep.sweep_id)
+        self._enqueued.pop(sweep.sweep_id, None)
 
     # Stopping.
 

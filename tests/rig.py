@@ -58,6 +58,10 @@ class Rig:
         while messages := self._messages():
             assert not any(isinstance(message, SearchFailed) for message in messages), messages
             self.scheduler.step(messages)
+        if not self.recorder.full and self.scheduler._changes:
+            self.inbox.put(Wake())
+            self.scheduler.step([])
+            self.settle()
 
     def _messages(self) -> list[Message]:
         messages: list[Message] = []

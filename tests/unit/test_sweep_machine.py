@@ -39,9 +39,13 @@ class LifeCycle(RuleBasedStateMachine):
         self.seen: dict[int, tuple[TrialState, float | None]] = {}  # counted trials, as clients saw them
         self.begun: dict[int, int] = {}  # attempts of a paused sweep's trials when it was paused
 
+    def can_write(self) -> bool:
+        """Whether clients can: they are refused with 507 as long as the disk is full."""
+        return not self.rig.recorder.full
+
     # What clients do.
 
-    @precondition(lambda self: len(self.rig.recorder.sweeps) < 4)
+    @precondition(lambda self: self.can_write() and len(self.rig.recorder.sweeps) < 4)
     @rule(run_cap=st.integers(1, 5), priority=st.sampled_from([0.5, 1.0, 4.0]), limit=st.none() | st.integers(1, 2))
     def submit(self, run_cap: int, priority: float, limit: int | None) -> None:
         self.rig.submit(
@@ -49,6 +53,7 @@ class LifeCycle(RuleBasedStateMachine):
             retries={"infrastructure": 2, "max_consecutive_failures": 6},
         )  # fmt: skip
 
+    @precondition(lambda self: self.can_write())
     @rule(data=st.data(), state=st.sampled_from(STEERED))
     def steer(self, data: st.DataObject, state: SweepState) -> None:
         sweeps = self.rig.recorder.sweeps
@@ -57,6 +62,7 @@ class LifeCycle(RuleBasedStateMachine):
             self.rig.recorder.set_state(data.draw(st.sampled_from(possible)), state)
             self.rig.settle()
 
+    @precondition(lambda self: self.can_write())
     @rule(data=st.data(), more=st.integers(1, 3))
     def extend(self, data: st.DataObject, more: int) -> None:
         sweeps = self.rig.recorder.sweeps
@@ -68,10 +74,12 @@ class LifeCycle(RuleBasedStateMachine):
                 self.rig.recorder.set_state(sweep.sweep_id, SweepState.QUEUED)
             self.rig.settle()
 
+    @precondition(lambda self: self.can_write())
     @rule(data=st.data())
     def stop_trial(self, data: st.DataObject) -> None:
         self._request(data, TrialRequest.STOP, lambda state: state not in TRIAL_OVER)
 
+    @precondition(lambda self: self.can_write())
     @rule(data=st.data())
     def retry_trial(self, data: st.DataObject) -> None:
         self._request(data, TrialRequest.RETRY, lambda state: state in (TrialState.FAILED, TrialState.CANCELLED))
@@ -86,6 +94,7 @@ class LifeCycle(RuleBasedStateMachine):
             recorder.request(data.draw(st.sampled_from(possible)), request)
             self.rig.settle()
 
+    @precondition(lambda self: self.can_write())
     @rule(data=st.data(), x=st.floats(0, 1))
     def clone(self, data: st.DataObject, x: float) -> None:
         possible = [i for i, s in self.rig.recorder.sweeps.items() if s.state is not SweepState.CANCELLED]
@@ -93,6 +102,7 @@ class LifeCycle(RuleBasedStateMachine):
             self.rig.recorder.enqueue(data.draw(st.sampled_from(possible)), {"x": x})
             self.rig.settle()
 
+    @precondition(lambda self: self.can_write())
     @rule(device_id=DEVICES)
     def drain_or_return(self, device_id: str) -> None:
         aside = self.rig.recorder.aside
