@@ -333,7 +333,8 @@ def test_a_clone_that_is_wrong_says_where_and_adds_nothing(client: TestClient, s
     body = assert_problem(client.post(url, json={"params": {"lrr": 1}}), 422, "did you mean 'lr'?")
     assert body["errors"][0]["location"] == ["params", "lrr"]
     assert_problem(client.post(url, json={"params": {"lr": 7}}), 422, "not within")
-    for wrong in ({"params": {"lr": [1]}}, {"params": 3}, {"parameters": {}}, []):
+    bodies: tuple[Any, ...] = ({"params": {"lr": [1]}}, {"params": 3}, {"parameters": {}}, [])
+    for wrong in bodies:
         assert_problem(client.post(url, json=wrong), 422)
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["state"] == "finished"
     assert "trial.requested" not in kinds(service)
