@@ -1,0 +1,89 @@
+"""Programs that the storage tests run as processes of their own, to be refused, traced or killed."""
+
+from __future__ import annotations
+
+# Writes numbered events, each durable, and says of each what became of it.
+WRITE = """
+import sys
+from pathlib import Path
+from sqlalchemy import text
+from db.engine import Database
+from sweep.errors import DatabaseError
+
+database = Database(Path(sys.argv[1]))
+for number in range(12):
+    try:
+        with database.write() as connection:
+            connection.execute(text("INSERT INTO events (at, kind) VALUES (:at, 'written')"), {"at": number})
+        print("written")
+    except DatabaseError as error:
+        print(type(error).__name__)
+database.close()
+"""
+
+# Commits 150 numbered events (SQLite would empty its log after some more), says each, and waits for a line.
+COMMIT = """
+import sys
+from pathlib import Path
+from sqlalchemy import text
+from db.engine import Database
+
+database = Database(Path(sys.argv[1]))
+for number in range(150):
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO events (at, kind) VALUES (:at, 'written')"), {"at": number})
+    print(number, flush=True)
+sys.stdin.readline()
+database.close()
+"""
+
+# Holds the database until a line comes.
+LOCK = """
+import contextlib, sys
+from pathlib import Path
+from db.engine import connect
+
+with contextlib.closing(connect(Path(sys.argv[1]), "rw")) as connection:
+    connection.execute("BEGIN EXCLUSIVE")
+    print("locked", flush=True)
+    sys.stdin.readline()
+"""
+
+# Migrates, and is killed before the statement of that number.
+MIGRATE = """
+import os, signal, sys
+from pathlib import Path
+from sqlalchemy import Engine, event
+from db import migrate
+
+config = migrate.alembic_config()
+config.set_main_option("script_location", sys.argv[2])
+migrate.alembic_config = lambda: config
+left = int(sys.argv[3])
+
+@event.listens_for(Engine, "before_cursor_execute")
+@event.listens_for(Engine, "commit")
+def count(*_):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+migrate.migrate(Path(sys.argv[1]))
+"""
+
+# A migration after the newest.
+SECOND = '''
+"""One column, one table and one row more."""
+
+from alembic import op
+import sqlalchemy as sa
+
+revision = "next"
+down_revision = "BEFORE"
+
+def upgrade():
+    op.add_column("events", sa.Column("more", sa.Text))
+    op.create_table("more", sa.Column("id", sa.Integer, primary_key=True))
+    op.execute("INSERT INTO more (id) VALUES (1)")
+'''

@@ -1,0 +1,322 @@
+"""Storage that fails for real: a full disk, a failing one, locks, torn logs, files that vanish, a killed migration."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from api.client import Client
+from db import migrate as migration
+from db.engine import Database, connect
+from db.migrate import alembic_config, migrate, newest_schema
+from sweep.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
+from sweep.layout import DataDirectory
+from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
+from tests.running_service import RunningService, function_sweep, wait_for
+
+ROOT = Path(__file__).parents[2]
+CUTS = 1_000
+NAP = """
+import time
+
+def nap(trial):
+    for step in range(3):
+        time.sleep(0.1)
+        trial.report(trial.params["x"], step)
+    return trial.params["x"]
+"""
+
+
+@contextlib.contextmanager
+def _small_disk(folder: Path, size: str) -> Iterator[Path]:
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a small tmpfs here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _fill(file: Path) -> None:
+    with contextlib.suppress(OSError), file.open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+
+
+def _add(database: Database, number: int, size: int = 10) -> None:
+    with database.write() as connection:
+        statement = text("INSERT INTO events (at, kind, payload) VALUES (:number, 'written', :payload)")
+        connection.execute(statement, {"number": number, "payload": "x" * size})
+
+
+def _numbers(path: Path) -> list[int]:
+    with contextlib.closing(connect(path, "rw")) as connection:
+        assert connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
+        return [int(at) for (at,) in connection.execute("SELECT at FROM events ORDER BY id")]
+
+
+def _python(code: str, *arguments: object, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*before, sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+# A full disk.
+
+
+def test_a_database_on_a_full_disk_is_read_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    with _small_disk(tmp_path / "disk", "2m") as disk:
+        path = disk / "podium.sqlite3"
+        migrate(path)
+        database = Database(path)
+        _add(database, 1)
+        _fill(disk / "filler")
+        with pytest.raises(StorageFullError, match=r"no room left in .*disk"):
+            _add(database, 2, size=500_000)
+        with database.read() as connection:
+            there = connection.execute(text("SELECT count(*) FROM events")).scalar_one()
+        (disk / "filler").unlink()
+        _add(database, 1_000)
+        database.close()
+        assert there == 1
+        assert _numbers(path) == [1, 1_000]
+
+
+def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "naps.py").write_text(NAP)
+    with _small_disk(tmp_path / "disk", "200m") as disk, RunningService(disk / "data") as service:
+        client = service.client
+        sweep_id = client.submit(function_sweep(code, "naps:nap", run_cap=16))["id"]
+        wait_for("three are finished", lambda: _finished(client, sweep_id) >= 3)
+        before = client.ready()["parts"]
+        _fill(disk / "filler")
+        assert client.ready()["storage"] == {"free_bytes": 0, "enough": False}
+        with pytest.raises(PodiumError, match=r"no room left in .*nothing new begins below .* MB; remove files there"):
+            client.submit(function_sweep(code, "naps:nap"))
+        held = wait_for("what ran has ended", lambda: _held(client, sweep_id), 20.0)
+        (disk / "filler").unlink()
+        wait_for("the sweep is over", lambda: client.sweep(sweep_id)["state"] not in ("queued", "running"))
+        assert client.sweep(sweep_id)["counts"] == {"finished": 16}
+        assert held < 16
+        assert client.ready()["parts"] == before  # nothing has ended and been started again
+        service.stop()
+
+
+def _finished(client: Client, sweep_id: int) -> int:
+    count: int = client.sweep(sweep_id)["counts"].get("finished", 0)
+    return count
+
+
+def _held(client: Client, sweep_id: int) -> int | None:
+    """How many are finished, once every device says that it is idle for want of room or waits to be written."""
+    counts = [_finished(client, sweep_id) for _ in range(40)]
+    return counts[0] if len(set(counts)) == 1 else None
+
+
+# A failing disk.
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here to make system calls fail")
+@pytest.mark.parametrize("call", ["fdatasync,fsync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"])
+@pytest.mark.parametrize("when", [1, 4])
+def test_after_an_io_error_what_is_read_back_decides(tmp_path: Path, call: str, when: int) -> None:
+    path = tmp_path / "podium.sqlite3"
+    migrate(path)
+    inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-P", f"{path}-wal", "-e", f"inject={call}:when={when}")
+    writer = _python(WRITE, path, before=inject)
+    said, _ = writer.communicate(timeout=60)
+    if not said and writer.returncode != 0:
+        pytest.skip("strace may not trace here")
+    lines = said.split()
+    wrong = [index for index, line in enumerate(lines) if line in ("DamagedError", "StorageFullError")]
+    assert len(wrong) == 1, said
+    assert set(lines) == {"written", lines[wrong[0]]}
+    doubtful = wrong[0]
+    surely = [number for number in range(len(lines)) if number != doubtful]
+    assert [number for number in _numbers(path) if number != doubtful] == surely
+
+
+# Locks.
+
+
+def test_a_lock_of_another_process_is_waited_for_or_named(database: Database) -> None:
+    holder = _python(LOCK, database.path)
+    assert holder.stdin is not None and holder.stdout is not None
+    assert holder.stdout.readline() == "locked\n"
+    hasty, patient = Database(database.path, busy_s=0.2), Database(database.path, busy_s=30.0)
+    with pytest.raises(DatabaseError, match=rf"locked by .*\(process {holder.pid}\); nothing was written, try again"):
+        _add(hasty, 1)
+    waiting = threading.Thread(target=_add, args=(patient, 2))
+    waiting.start()
+    waiting.join(timeout=3.0)  # as long as the other holds it
+    assert waiting.is_alive()
+    holder.communicate("go\n", timeout=30)
+    waiting.join(timeout=30)
+    _add(hasty, 3)
+    for opened in (hasty, patient):
+        opened.close()
+    assert _numbers(database.path) == [2, 3]
+
+
+# A torn log.
+
+
+def test_a_log_cut_anywhere_opens_clean_and_holds_a_prefix(database: Database, tmp_path: Path) -> None:
+    if database.journal_mode != "WAL":
+        pytest.skip("this SQLite has no safe write-ahead log")
+    database.close()
+    writer = _python(COMMIT, database.path)
+    assert writer.stdin is not None and writer.stdout is not None
+    for line in writer.stdout:  # each is a commit that was acknowledged
+        frames = Path(f"{database.path}-wal").read_bytes()
+        content = database.path.read_bytes()
+        assert _opened(tmp_path, content, frames) > int(line), "what was acknowledged is gone"
+        if int(line) == 149:
+            break
+    writer.communicate("end\n", timeout=30)
+    dice = random.Random(7)
+    whole = _opened(tmp_path, content, frames)
+    for _ in range(CUTS):
+        assert _opened(tmp_path, content, frames[: dice.randrange(len(frames))]) <= whole
+
+
+def _opened(folder: Path, content: bytes, frames: bytes) -> int:
+    """How many commits are there after a power failure that left these files; they must be the first ones."""
+    path = folder / "torn.sqlite3"
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    path.write_bytes(content)
+    Path(f"{path}-wal").write_bytes(frames)
+    found = _numbers(path)
+    assert found == list(range(len(found)))
+    return len(found)
+
+
+# Files that vanish under an open database.
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _replace(path: Path) -> None:
+    shutil.copy(path, path.with_name("other"))
+    path.with_name("other").replace(path)
+
+
+def _remove_log(path: Path) -> None:
+    Path(f"{path}-wal").unlink()
+
+
+@pytest.mark.parametrize("spoil", [_remove, _replace, _remove_log], ids=["removed", "replaced", "log removed"])
+def test_nothing_is_written_into_files_that_are_not_those_opened(
+    database: Database, spoil: Callable[[Path], None]
+) -> None:
+    if spoil is _remove_log and database.journal_mode != "WAL":
+        pytest.skip("this SQLite has no safe write-ahead log")
+    _add(database, 1)
+    spoil(database.path)
+    for _ in range(2):
+        with pytest.raises(DamagedError, match=r"was (removed|replaced) while it was open, so nothing more is written"):
+            _add(database, 2)
+
+
+def test_a_database_that_is_gone_is_not_made_again(database: Database) -> None:
+    database.close()
+    database.path.unlink()
+    with pytest.raises(DatabaseError, match=r"unable to open"):
+        _add(Database(database.path), 1)
+    assert not database.path.exists()
+
+
+def test_serve_ends_when_its_database_is_gone(tmp_path: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        scheduler = service.part("scheduler")["pid"]
+        service.data.database.rename(tmp_path / "elsewhere.sqlite3")
+        os.kill(scheduler, signal.SIGKILL)
+        assert service.process.wait(timeout=60) == 3
+        assert not service.data.database.exists()
+    assert "was removed or replaced while the service ran; put it back" in (tmp_path / "data.log").read_text()
+
+
+# A killed migration.
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A database of today's schema, with one event."""
+    path = tmp_path / "old" / "podium.sqlite3"
+    path.parent.mkdir()
+    migrate(path)
+    database = Database(path)
+    _add(database, 1)
+    database.close()
+    return path
+
+
+@pytest.fixture
+def second(tmp_path: Path, old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of migrations with one more than there is."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(str(alembic_config().get_main_option("script_location")), folder)
+    (folder / "versions" / "next.py").write_text(SECOND.replace("BEFORE", newest_schema()))
+    config = alembic_config()
+    config.set_main_option("script_location", str(folder))
+    monkeypatch.setattr(migration, "alembic_config", lambda: config)
+    return folder
+
+
+def test_a_migration_killed_at_any_statement_has_happened_or_not(tmp_path: Path, old: Path, second: Path) -> None:
+    seen = set()
+    for statement in range(1, 100):
+        folder = tmp_path / f"killed at {statement}"
+        shutil.copytree(old.parent, folder)
+        path = folder / old.name
+        killed = _python(MIGRATE, path, second, statement)
+        killed.communicate(timeout=60)
+        seen.add(_schema(path))
+        copies = list(DataDirectory(folder).backups.glob("*.sqlite3"))
+        assert [(_schema(copy), _numbers(copy)) for copy in copies] == [("0001", [1])] * len(copies)
+        assert (migrate(path).now, _numbers(path)) == ("next", [1])
+        if killed.returncode == 0:
+            break
+        assert killed.returncode == -signal.SIGKILL
+    assert statement > 4
+    assert seen == {"0001", "next"}
+
+
+def _schema(path: Path) -> str:
+    with contextlib.closing(connect(path, "rw")) as connection:
+        return str(connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+
+
+def test_starts_at_the_same_moment_migrate_once(tmp_path: Path) -> None:
+    path = tmp_path / "podium.sqlite3"
+    starts = [
+        subprocess.Popen([sys.executable, "-P", "-m", "db.migrate", str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [start.communicate(timeout=60)[0] for start in starts]
+    assert [start.returncode for start in starts] == [0, 0, 0]
+    assert sum('"before": null' in line for line in said) == 1
