@@ -89,9 +89,10 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
         if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
             values["ended_at"] = item.at if item.state in SWEEP_OVER else None
-        result = connection.execute(
-            update(sweeps).where(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value).values(values)
-        )
+        believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value)
+        if item.run_cap is not None:
+            believed = and_(believed, sweeps.c.run_cap == item.run_cap)
+        result = connection.execute(update(sweeps).where(believed).values(values))
         if result.rowcount:
             if item.was is SweepState.FAILED:
                 _forgive(connection, item.sweep_id)

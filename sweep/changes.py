@@ -123,6 +123,7 @@ class SweepChanged:
     state: SweepState
     reason: str
     at: float
+    run_cap: int | None = None  # what ends it was decided by: a client who has extended it meanwhile wants it to go on
 
 
 @dataclass(frozen=True, slots=True)

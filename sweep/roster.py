@@ -89,8 +89,9 @@ class Roster:
             self._change(sweep, sweep.state, reason)
 
     def _change(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
+        decided_by = sweep.run_cap if state in (SweepState.STOPPING, SweepState.FINISHED) else None
         at = self._clock.wall_s()
-        self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, state, reason, at))
+        self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, state, reason, at, decided_by))
         sweep.state, sweep.reason = state, reason
 
     # Trials.

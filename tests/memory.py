@@ -202,7 +202,7 @@ class MemoryRecorder:
             self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
             sweep = self.sweeps[change.sweep_id]
-            if sweep.state is change.was:
+            if sweep.state is change.was and change.run_cap in (None, sweep.run_cap):
                 sweep.state, sweep.reason = change.state, change.reason
                 if change.was is SweepState.FAILED:
                     self._forgive(change.sweep_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,14 @@ def test_a_sweep_that_a_client_has_changed_meanwhile_stays_as_the_client_wants_i
         SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "", 12.0),
     )
     assert store.sweep().state is SweepState.PAUSED
+
+
+def test_a_sweep_that_a_client_has_extended_meanwhile_is_not_over(store: Store) -> None:
+    change = SweepChanged(1, SweepState.QUEUED, SweepState.STOPPING, "", 11.0, run_cap=3)
+    store.commit(change)
+    assert store.sweep().state is SweepState.QUEUED
+    store.commit(replace(change, run_cap=4))
+    assert store.sweep().state is SweepState.STOPPING
 
 
 def test_what_clients_make_of_a_sweep_is_told_to_whom_knows_it(store: Store) -> None:

@@ -110,6 +110,19 @@ def test_a_finished_sweep_that_is_extended_goes_on_with_all_it_knows(rig: Rig) -
     assert rig.states() == [FINISHED] * 4
 
 
+def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
+    rig.submit(run_cap=1)
+    rig.pool.finish("cpu-0")
+    rig.sweep().run_cap = 2
+    rig.scheduler.step(rig._messages())
+    rig.clock.advance(TICK_S)
+    rig.finish_all()
+    tick(rig)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.counted() == 2
+
+
 def test_a_running_sweep_that_is_extended_runs_on(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.sweep().run_cap = 3
