@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
@@ -40,7 +40,7 @@ def podium(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedPro
 class RunningService:
     """`podium serve` on free ports and a data directory of the test's own."""
 
-    def __init__(self, data_dir: Path, devices: str = "cpu:2") -> None:
+    def __init__(self, data_dir: Path, devices: str = "cpu:2", *, environment: Mapping[str, str] | None = None) -> None:
         self.data = DataDirectory(data_dir)
         self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
         self.process = subprocess.Popen(
@@ -48,6 +48,7 @@ class RunningService:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
+            env={**os.environ, **(environment or {})},
         )
         self.client: Client = wait_for("the service is ready", self._ready, START_S)
 
@@ -85,7 +86,7 @@ class RunningService:
         marks = service_marks(self.data)
         return [process for process in psutil.process_iter() if mentions(process, marks)]
 
-    def __enter__(self) -> RunningService:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

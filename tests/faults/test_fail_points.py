@@ -1,0 +1,165 @@
+"""Killed exactly before or after each commit and each hand-over: it comes back, and every trial counts once."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.client import Client
+from sweep.errors import ServiceError
+from sweep.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
+from sweep.layout import DataDirectory
+from tests.doctor import assert_sound
+from tests.faults.workload import CODE, TIMEOUT_S
+from tests.running_service import PODIUM, RunningService, function_sweep, wait_for
+from tests.specs import builtin_document
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("sweep", "ensemble", "api", "db")
+TRIALS = 12
+IN_A_SWEEP = [name for name in POINTS if name.startswith(("sweep.", "scheduler.", "slot.", "fork-server.", "attempt."))]
+IN_THE_API = [name for name in POINTS if name.startswith("api.")]
+IN_THE_HOST = [name for name in POINTS if name.startswith("ensemble.")]
+IN_THE_MIGRATION = [name for name in POINTS if name.startswith("db.")]
+AT_THE_START = [name for name in POINTS if name.startswith("serve.")]
+numbers = itertools.count()
+
+
+class ArmedService(RunningService):
+    """A service in which a fail point can be armed while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.points = folder / "points"
+        self.points.mkdir(exist_ok=True)
+        super().__init__(folder / "data", environment={VARIABLE: str(self.points)})
+
+    def arm(self, name: str, passings: int) -> None:
+        assert name in POINTS
+        (self.points / name).write_text(str(passings))
+
+    def wait_dead(self, name: str) -> None:
+        """Wait until the process that passes there has killed itself."""
+        wait_for(f"somebody dies at {name}", lambda: not (self.points / name).exists())
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedService]:
+    """One service for all; when it has stopped, everything is as it must be."""
+    with ArmedService(tmp_path_factory.mktemp("armed")) as running:
+        yield running
+    assert_sound(running.data)
+
+
+def sweep(**changes: Any) -> dict[str, Any]:
+    parameters = {"x": {"min": 0.0, "max": 1.0}, "seconds": {"value": 0.05}}
+    name = f"armed-{next(numbers)}"
+    return function_sweep(CODE, "short:reports", name=name, parameters=parameters, run_cap=TRIALS, **changes)
+
+
+def assert_counted_once(client: Client, sweep_id: int) -> None:
+    """All trials finished, each in its last attempt and in no other."""
+    assert client.wait(sweep_id, 60)["state"] == "finished"
+    trials = list(client.trials(sweep_id))
+    assert [trial["state"] for trial in trials] == ["finished"] * TRIALS
+    for trial in trials:
+        states = [attempt["state"] for attempt in client.trial(trial["id"])["attempts"]]
+        assert states.count("finished") == 1 and states[-1] == "finished" and len(states) == trial["attempt"]
+
+
+@pytest.mark.parametrize("name", IN_A_SWEEP)
+def test_a_sweep_survives_a_death_at(service: ArmedService, name: str) -> None:
+    service.arm(name, passings=5)
+    sweep_id = service.client.submit(sweep())["id"]
+    service.wait_dead(name)
+    assert_counted_once(service.client, sweep_id)
+    repeated = sum(trial["attempt"] - 1 for trial in service.client.trials(sweep_id))
+    assert repeated <= 2, "not more than was on the two slots"
+
+
+@pytest.mark.parametrize("name", IN_THE_API)
+def test_a_sweep_is_accepted_once_although_the_api_dies_at(service: ArmedService, name: str) -> None:
+    document = sweep()
+    service.client.submit(sweep())  # its code is there from now on: the next commit is the one below
+    service.arm(name, passings=1)
+    client = Client.of(service.data.root)
+    with pytest.raises(ServiceError):
+        client.submit(document, idempotency_key=document["name"])
+    service.wait_dead(name)
+    client = Client(service.client.url, service.data.admin_token.read_text().strip(), TIMEOUT_S)
+    answer = wait_for("the api answers", lambda: _submitted(client, document))
+    assert [found["id"] for found in client.sweeps() if found["name"] == document["name"]] == [answer["id"]]
+    assert_counted_once(client, answer["id"])
+    client.close()
+
+
+def _submitted(client: Client, document: dict[str, Any]) -> dict[str, Any] | None:
+    try:
+        return client.submit(document, idempotency_key=document["name"])
+    except ServiceError:
+        return None
+
+
+@pytest.mark.parametrize(("name", "passings"), list(zip(IN_THE_HOST, (1, 2), strict=True)))
+def test_an_ensemble_comes_up_although_the_host_dies_at(service: ArmedService, name: str, passings: int) -> None:
+    parameters = {"lr": {"value": 1e-3}, "epochs": {"value": 1}}
+    trained = service.client.submit(
+        builtin_document(run_cap=1, parameters=parameters, early_terminate={"type": "none"})
+    )
+    assert service.client.wait(trained["id"], 60)["state"] == "finished"
+    service.arm(name, passings)
+    ensemble = service.client.build_ensemble(trained["id"], k=1, name=name.replace(".", "-"))
+    service.wait_dead(name)
+    wait_for("it is ready", lambda: service.client.ensemble(ensemble["id"])["state"] == "ready")
+    assert len(service.client.ensemble(ensemble["id"])["versions"]) == 1
+    service.client.retire_ensemble(ensemble["id"])
+
+
+@pytest.mark.parametrize("name", IN_THE_MIGRATION)
+def test_a_migration_is_whole_or_not_at_all_when_it_dies_at(tmp_path: Path, name: str) -> None:
+    data, points = DataDirectory(tmp_path / "data"), tmp_path / "points"
+    data.prepare()
+    points.mkdir()
+    (points / name).write_text("1")
+    command = [sys.executable, "-P", "-m", "db.migrate", str(data.database)]
+    killed = subprocess.run(command, env={**os.environ, VARIABLE: str(points)}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert subprocess.run(command, check=False).returncode == 0
+    assert_sound(data)
+
+
+def test_a_service_starts_although_serve_died_between_its_parts(tmp_path: Path) -> None:
+    points = tmp_path / "points"
+    points.mkdir()
+    command = [*PODIUM, "serve", "--data-dir", str(tmp_path / "data"), "--port", "0", "--gateway-port", "0"]
+    for name in AT_THE_START:
+        (points / name).write_text("1")
+        died = subprocess.run(
+            [*command, "--devices", "cpu:2"],
+            env={**os.environ, VARIABLE: str(points)},
+            capture_output=True,
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL, f"{name}: {died.stderr.decode()}"
+    with ArmedService(tmp_path) as service:
+        assert_counted_once(service.client, service.client.submit(sweep())["id"])
+    assert_sound(service.data)
+
+
+def test_every_fail_point_is_known_and_every_known_one_is_passed() -> None:
+    found = set()
+    for path in [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "passing":
+                found.add(ast.unparse(node.args[0]))
+    plain = {name for name in POINTS if not name.endswith("-commit") and not name.startswith("serve.")}
+    assert found == {repr(name) for name in plain} | {"BEFORE_COMMIT", "AFTER_COMMIT", "f'serve.before-{part.name}'"}
+    assert BEFORE_COMMIT.endswith(".before-commit") and AFTER_COMMIT.endswith(".after-commit")
