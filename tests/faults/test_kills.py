@@ -1,0 +1,139 @@
+"""Kills and freezes that the campaign leaves to chance: twice in a row, during recovery, two schedulers at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from db.engine import Database
+from sweep.recorder import DatabaseRecorder
+from tests.doctor import assert_sound
+from tests.faults.journal import Journal, compare
+from tests.faults.victims import Census, shown_parts
+from tests.faults.workload import CODE
+from tests.running_service import RunningService, function_sweep, wait_for
+
+TRIALS = 16
+
+
+class Promised:
+    """A sweep, and what a client was told of it."""
+
+    def __init__(self, service: RunningService, name: str, seconds: float = 0.3) -> None:
+        parameters = {"x": {"min": 0.0, "max": 1.0}, "seconds": {"value": seconds}}
+        document = function_sweep(CODE, "short:nap", name=name, parameters=parameters, run_cap=TRIALS)
+        self._client = service.client
+        self._data = service.data
+        self.journal = Journal()
+        self.id = int(self._client.submit(document)["id"])
+        self.journal.acknowledged(self.id, name)
+        wait_for("some trials are over", lambda: len(self.look()) >= 2)
+
+    def look(self) -> dict[int, tuple[int, int, float]]:
+        """The trials that are finished, all that were ever seen so."""
+        for trial in self._client.trials(self.id):
+            if trial["state"] == "finished":
+                self.journal.seen_finished(trial["id"], self.id, trial["number"], trial["value"])
+        return self.journal.trials
+
+    def assert_kept(self, *kills: float) -> None:
+        """It runs to its end, and nothing that was promised is gone."""
+        self.journal.seen_over(self.id, self._client.wait(self.id, 60)["state"])
+        assert len(self.look()) == TRIALS
+        verdict = compare(self.journal, self._data, list(kills))
+        assert not verdict.lost and not verdict.double
+        assert not [line for line in verdict.unexplained if self._is_mine(line)]
+
+    def _is_mine(self, line: str) -> bool:
+        return int(line.rsplit(" ", 1)[1]) in self.journal.trials
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """One service for all; when it has stopped, everything is as it must be."""
+    with RunningService(tmp_path_factory.mktemp("kills") / "data") as running:
+        yield running
+    assert_sound(running.data)
+
+
+@pytest.mark.parametrize("part", ["scheduler", "api", "gateway", "host"])
+def test_a_part_killed_twice_the_second_time_while_it_recovers_loses_nothing(
+    service: RunningService, part: str
+) -> None:
+    promised = Promised(service, f"twice-{part}")
+    kills = [_kill(service, part)]
+    second = wait_for(f"another {part} has begun", lambda: _pid_of(service, part, but=kills[0][1]))
+    time.sleep(0.4)  # well into its imports, and not ready
+    kills.append(_kill(service, part, second))
+    wait_for("all parts are ready", lambda: _ready(service))
+    promised.assert_kept(*(at for at, _ in kills))
+
+
+def test_trials_do_not_notice_that_their_scheduler_dies(service: RunningService) -> None:
+    parameters = {"x": {"min": 0.0, "max": 1.0}, "seconds": {"value": 3.0}}
+    document = function_sweep(CODE, "short:nap", name="unnoticed", parameters=parameters, run_cap=2)
+    sweep_id = service.client.submit(document)["id"]
+    wait_for("two trials run", lambda: len(Census(service.process.pid).trials()) == 2)
+    before = {trial.pid for trial in Census(service.process.pid).trials()}
+    _kill(service, "scheduler")
+    assert service.client.wait(sweep_id, 60)["state"] == "finished"
+    attempts = [service.client.trial(trial["id"])["attempts"] for trial in service.client.trials(sweep_id)]
+    assert [len(each) for each in attempts] == [1, 1]
+    assert {each[0]["pid"] for each in attempts} == before
+
+
+def test_a_frozen_scheduler_goes_on_where_it_was(service: RunningService) -> None:
+    promised = Promised(service, "frozen")
+    frozen = _pid_of(service, "scheduler")
+    os.kill(frozen, signal.SIGSTOP)
+    time.sleep(1.5)  # trials end meanwhile, and nobody hears of it
+    os.kill(frozen, signal.SIGCONT)
+    promised.assert_kept()
+    assert _pid_of(service, "scheduler") == frozen
+    assert all(trial["attempt"] == 1 for trial in service.client.trials(promised.id))
+
+
+def test_a_scheduler_that_wakes_after_another_took_over_writes_nothing_more(service: RunningService) -> None:
+    promised = Promised(service, "fenced")
+    old = _pid_of(service, "scheduler")
+    os.kill(old, signal.SIGSTOP)
+    database = Database(service.data.database)
+    try:
+        DatabaseRecorder(database, "a test that takes over")
+    finally:
+        database.close()
+        os.kill(old, signal.SIGCONT)
+    wait_for("the old one has ended", lambda: _pid_of(service, "scheduler") not in (0, old))
+    wait_for("all parts are ready", lambda: _ready(service))
+    promised.assert_kept(time.time())
+    assert "taken over" in (service.data.logs / "scheduler.log").read_text()
+
+
+def test_a_second_scheduler_on_the_same_data_refuses(service: RunningService) -> None:
+    command = psutil.Process(_pid_of(service, "scheduler")).cmdline()
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 1
+    assert f"another scheduler works on {service.data.root}" in second.stderr
+
+
+def _kill(service: RunningService, part: str, pid: int = 0) -> tuple[float, int]:
+    """SIGKILL; when, and who it was."""
+    pid, at = pid or _pid_of(service, part), time.time()
+    os.kill(pid, signal.SIGKILL)
+    return at, pid
+
+
+def _pid_of(service: RunningService, part: str, *, but: int = 0) -> int:
+    """The process of a part; 0 when it has none, or still has `but`."""
+    shown = shown_parts(service.data)[part]
+    return 0 if shown.pid in (None, but) else int(shown.pid or 0)
+
+
+def _ready(service: RunningService) -> bool:
+    return all(part.ready for part in shown_parts(service.data).values())
