@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sweep.causes import cause_of, disk_is_full
+from sweep.causes import cause_of, disk_is_full, shown
 from sweep.errors import BadReportError, PinningError, UserCodeError
 from sweep.fail_points import passing
 from sweep.handle import Channel, Pruned, Trial, finite_number
@@ -98,7 +98,7 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
 
 
 def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
-    cause, message = cause_of(error), f"{type(error).__name__}: {error}"
+    cause, message = cause_of(error), f"{type(error).__name__}: {shown(error)}"
     if disk_is_full(error):
         cause, message = _no_room(message, assignment)
     text = "".join(traceback.format_exception(error))

@@ -32,10 +32,18 @@ def disk_is_full(error: BaseException) -> bool:
     return any(_is_full(one) for one in _chain(error))
 
 
+def shown(error: BaseException) -> str:
+    """The message of an exception, whose own `__str__` may fail."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - it is the user's code
+        return "<its message cannot be shown>"
+
+
 def _is_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _FULL
-    return isinstance(error, Exception) and any(words in str(error)[:10_000] for words in _FULL_WORDS)
+    return isinstance(error, Exception) and any(words in shown(error)[:10_000] for words in _FULL_WORDS)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

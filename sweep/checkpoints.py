@@ -19,12 +19,12 @@ from sweep.files import sha256_of
 def save_weights(model: torch.nn.Module, path: Path, metadata: Mapping[str, str]) -> None:
     """Write the state of `model` so that `path` is the old file or the whole new one, never a part."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    _save_whole(tensors, path, metadata)
+    save_whole(tensors, path, metadata)
 
 
 def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[str, str]) -> None:
     """Write named arrays, predictions say, in the same way."""
-    _save_whole({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
+    save_whole({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
 
 
 def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
@@ -51,7 +51,8 @@ def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:
     return architecture
 
 
-def _save_whole(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+def save_whole(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write beside the target, sync, and rename: a reader sees the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         save_file(tensors, temporary, metadata=dict(metadata))

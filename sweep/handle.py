@@ -19,6 +19,8 @@ from sweep.trial import Assignment, Params, Scalar
 if TYPE_CHECKING:
     import torch
 
+    from sweep.resuming import Checkpoint
+
 PRUNE_ANSWER_S = 1.0
 MAX_LINE_BYTES = 1 << 20
 MAX_STEP = 2**63 - 1
@@ -173,6 +175,36 @@ class Trial:
 
         checkpoints.save_weights(model, self.directory.model, dict(metadata or {}))
         self.keep(self.directory.model)
+
+    def save_checkpoint(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer | None = None,
+        epoch: int = 0,
+        extra: Any = None,
+    ) -> None:
+        """Keep where the training is, whole or not at all, in place of the checkpoint before.
+
+        When this attempt is lost, the trial's next one finds it with `resume()`. With the weights and the state of the
+        optimizer goes that of Python's, numpy's and torch's generators; `extra` is for what else is needed: tensors,
+        arrays, numbers, texts, and lists, tuples and dictionaries of them. Nothing is pickled. Checkpoints are removed
+        when the trial has finished.
+        """
+        from sweep import resuming  # torch: only in this process
+
+        resuming.save(self.directory.checkpoint, model, optimizer, epoch, extra)
+
+    def resume(self) -> Checkpoint | None:
+        """The newest checkpoint of an earlier attempt of this trial; None where there is none.
+
+        checkpoint = trial.resume()
+        if checkpoint is not None:
+            checkpoint.load_into(model, optimizer)
+            start = checkpoint.epoch + 1
+        """
+        from sweep import resuming  # torch: only in this process
+
+        return resuming.newest(self.directory, self._assignment.attempt)
 
     def keep(self, path: Path) -> None:
         """Say that a file in the attempt's folder is complete and to be kept."""

@@ -360,6 +360,8 @@ def _clear(assignment: Assignment, state: TrialState) -> None:
     directory = AttemptDirectory(Path(assignment.directory))
     for folder in (directory.work, directory.temporary):
         shutil.rmtree(folder, ignore_errors=True)
+    for unfinished in directory.root.glob(".*.tmp"):  # it was killed while it wrote a file
+        unfinished.unlink(missing_ok=True)
     if state in COUNTED:
         for earlier in (directory, *directory.earlier(assignment.attempt)):
             earlier.checkpoint.unlink(missing_ok=True)

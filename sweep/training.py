@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import nn
 from sweep import catalog, checkpoints, datasets, models
 from sweep.criterion import Criterion, criterion_of
 from sweep.handle import Trial
+from sweep.resuming import Checkpoint, Pace
 from sweep.trial import Scalar
 
 EVALUATION_ROWS = 4096
@@ -28,7 +30,8 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> floa
     """Train, report every epoch, keep the best epoch's weights and its predictions; returns its metric.
 
     `trial.metric` is one of `catalog.METRICS` for the task of the data; it decides which epoch is the best.
-    The same seed on the same device with the same number of threads gives the same numbers.
+    The same seed on the same device with the same number of threads gives the same numbers, with or without an
+    interruption: a checkpoint is kept now and then, and the trial's next attempt goes on from it.
     """
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
     data = datasets.load(spec["data"], split, trial.data_cache)
@@ -40,26 +43,56 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> floa
     shuffle = torch.Generator().manual_seed(trial.seed)
     criterion = criterion_of(data, trial.device)
     minimize = catalog.METRICS[data.task][trial.metric] == "minimize"
-    best, best_epoch = math.inf if minimize else -math.inf, -1
-    for epoch in range(int(settings["epochs"])):
+    best, best_epoch, first = math.inf if minimize else -math.inf, -1, 0
+    if (checkpoint := trial.resume()) is not None:
+        first, best, best_epoch = checkpoint.epoch + 1, checkpoint.extra["best"], checkpoint.extra["best_epoch"]
+        _resume(trial, checkpoint, model, optimizer, shuffle, _metadata(architecture, best_epoch))
+    pace = Pace()
+    for epoch in range(first, int(settings["epochs"])):
         train_loss = _train_epoch(model, criterion, optimizer, train_x, train_y, int(settings["batch_size"]), shuffle)
         measured = evaluate(model, criterion, data, "validation", trial.device)
         value = measured[trial.metric]
         trial.log({"train_loss": train_loss, **measured}, step=epoch)
         if value < best if minimize else value > best:
             best, best_epoch = value, epoch
-            checkpoints.save_weights(
-                model, trial.directory.model, {"architecture": json.dumps(architecture), "epoch": str(epoch)}
-            )
+            checkpoints.save_weights(model, trial.directory.model, _metadata(architecture, epoch))
         trial.report(value, step=epoch)
         if trial.should_prune():
             raise trial.Pruned
         if settings["patience"] and epoch - best_epoch >= settings["patience"]:
             break
+        extra = {"best": best, "best_epoch": best_epoch, "shuffle": shuffle.get_state()}
+        pace.save_if_due(partial(_save_checkpoint, trial, model, optimizer, epoch, extra))
     weights, _ = checkpoints.load_weights(trial.directory.model)
     model.load_state_dict(weights)
     _keep(trial, model, criterion, data)
     return best
+
+
+def _save_checkpoint(
+    trial: Trial, model: nn.Module, optimizer: torch.optim.Optimizer, epoch: int, extra: Mapping[str, Any]
+) -> None:
+    """With the best weights so far, since the next attempt has a folder of its own."""
+    weights, _ = checkpoints.load_weights(trial.directory.model)
+    trial.save_checkpoint(model, optimizer, epoch, {**extra, "weights": weights})
+
+
+def _resume(
+    trial: Trial,
+    checkpoint: Checkpoint,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    shuffle: torch.Generator,
+    metadata: Mapping[str, str],
+) -> None:
+    """Go on as if nothing had happened: the same numbers follow."""
+    checkpoints.save_whole(checkpoint.extra["weights"], trial.directory.model, metadata)
+    shuffle.set_state(checkpoint.extra["shuffle"])
+    checkpoint.load_into(model, optimizer)
+
+
+def _metadata(architecture: Mapping[str, Any], epoch: int) -> dict[str, str]:
+    return {"architecture": json.dumps(architecture), "epoch": str(epoch)}
 
 
 def _architecture(

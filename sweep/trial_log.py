@@ -28,7 +28,7 @@ class TrialLog:
     def __init__(self, path: Path, limit_bytes: int) -> None:
         self._path = path
         self._limit = limit_bytes - _LINE_BYTES
-        self._end_at = min(HEAD_BYTES, self._limit // 4)  # where the kept end begins in the file
+        self._end_at = min(HEAD_BYTES, self._limit // 2)  # where the kept end begins in the file
         self._head = self._end_at
         self._left_out = 0
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

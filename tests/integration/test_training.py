@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from safetensors.numpy import load_file
 
 from sweep import checkpoints, datasets, models
 from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Ended, Event, Logged, Reported, TrialState
+from sweep.trial import Assignment, Cause, Ended, Event, Logged, Reported, Started, TrialState
 from tests.driver import SlotDriver, run
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
@@ -134,3 +137,39 @@ def test_patience_goes_by_the_metric_of_values(slot: SlotDriver) -> None:
     events, value, _ = fit(slot, "mlp", "diabetes", "val_rmse", hidden=64, lr=0.05, epochs=60, patience=2)
     curve = reported(events)
     assert len(curve) < 60 and value == min(curve) == curve[-3]
+
+
+def _interrupted(slot: SlotDriver, assignment: Assignment) -> list[Event]:
+    """Run an attempt until it has left a checkpoint, then kill it, as a lost machine would."""
+    events = slot.until(lambda event: isinstance(event, Started), run(assignment))
+    (started,) = [event for event in events if isinstance(event, Started)]
+    while not AttemptDirectory(Path(assignment.directory)).checkpoint.exists():
+        events += slot.exchange()
+        assert not isinstance(events[-1], Ended), events[-1]
+    os.kill(started.pid, signal.SIGKILL)
+    events += slot.until(lambda event: isinstance(event, Ended))
+    ended = events[-1]
+    assert isinstance(ended, Ended) and (ended.state, ended.cause) == (TrialState.FAILED, Cause.SIGNAL), ended
+    return events
+
+
+def test_a_trial_that_was_killed_goes_on_to_the_same_numbers(slot: SlotDriver, tmp_path: Path) -> None:
+    params: dict[str, Any] = {"hidden": 32, "lr": 0.003, "epochs": 200, "dropout": 0.3, "patience": 150}
+    whole_events, value, whole = fit(slot, "mlp", **params)
+    first = slot.assignment(
+        {"model": "mlp", "data": {"name": "digits"}}, metric="val_accuracy", params=params, code=None, split=SPLIT
+    )
+    first = replace(first, directory=str(tmp_path / "1"))
+    second = replace(first, directory=str(tmp_path / "2"), attempt=2)
+    before = reported(_interrupted(slot, first))
+    events = slot.until(lambda event: isinstance(event, Ended), run(second))
+    ended = events[-1]
+    assert isinstance(ended, Ended) and (ended.state, ended.value) == (TrialState.FINISHED, value), ended
+    steps = [event.step for event in events if isinstance(event, Reported)]
+    assert 0 < steps[0] <= len(before)  # it did not begin again
+    curve = reported(whole_events)
+    assert before == curve[: len(before)] and reported(events) == curve[steps[0] :]
+    ours, theirs = (AttemptDirectory(Path(assignment.directory)) for assignment in (second, whole))
+    for one, other in ((ours.model, theirs.model), (ours.predictions, theirs.predictions)):
+        assert all(np.array_equal(array, load_file(other)[name]) for name, array in load_file(one).items())
+    assert not list(tmp_path.rglob("*checkpoint*"))  # it has finished

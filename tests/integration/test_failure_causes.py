@@ -1,0 +1,190 @@
+"""The closed list of causes: for each a real fault in a real process, its name, and what is left of it: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.layout import AttemptDirectory
+from sweep.processes import children, descendants
+from sweep.trial import Cause, Ended, Limits, Logged, Reported, TrialState
+from tests.driver import SlotDriver, key_of, run, stop
+
+MB = 1 << 20
+QUICK = Limits(grace_s=0.1)
+
+
+def _program(name: str) -> dict[str, Any]:
+    return {"function": name if ":" in name else f"faults:{name}"}
+
+
+def _ended(slot: SlotDriver, name: str, limits: Limits = QUICK, **changes: Any) -> tuple[Ended, AttemptDirectory]:
+    assignment = slot.assignment(_program(name), limits=limits, **changes)
+    return slot.end(run(assignment)), AttemptDirectory(Path(assignment.directory))
+
+
+def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
+    (fork_server,) = slot.fork_servers()
+    assert descendants(fork_server) == []
+    assert not directory.work.exists() and not directory.temporary.exists()
+    assert not list(directory.root.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "limits", "cause", "message"),
+    [
+        # What it said of itself.
+        ("train:fails", QUICK, Cause.USER_ERROR, "ValueError: as planned"),
+        ("raises_ten_megabytes", QUICK, Cause.USER_ERROR, r"ValueError: \ud800"),
+        ("raises_what_cannot_be_shown", QUICK, Cause.USER_ERROR, "Unshowable: <its message cannot be shown>"),
+        ("train:reports_text", QUICK, Cause.BAD_REPORT, "report(value='high'): not a number"),
+        ("train:reports_a_wrong_step", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
+        ("reports_a_step_without_bounds", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
+        ("train:returns_nothing", QUICK, Cause.BAD_REPORT, "returned None: not a number"),
+        ("train:talks_nonsense", QUICK, Cause.BAD_REPORT, "garbled message"),
+        ("talks_out_of_bounds", QUICK, Cause.BAD_REPORT, "garbled message: wrong values"),
+        ("logs_too_much_at_once", QUICK, Cause.BAD_REPORT, "bytes in one call of report, log or keep"),
+        ("sends_a_line_without_end", QUICK, Cause.BAD_REPORT, "a message of more than 1048576 bytes"),
+        ("train:reports_nan", QUICK, Cause.NON_FINITE, "report(value=nan): not finite"),
+        ("fills_the_device", QUICK, Cause.DEVICE_MEMORY, "CUDA out of memory"),
+        ("train:no_memory", QUICK, Cause.HOST_MEMORY, "MemoryError"),
+        ("finds_the_disk_full", QUICK, Cause.INFRASTRUCTURE, "the disk is full: OSError: [Errno 28]"),
+        # How it died.
+        ("train:leaves", QUICK, Cause.EXITED, "exited with status 0 before its function returned"),
+        ("train:leaves_politely", QUICK, Cause.EXITED, "exited with status 3"),
+        ("train:segfaults", QUICK, Cause.SIGNAL, "ended by SIGSEGV"),
+        ("kills_itself_hard", QUICK, Cause.SIGNAL, "ended by SIGKILL"),
+        # What the slot found.
+        ("train:never_ends", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
+        ("loops_in_c", Limits(trial_s=0.4, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
+        ("ignores_all_with_daemons", Limits(trial_s=0.6, grace_s=0.1), Cause.TIMEOUT, "longer than limits.trial_s"),
+        ("train:sleeps", Limits(silence_s=0.4, grace_s=0.1), Cause.STALLED, "said nothing for limits.silence_s"),
+        ("endless:objective", Limits(start_s=0.4, grace_s=0.1), Cause.START_TIMEOUT, "within limits.start_s"),
+        ("fills_memory", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
+        ("fills_memory_in_children", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
+        ("fills_its_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),
+        ("fills_the_temporary_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),
+        ("finds_the_disk_full_after_filling_it", Limits(work_dir_mb=2), Cause.DISK_QUOTA, "took 3 MB"),
+    ],
+)
+def test_each_fault_has_its_cause_and_leaves_nothing(
+    slot: SlotDriver, fault: str, limits: Limits, cause: Cause, message: str
+) -> None:
+    ended, directory = _ended(slot, fault, limits)
+    assert (ended.state, ended.cause, ended.value) == (TrialState.FAILED, cause, None), ended
+    assert message in ended.message
+    assert len(ended.message) <= 20_000 and "\0" not in ended.message + ended.traceback + ended.log_tail
+    _nothing_left(slot, directory)
+
+
+def test_a_stopped_attempt_is_cancelled_whatever_it_has_made_of_itself(slot: SlotDriver) -> None:
+    assignment = slot.begin(_program("ignores_all_with_daemons"), limits=QUICK)
+    ended = slot.end(stop(key_of(assignment)))
+    assert (ended.state, ended.cause) == (TrialState.CANCELLED, Cause.CANCELLED)
+    _nothing_left(slot, AttemptDirectory(Path(assignment.directory)))
+
+
+def test_a_fork_server_that_goes_is_infrastructure(slot: SlotDriver) -> None:
+    assignment = slot.begin(_program("train:sleeps"))
+    slot.kill_fork_server()
+    assert slot.end().cause is Cause.INFRASTRUCTURE
+    assert not AttemptDirectory(Path(assignment.directory)).work.exists()
+
+
+def test_a_kill_by_the_kernel_for_want_of_memory_is_told_from_others(
+    slot: SlotDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counter is a file here; what reads it is what reads the kernel's."""
+    counter = tmp_path / "memory.events"
+    counter.write_text("low 0\noom 3\noom_kill 2\n")
+    monkeypatch.setattr(slot.slot, "_oom_counter", counter)
+    slot.begin(_program("train:sleeps"))
+    counter.write_text("low 0\noom 4\noom_kill 3\n")
+    (fork_server,) = slot.fork_servers()
+    os.kill(children(fork_server)[0], 9)
+    assert slot.end().cause is Cause.HOST_MEMORY
+    assert _ended(slot, "kills_itself_hard")[0].cause is Cause.SIGNAL
+
+
+def test_a_stop_is_heard_however_early_it_comes(slot: SlotDriver) -> None:
+    """At once with the request for the process, which has no session of its own then."""
+    for _ in range(20):
+        assignment = slot.assignment(_program("train:sleeps"), limits=Limits(grace_s=60))
+        ended = slot.end(run(assignment), stop(key_of(assignment)))
+        assert ended.state is TrialState.CANCELLED and ended.exit in ("SIGTERM", "143"), ended
+
+
+def test_clocks_hold_while_nobody_asks(slot: SlotDriver) -> None:
+    assignment = slot.begin(_program("train:never_ends"), limits=Limits(trial_s=0.5, grace_s=0.1))
+    (fork_server,) = slot.fork_servers()
+
+    async def until_gone() -> None:
+        while children(fork_server):
+            await asyncio.sleep(0.01)
+
+    slot.wait(asyncio.wait_for(until_gone(), 30))
+    ended = slot.end()
+    assert (ended.key, ended.cause) == (key_of(assignment), Cause.TIMEOUT)
+
+
+def test_memory_that_children_share_counts_once(slot: SlotDriver) -> None:
+    ended, _ = _ended(slot, "shares_much_with_its_children", Limits(memory_mb=700))
+    assert (ended.state, ended.value) == (TrialState.FINISHED, 0.0), ended
+
+
+# Floods.
+
+
+def test_a_flood_of_the_log_stays_within_bounds(slot: SlotDriver) -> None:
+    before = _own_memory()
+    ended, directory = _ended(slot, "floods_the_log", Limits(log_mb=2))
+    assert (ended.state, ended.value, ended.log_tail) == (TrialState.FINISHED, 0.75, "")
+    assert _own_memory() - before < 20 * MB
+    log = directory.log.read_bytes()
+    assert MB < len(log) <= 2 * MB
+    assert log.startswith(b"the beginning") and log.endswith(b"the end")
+    line = b" bytes were left out here ]\n"
+    assert log.count(line) == 1
+    end = log.index(line)
+    left_out = int(log[:end].rsplit(b"[ ", 1)[1])
+    line_bytes = len(b"\n[ %d" % left_out + line)
+    assert left_out + len(log) - line_bytes == 100 * MB + len(b"the beginningthe end")
+    _nothing_left(slot, directory)
+
+
+def test_the_end_of_the_log_comes_with_a_failure(slot: SlotDriver) -> None:
+    assert "Segmentation fault" in _ended(slot, "train:segfaults")[0].log_tail
+    tail = _ended(slot, "raises_ten_megabytes")[0].log_tail
+    assert len(tail) <= 4096
+
+
+def test_a_million_points_are_thinned(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_program("floods_the_metrics"), prunable=False)
+    events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
+    ended = events[-1]
+    assert isinstance(ended, Ended) and (ended.state, ended.value) == (TrialState.FINISHED, 0.5)
+    for kind in (Reported, Logged):
+        steps = [event.step for event in events if isinstance(event, kind)]
+        assert steps[:1000] == list(range(1000)) and steps[-1] == 999_999
+        assert steps == sorted(set(steps)) and len(steps) < 6500
+
+
+def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDriver) -> None:
+    limits = Limits(silence_s=0.5, grace_s=0.1)  # not its own silence
+    assignment = slot.begin(_program("reports_far_more_than_anyone_fetches"), limits=limits)
+    slot.wait(asyncio.sleep(1.5))
+    assert 10_000 <= len(slot.open()["events"]) < 12_000
+    calls = [slot.exchange()]
+    while not isinstance(calls[-1][-1], Ended):
+        calls.append(slot.exchange())
+    assert max(len(call) for call in calls) <= 2000
+    ended = calls[-1][-1]
+    assert isinstance(ended, Ended) and (ended.key, ended.state) == (key_of(assignment), TrialState.FINISHED), ended
+
+
+def _own_memory() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,174 @@
+"""What goes wrong in trials: each function is the program of one trial in `test_failure_causes.py`."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch names it."""
+
+
+def raises_ten_megabytes(trial: Any) -> None:
+    raise ValueError("\ud800\0x" * (10 << 20))
+
+
+def raises_what_cannot_be_shown(trial: Any) -> None:
+    class Unshowable(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    raise Unshowable
+
+
+def fills_the_device(trial: Any) -> None:
+    raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+
+def kills_itself_hard(trial: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def loops_in_c(trial: Any) -> None:
+    """Holds the interpreter, so that no handler of a signal runs."""
+    while True:
+        ctypes.PyDLL(None).sleep(1000)
+
+
+def ignores_all_with_daemons(trial: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for _ in range(3):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                Path(trial.dir, f"daemon-{os.getpid()}").touch()
+                time.sleep(1000)
+            os._exit(0)
+    while True:
+        time.sleep(1)
+
+
+def fills_memory(trial: Any) -> None:
+    held = []
+    while True:
+        held.append(np.ones(8 << 17))  # 8 MB, touched
+        time.sleep(0.001)
+
+
+def fills_memory_in_children(trial: Any) -> None:
+    script = "import time; held = bytearray(120 << 20); time.sleep(1000)"
+    for _ in range(4):
+        subprocess.Popen([sys.executable, "-c", script])
+    time.sleep(1000)
+
+
+def shares_much_with_its_children(trial: Any) -> float:
+    """250 MB that three forked children share are 250 MB."""
+    held = np.ones(250 << 17)
+    children = []
+    for _ in range(3):
+        if (child := os.fork()) == 0:
+            time.sleep(1.0)
+            os._exit(int(held[0]) - 1)
+        children.append(child)
+    return float(sum(os.waitpid(child, 0)[1] for child in children))
+
+
+def fills_its_folder(trial: Any) -> None:
+    with Path(trial.dir, "big").open("wb") as file:
+        while True:
+            file.write(b"x" * (1 << 20))
+            file.flush()
+            time.sleep(0.001)
+
+
+def fills_the_temporary_folder(trial: Any) -> None:
+    while True:
+        with tempfile.NamedTemporaryFile(delete=False) as file:
+            file.write(b"x" * (1 << 20))
+        time.sleep(0.001)
+
+
+def finds_the_disk_full(trial: Any) -> None:
+    """A real one: the device that is always full."""
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        full.write(b"x")
+
+
+def finds_the_disk_full_after_filling_it(trial: Any) -> None:
+    Path(trial.dir, "big").write_bytes(b"x" * (3 << 20))
+    finds_the_disk_full(trial)
+
+
+def sends_a_line_without_end(trial: Any) -> None:
+    """Past the handle, which would refuse: user code can reach the socket."""
+    _socket().sendall(b"x" * (1 << 22))
+    time.sleep(1000)
+
+
+def logs_too_much_at_once(trial: Any) -> None:
+    trial.log({f"metric-{number}": 1.0 for number in range(100_000)}, step=0)
+
+
+def reports_a_step_without_bounds(trial: Any) -> None:
+    trial.report(1.0, step=2**70)
+
+
+def talks_out_of_bounds(trial: Any) -> None:
+    _socket().sendall(json.dumps({"kind": "reported", "step": 2**70, "value": 1.0, "at": 0.0}).encode() + b"\n")
+    time.sleep(0.1)
+    os._exit(0)
+
+
+def _socket() -> socket.socket:
+    for number in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                return socket.socket(fileno=os.dup(number))
+        except OSError:
+            continue
+    raise AssertionError("no socket")
+
+
+def floods_the_log(trial: Any) -> float:
+    """100 MB of bytes, no line among them, between a beginning and an end."""
+    os.write(1, b"the beginning")
+    for _ in range(100):
+        piece = memoryview(b"\xff\0\x80\x01" * (1 << 18))
+        while piece:
+            piece = piece[os.write(1, piece) :]
+    os.write(2, b"the end")
+    return 0.75
+
+
+def floods_the_metrics(trial: Any) -> float:
+    began = time.perf_counter()
+    for step in range(1_000_000):
+        trial.report(step / 1e6, step)
+    reported = time.perf_counter()
+    for step in range(1_000_000):
+        trial.log({"loss": 1.0}, step)
+    print(json.dumps({"report_s": reported - began, "log_s": time.perf_counter() - reported}))
+    return 0.5
+
+
+def reports_far_more_than_anyone_fetches(trial: Any) -> float:
+    """Past the thinning."""
+    line = json.dumps({"kind": "reported", "step": 0, "value": 1.0, "at": 0.0}).encode() + b"\n"
+    with _socket() as found:
+        for _ in range(30_000):
+            found.sendall(line)
+    return 0.5

@@ -1,0 +1,168 @@
+"""Checkpoints: what goes in comes out, bit for bit; kills and damage leave the one before."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sweep import resuming
+from sweep.errors import UserCodeError
+from sweep.layout import AttemptDirectory
+
+
+def _training(seed: int = 0) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 1))
+    return model, torch.optim.Adam(model.parameters(), lr=0.01)
+
+
+def _step(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = model(torch.rand(8, 3)).square().mean() + float(np.random.random()) * random.random()
+    torch.autograd.backward(loss)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def test_training_goes_on_with_the_same_numbers(tmp_path: Path) -> None:
+    model, optimizer = _training()
+    _step(model, optimizer)
+    resuming.save(tmp_path / "checkpoint", model, optimizer, 1)
+    expected = [_step(model, optimizer) for _ in range(3)]
+    model, optimizer = _training(seed=9)
+    resuming.load(tmp_path / "checkpoint").load_into(model, optimizer)
+    assert [_step(model, optimizer) for _ in range(3)] == expected
+
+
+def test_what_else_was_given_comes_back(tmp_path: Path) -> None:
+    model, _ = _training()
+    extra: dict[Any, Any] = {
+        "best": 0.1 + 0.2, 3: [None, True, "text"], "pair": (1, float("inf")),
+        "tensor": torch.arange(4).to(torch.bfloat16),
+        "array": np.eye(2, dtype=np.float32), "scalar": torch.tensor(2.5), "empty": {},
+    }  # fmt: skip
+    resuming.save(tmp_path / "checkpoint", model, None, 7, extra)
+    found = resuming.load(tmp_path / "checkpoint")
+    assert found.epoch == 7 and list(found.extra) == list(extra)
+    for name in ("best", 3, "pair", "empty"):
+        assert found.extra[name] == extra[name]
+    for name in ("tensor", "scalar"):
+        assert torch.equal(found.extra[name], extra[name]) and found.extra[name].dtype == extra[name].dtype
+    assert np.array_equal(found.extra["array"], extra["array"])
+
+
+def test_tied_weights_are_kept(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    resuming.save(tmp_path / "checkpoint", model, None, 0)
+    resuming.load(tmp_path / "checkpoint").load_into(model)
+
+
+def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserCodeError, match="cannot keep object"):
+        resuming.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
+    assert not list(tmp_path.iterdir())
+
+
+def _attempts(root: Path, count: int) -> list[AttemptDirectory]:
+    """The folders of the first attempts of one trial, each with a checkpoint of the epoch that is its number."""
+    folders = [AttemptDirectory(root / str(number)) for number in range(1, count + 1)]
+    for number, folder in enumerate(folders, start=1):
+        folder.prepare()
+        resuming.save(folder.checkpoint, torch.nn.Linear(2, 1), None, number)
+    return folders
+
+
+def _epoch(directory: AttemptDirectory, attempt: int) -> int | None:
+    found = resuming.newest(directory, attempt)
+    return None if found is None else found.epoch
+
+
+def test_the_newest_of_earlier_attempts_is_found(tmp_path: Path) -> None:
+    folders = _attempts(tmp_path, 12)
+    assert _epoch(folders[0], 1) is None
+    assert _epoch(folders[11], 12) == 11
+    folders[10].checkpoint.unlink()
+    assert _epoch(folders[11], 12) == 10
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "garbage"])
+def test_a_damaged_one_is_passed_over_and_the_log_says_so(
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = _attempts(tmp_path, 3)
+    file = folders[1].checkpoint
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    damaged = {"cut": bytes(content[:-9]), "flipped": bytes(content), "emptied": b"", "garbage": b"no" * 500}
+    file.write_bytes(damaged[damage])
+    assert _epoch(folders[2], 3) == 1
+    assert "the checkpoint of attempt 2 is not used" in capsys.readouterr().err
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_one(tmp_path: Path) -> None:
+    (folder,) = _attempts(tmp_path, 1)
+    draw = random.Random(0)
+    for _ in range(40):
+        before = resuming.load(folder.checkpoint).epoch
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _write_until_killed(folder.checkpoint, before, writing)
+        os.close(writing)
+        os.read(reading, 1)  # it writes now
+        for _ in range(draw.randrange(2000)):
+            pass
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(reading)
+        assert resuming.load(folder.checkpoint).epoch >= before
+
+
+def _write_until_killed(path: Path, epoch: int, writing: int) -> None:
+    model = torch.nn.Linear(64, 64)
+    os.write(writing, b"w")
+    while True:
+        epoch += 1
+        resuming.save(path, model, None, epoch)
+
+
+class _Clock:
+    """Time that passes when told to."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
+    clock, saved = _Clock(), 0
+    pace = resuming.Pace(clock)
+
+    def save() -> None:
+        nonlocal saved
+        saved += 1
+        clock.now += 0.5
+
+    for _ in range(1000):
+        clock.now += 1.0  # an epoch
+        pace.save_if_due(save)
+    assert saved * 0.5 <= 0.02 * (clock.now - 100.0) + 0.5
+    assert saved >= 30
+
+
+def test_where_epochs_are_long_each_is_kept() -> None:
+    clock, epochs = _Clock(), []
+    pace = resuming.Pace(clock)
+    for epoch in range(5):
+        clock.now += 60.0
+        pace.save_if_due(lambda epoch=epoch: epochs.append(epoch))  # type: ignore[misc]
+    assert epochs == [0, 1, 2, 3, 4]

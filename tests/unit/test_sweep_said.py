@@ -1,0 +1,74 @@
+"""What a trial process may say, and what is refused since only user code could have said it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sweep.outcomes import ChildReport
+from sweep.said import understand
+from sweep.trial import AttemptKey, Logged, Reported, Saved, Started
+
+KEY = AttemptKey(3, 1)
+REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}
+LOGGED: dict[str, Any] = {"kind": "logged", "step": 1, "values": {"loss": 0.5}, "at": 9.0}
+SAVED: dict[str, Any] = {"kind": "saved", "name": "model.safetensors", "sha256": "ab", "size_bytes": 3}
+STARTED: dict[str, Any] = {"kind": "started", "pid": 7, "at": 9.0, "visible_devices": "", "torch_device": "cpu"}
+
+
+def _understood(message: Any) -> Any:
+    return understand(KEY, json.dumps(message).encode())
+
+
+def test_what_is_said_is_understood() -> None:
+    assert _understood(REPORTED) == Reported(KEY, 1, 0.5, 9.0)
+    assert _understood(LOGGED) == Logged(KEY, 1, {"loss": 0.5}, 9.0)
+    assert _understood(SAVED) == Saved(KEY, "model.safetensors", "ab", 3)
+    assert _understood(STARTED) == Started(KEY, 7, 9.0, "", "cpu")
+    assert _understood({"kind": "alive"}) is None
+    assert _understood({"kind": "outcome", "state": "pruned"}) == ChildReport("pruned")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        3,
+        [],
+        "text",
+        None,
+        {},
+        {"kind": "nothing"},
+        {"kind": "outcome"},
+        {"kind": "outcome", "state": "failed", "cause": 3},
+        REPORTED | {"step": -1},
+        REPORTED | {"step": 2**63},
+        REPORTED | {"step": True},
+        REPORTED | {"step": 1.0},
+        REPORTED | {"value": float("nan")},
+        REPORTED | {"value": "high"},
+        REPORTED | {"at": None},
+        REPORTED | {"more": 1},
+        LOGGED | {"values": {"a": float("inf")}},
+        LOGGED | {"values": {"\ud800": 1.0}},
+        LOGGED | {"values": {"\0": 1.0}},
+        LOGGED | {"values": 3},
+        LOGGED | {"values": [1.0]},
+        SAVED | {"name": "/etc/passwd"},
+        SAVED | {"name": "../../other"},
+        SAVED | {"name": 3},
+        SAVED | {"size_bytes": -1},
+        STARTED | {"pid": "7"},
+        STARTED | {"torch_device": "\udfff"},
+    ],
+)
+def test_anything_else_is_refused(message: Any) -> None:
+    with pytest.raises(ValueError):
+        _understood(message)
+
+
+@pytest.mark.parametrize("line", [b"", b"nonsense", b"\xff\xfe", b"[" * 100_000])
+def test_what_is_no_message_is_refused(line: bytes) -> None:
+    with pytest.raises(ValueError):
+        understand(KEY, line)
