@@ -248,8 +248,9 @@ class Slot:
     def _end(self, running: Running) -> Ended:
         exited = running.exited
         assert exited is not None
-        kills = usage.oom_kills(self._oom_counter)
-        verdict = judge(running.report, exited["exit"], running.kill, out_of_memory=kills != running.oom_kills)
+        killed = exited["exit"] == "SIGKILL"
+        out_of_memory = killed and usage.oom_kills(self._oom_counter) != running.oom_kills
+        verdict = judge(running.report, exited["exit"], running.kill, out_of_memory=out_of_memory)
         tail = running.log.finish(LOG_TAIL_BYTES if verdict["state"] is TrialState.FAILED else 0)
         return Ended(
             key=running.key,

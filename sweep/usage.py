@@ -14,6 +14,7 @@ from sweep.processes import descendants
 _CALM_S = 0.25
 _TIGHT_S = 0.02
 _MEMORY_BYTES_S = 4e9  # faster than one process fills memory: nearer to the bound is looked at more often
+_REST = 4  # times as long as a look at memory took; shared pages are slow to count
 _FOLDERS_FIRST_S = 0.5
 _FOLDERS_CALM_S = 1.0
 _FOLDER_BYTES_S = 1e9
@@ -23,10 +24,12 @@ _WALK_SHARE = 0.05  # of one core, for walking through folders
 async def memory_over(root: int, allowed: int) -> int:
     """Wait until the processes below `root` use more than `allowed` bytes; returns how many."""
     while True:
+        began_s = time.monotonic()
         used = memory_below(root, allowed)
         if used > allowed:
             return used
-        await asyncio.sleep(min(_CALM_S, max(_TIGHT_S, (allowed - used) / _MEMORY_BYTES_S)))
+        took_s = time.monotonic() - began_s
+        await asyncio.sleep(max(_REST * took_s, min(_CALM_S, max(_TIGHT_S, (allowed - used) / _MEMORY_BYTES_S))))
 
 
 async def folders_over(folders: tuple[Path, ...], allowed: int) -> int:
