@@ -49,12 +49,17 @@ app.add_typer(ensemble.app, name="ensemble")
 app.add_typer(db.app, name="db")
 
 
+def _printable(error: PodiumError) -> str:
+    """The message; what a client or a trial wrote into it cannot drive the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(error))
+
+
 def main() -> None:
     """Run a command; a `PodiumError` is one clear message and its exit code."""
     try:
         app()
     except PodiumError as error:
-        print(error, file=sys.stderr)
+        print(_printable(error), file=sys.stderr)
         sys.exit(next((code for cls, code in EXIT_CODES.items() if isinstance(error, cls)), 1))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -27,7 +27,23 @@ _COLORS = {
     "set aside": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
 }  # fmt: skip
 _NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
-console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def printable(text: str) -> str:
+    """Words that others wrote, on one line and harmless to a terminal: names, reasons, what an exception says."""
+    return text.replace("\n", " ").translate(_CONTROLS)
+
+
+class _Console(Console):
+    """Takes text as text: nothing that a sweep, a trial or a model is called is markup or moves the cursor."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Each string that is to be printed comes by here; only line ends are left in it."""
+        return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+
+console = _Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
 
 
 def print_json(value: Any) -> None:
@@ -54,7 +70,7 @@ def params(values: dict[str, Any]) -> str:
 def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     """A table whose columns of numbers are aligned to the right."""
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
+    cells = [[cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row] for row in rows]
     for index, column in enumerate(columns):
         right = all(_NUMBER.fullmatch(row[index].plain) for row in cells)
         result.add_column(column, justify="right" if right else "left", overflow="fold")
@@ -121,6 +137,6 @@ def _progress(client: Client, sweep: dict[str, Any]) -> Group:
     bar.add_row(ProgressBar(total=sweep["run_cap"], completed=done, width=30), f"{done}/{sweep['run_cap']} trials")
     return Group(
         bar,
-        Text(f"{counts(sweep) or sweep['reason']}; {best(sweep)}{held(sweep)}"),
+        Text(printable(f"{counts(sweep) or sweep['reason']}; {best(sweep)}{held(sweep)}")),
         table(None, ("device", "state", "on it"), rows),
     )

@@ -431,3 +431,13 @@ def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
     assert code == 0
     for word in ("demo", "serve", "status", "devices", "sweep", "trial", "130 interrupted"):
         assert word in out
+
+
+def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    table = show.table(None, ("reason",), [("the data is\nnot there \x1b[31mred [bold]x[/]",)])
+    show.console.print(table)
+    show.console.print("sweep 'a\x1b[2J[red]b'")
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "the data is not there \\x1b[31mred [bold]x[/]" in said
+    assert "sweep 'a\\x1b[2J[red]b'" in said
