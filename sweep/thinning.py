@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sweep.errors import BadReportError
+
 FULL = 1000
+MAX_NAMES = 1000  # of metrics; each is a curve that people are to find and read
 _SIGN_S = 1.0
 _SHARE = 1000  # of the trial's time so far: how old the last point shown may be
 
@@ -94,6 +97,8 @@ class Curves:
     def _of(self, name: str) -> Thinning:
         curve = self._logs.get(name)
         if curve is None:
+            if len(self._logs) >= MAX_NAMES:
+                raise BadReportError(f"log({name!r}): a trial has {MAX_NAMES:,} metrics at most, and this is one more")
             curve = self._logs[name] = Thinning()
         return curve
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sweep.thinning import Curves, Thinning
+from sweep.errors import BadReportError
+from sweep.thinning import MAX_NAMES, Curves, Thinning
 
 
 class _Slot:
@@ -82,3 +83,11 @@ def test_in_a_long_trial_even_these_are_few_but_it_shows_life(slot: _Slot, curve
             longest, silent_since = max(longest, slot.now - silent_since), slot.now
     assert longest <= 2.0
     assert len(slot.steps("reported")) < 1000 + 7 * 500 + 6000
+
+
+def test_a_trial_cannot_make_up_names_without_end(curves: Curves) -> None:
+    for position in range(MAX_NAMES):
+        curves.log(0, {f"m{position}": 0.5})
+    curves.log(1, {"m0": 0.5})
+    with pytest.raises(BadReportError, match="1,000 metrics at most"):
+        curves.log(1, {"one more": 0.5})
