@@ -83,6 +83,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
+        self._ray_address = ""
         self._database = _identity(settings.data.database)
         self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
@@ -136,7 +137,7 @@ class Supervisor:
         read_fd, write_fd = os.pipe()
         arguments = [self._settings.to_json()]
         if part.name in _ON_RAY:
-            arguments.append(ray_head.address_file(self._settings.runtime).read_text().strip())
+            arguments.append(self._ray_address)
         environment = {**self._environment, READY_FD: str(write_fd)}
         if part.name != "ray":
             environment["CUDA_VISIBLE_DEVICES"] = ""  # no part computes: devices are for slots and members
@@ -163,6 +164,8 @@ class Supervisor:
         part.ready_fd = None
         if not said:
             return  # it ended first; its exit is heard of too
+        if part.name == "ray" and not self._find_ray():
+            return  # as above: it has removed its files already
         part.ready = part.ever_ready = True
         if part.name == "ray":
             for name in _ON_RAY:
@@ -171,6 +174,14 @@ class Supervisor:
         if not self._announced and all(p.ready for p in self._parts.values()):
             self._announced = True
             self._say(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
+
+    def _find_ray(self) -> bool:
+        """Read Ray's address while it is there: a Ray that ends takes the file along before we hear of its end."""
+        try:
+            self._ray_address = ray_head.address_file(self._settings.runtime).read_text().strip()
+        except FileNotFoundError:
+            return False
+        return True
 
     def _hear_exit(self, part: _Part) -> None:
         assert part.process is not None

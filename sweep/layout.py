@@ -40,6 +40,11 @@ class DataDirectory:
         return self.root / "scheduler.lock"
 
     @property
+    def ray_lock(self) -> Path:
+        """Held by Ray's guardian until all below it is dead."""
+        return self.root / "ray.lock"
+
+    @property
     def migration_lock(self) -> Path:
         return self.root / "migration.lock"
 

@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from sweep.files import write_whole
 from sweep.layout import DataDirectory, RuntimeDirectory
 from sweep.part import say_ready
@@ -26,6 +28,7 @@ from sweep.processes import become_subreaper, kill_descendants
 from sweep.settings import ServiceSettings
 
 STOP_S = 3.0
+PREDECESSOR_S = 20.0  # a guardian before us may still be killing what was below it
 # Ray wants to count at least this much; its object store is not used for data here.
 _OBJECT_STORE_BYTES = 100 * 2**20
 
@@ -77,8 +80,22 @@ def _command(settings: ServiceSettings) -> list[str]:
 
 
 def main() -> None:
-    """Start Ray, say when it is up, and take it down whole."""
+    """Wait until no Ray of this service is left, then start one.
+
+    When `serve` was killed and is started again at once, the guardian before us still kills trials and removes Ray's
+    files: they would be ours.
+    """
     settings = ServiceSettings.from_json(sys.argv[1])
+    try:
+        with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
+            status = guard(settings)
+    except Timeout:
+        sys.exit(f"another Ray of {settings.data_dir} does not end within {PREDECESSOR_S:g} s")
+    sys.exit(status)
+
+
+def guard(settings: ServiceSettings) -> int:
+    """Start Ray, say when it is up, and take it down whole; the exit status of this process."""
     become_subreaper()
     shutil.rmtree(settings.runtime.ray, ignore_errors=True)  # a stale address would lead others astray
     wake_read, wake_write = os.pipe()
@@ -100,7 +117,7 @@ def main() -> None:
             say_ready()
     _stop(ray)
     shutil.rmtree(settings.runtime.ray, ignore_errors=True)
-    sys.exit(0 if stopping else 1)
+    return 0 if stopping else 1
 
 
 def _stop(ray: subprocess.Popen[bytes]) -> None:

@@ -16,7 +16,7 @@ from api.client import Client
 from api.supervisor import free_port
 from sweep.errors import PodiumError
 from sweep.layout import DataDirectory
-from tests.faults.victims import ON_RAY, PARTS, Census, shown_parts
+from tests.faults.victims import ON_RAY, PARTS, Census, ShownPart, shown_parts
 from tests.running_service import PODIUM, mentions, service_marks
 
 POLL_S = 0.02
@@ -36,6 +36,7 @@ class ServiceUnderFire:
         self.slots = slots
         self._port, self._gateway_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self._port}"
+        self._ray_before: ShownPart | None = None
         self._log = data_dir.with_name(f"{data_dir.name}.log")
         self.process = self._start()
 
@@ -57,6 +58,8 @@ class ServiceUnderFire:
 
     def kill(self, kind: str, pid: int) -> None:
         """SIGKILL; `serve` is started again at once, since that is what an operator's supervisor does."""
+        if kind in ON_RAY:
+            self._ray_before = shown_parts(self.data).get("ray")
         os.kill(pid, signal.SIGKILL)
         if kind == "serve":
             self.process.wait()
@@ -66,7 +69,7 @@ class ServiceUnderFire:
         """Wait until what was killed does its work again; when that was. Raises `NotHealthyError`."""
         conditions: dict[str, Callable[[], bool]] = {
             **dict.fromkeys(PARTS, lambda: self._is_back(kind, pid)),
-            **dict.fromkeys(ON_RAY, lambda: self._gone(pid) and self.all_ready()),
+            **dict.fromkeys(ON_RAY, self._ray_is_new),
             "slot": lambda: self._slots_work(but=pid),
             "fork server": lambda: self._slots_work(but=pid),
             "serve": self.all_ready,
@@ -116,8 +119,11 @@ class ServiceUnderFire:
         shown = shown_parts(self.data).get(part)
         return shown is not None and shown.ready and shown.pid != pid
 
-    def _gone(self, pid: int) -> bool:
-        return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    def _ray_is_new(self) -> bool:
+        """Without raylet, control service or guardian the whole of Ray is started again."""
+        shown = shown_parts(self.data).get("ray")
+        before = self._ray_before
+        return shown is not None and before is not None and shown.pid != before.pid and self.all_ready()
 
     def _slots_work(self, *, but: int) -> bool:
         """Whether every slot has a trial at this moment; one with the process `but` above it does not count."""
