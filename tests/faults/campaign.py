@@ -123,9 +123,12 @@ class Campaign:
         workload = Workload(service.url, service.token, self._journal, trials=self._plan.trials, seed=self._plan.seed)
         workload.start()
         unhealthy = self._fire()
-        if not workload.finish(SETTLE_S):
-            unhealthy = unhealthy or f"sweeps are not over {SETTLE_S:g} s after the last kill"
-        history.close()
+        if unhealthy:
+            workload.give_up()
+        elif workload.finish(SETTLE_S):
+            history.close()
+        else:
+            unhealthy = f"sweeps are not over {SETTLE_S:g} s after the last kill"
         orphans = [f"{trial.pid} of a trial that is over" for trial in service.census().trials()]
         service.stop()
         orphans += [f"{process.pid} {' '.join(process.cmdline())[:80]}" for process in service.processes()]

@@ -61,6 +61,12 @@ class Workload(threading.Thread):
         self.join(timeout_s)
         return not self.is_alive()
 
+    def give_up(self) -> None:
+        """Ask nothing more: the service is gone."""
+        self._enough.set()
+        self._open.clear()
+        self.join(2 * TIMEOUT_S)
+
     def run(self) -> None:
         while not self._enough.is_set() or self._open:
             try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +14,9 @@ import psutil
 import pytest
 
 from api.client import Client
+from sweep import ray_head
+from sweep.errors import ServiceError
+from sweep.layout import RuntimeDirectory
 from tests.running_service import PODIUM, RunningService, function_sweep, podium, wait_for
 
 CODE = """
@@ -204,3 +209,56 @@ def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_p
         pytest.skip("this machine has a GPU")
     assert result.returncode == 4
     assert "there is no GPU on this machine" in result.stderr
+
+
+def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
+        guardian, scheduler = service.part("ray")["pid"], service.part("scheduler")["pid"]
+        (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
+        raylet.kill()
+        wait_for("Ray's files are gone", lambda: not ray_head.address_file(RuntimeDirectory.of(service.data)).exists())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(scheduler, signal.SIGKILL)
+        wait_for("Ray is another", lambda: service.part("ray")["pid"] not in (None, guardian))
+        assert service.client.wait(sweep_id, 90)["state"] == "finished"
+        counted_once(service.client, sweep_id, 8)
+
+
+def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left(tmp_path: Path, code: Path) -> None:
+    with RunningService(tmp_path / "data") as first:
+        sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
+        wait_for("trials run", lambda: first.client.sweep(sweep_id)["counts"].get("running"))
+        guardian = psutil.Process(first.part("ray")["pid"])
+        guardian.suspend()  # it cannot end what is below it yet
+        first.process.kill()
+        first.process.wait()
+        with subprocess.Popen(
+            [*PODIUM, "serve", "--data-dir", str(first.data.root), "--port", "0", "--gateway-port", "0"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as second:
+            try:
+                wait_for("the next guardian waits", lambda: _guardians(second.pid))
+                guardian.resume()
+                wait_for("all is up", lambda: _ready(first.data.root))
+                with Client.of(first.data.root) as client:
+                    assert client.wait(sweep_id, 60)["state"] == "finished"
+                    counted_once(client, sweep_id, 8)
+            finally:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    guardian.resume()
+                second.terminate()
+            assert second.wait(30) == 0
+
+
+def _guardians(serve_pid: int) -> list[psutil.Process]:
+    return [p for p in psutil.Process(serve_pid).children() if "sweep.ray_head" in _command_line(p)]
+
+
+def _ready(data_dir: Path) -> bool:
+    try:
+        with Client.of(data_dir) as client:
+            return bool(client.ready()["ready"])
+    except ServiceError:
+        return False
