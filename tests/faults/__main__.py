@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,7 @@ def main() -> int:
     """Run the campaign in a folder of its own, which stays if it failed."""
     options = _parser().parse_args()
     plan = Plan(options.server_kills, options.trial_kills, options.seed, options.slots, history=options.history)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` and `timeout` end it as Ctrl-C does
     folder = Path(tempfile.mkdtemp(prefix="podium-faults-"))
     try:
         outcome = run(plan, folder, lambda line: print(line, flush=True))
