@@ -42,6 +42,8 @@ HELPS = 10
 POLL_S = 0.01
 PATIENCE_S = 120.0
 PARTS = ("api", "scheduler")
+_BEGAN = time.time() - 3600.0  # when the trials that nobody ran ran, one after the other
+_EACH_S = 0.01
 
 
 @dataclass(slots=True)
@@ -204,7 +206,7 @@ def fill(data_dir: Path, sweep_id: int, trials: int) -> None:
 
 def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Change]:
     """One kind of change of one trial: grouped by kind, thousands of rows go in together."""
-    key, at = AttemptKey(trial_id, 1), time.time()
+    key, at = AttemptKey(trial_id, 1), _BEGAN + _EACH_S * number
     x, y, z = (((number + 1) * step % 1.0) * 2 - 1 for step in (0.6180339887, 0.7548776662, 0.5698402910))
     value = x * x + y * y + z * z
     if kind == 0:
@@ -216,5 +218,5 @@ def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Chang
         return [AttemptStarted(Started(key, 4321, at, "", "cpu"))]
     if kind == 3:
         return [MetricPoint(key, "score", step, value / (step + 1), at) for step in range(REPORTS)]
-    ended = Ended(key, TrialState.FINISHED, at - 1, at, value=value, exit="0", pid=4321)
+    ended = Ended(key, TrialState.FINISHED, at, at + _EACH_S / 2, value=value, exit="0", pid=4321)
     return [AttemptEnded(ended, sweep_id, number, TrialState.FINISHED)]
