@@ -28,7 +28,7 @@ from sweep.changes import (
     TrialRetried,
     TrialWish,
 )
-from sweep.trial import TRIAL_OVER, Cause, Params, TrialRequest, TrialState
+from sweep.trial import TRIAL_OVER, Cause, Params, SweepState, TrialRequest, TrialState
 
 _OVER = [state.value for state in TRIAL_OVER]
 
@@ -271,11 +271,11 @@ def _tell(connection: Connection, changed: Sequence[TrialDropped | TrialRetried]
 
 def wishes(connection: Connection) -> tuple[TrialWish, ...]:
     """What clients want done with trials."""
-    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.metric).join(sweeps)
-    rows = connection.execute(statement.where(trials.c.requested.is_not(None)).order_by(trials.c.id)).all()
+    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.metric, sweeps.c.state).join(sweeps)
+    rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
     return tuple(
-        TrialWish(row.sweep_id, TrialRequest(row.requested), trial)
-        for row in rows
+        TrialWish(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
+        for row in sorted(rows, key=lambda row: row.id)  # ordered in SQL, it would walk through all trials
         for trial in stored(connection, row.sweep_id, row.metric, row.id)
     )
 

@@ -230,6 +230,7 @@ class TrialWish:
     sweep_id: int
     request: TrialRequest
     trial: StoredTrial
+    cancelled: bool = False  # its sweep is
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,11 @@ class LiveSweep:
         self.running += 1
         self._placed_s += now_s
 
+    def begin_now(self, trial: LiveTrial, now_s: float) -> None:
+        """The trial's attempt is told to its slot only now."""
+        self._placed_s += now_s - trial.placed_s
+        trial.placed_s = now_s
+
     def retry(self, stored: StoredTrial) -> LiveTrial:
         """A trial that was over waits again, before all others."""
         trial = LiveTrial(
@@ -195,16 +200,16 @@ class LiveSweep:
         room = self.run_cap - self.counted - self.running - len(self.ready) - self.asking
         return max(0, min(min(free_slots, concurrent) + min(ahead, slots) - planned, room))
 
-    def count(self, event: Ended) -> None:
-        """Note how a trial ended."""
+    def count(self, event: Ended, state: TrialState) -> None:
+        """Note how a trial ended, by its last attempt."""
         self.mean_trial_s += 0.2 * (event.ended_at - event.started_at - self.mean_trial_s)
-        if event.state in COUNTED:
+        if state in COUNTED:
             self.counted += 1
             self.failures_in_a_row = 0
-        elif event.state is TrialState.FAILED:
+        elif state is TrialState.FAILED:
             self.failures_in_a_row += 1
             self.last_failure = f"{event.cause}: {event.message}"
-        if event.state is TrialState.FINISHED:
+        if state is TrialState.FINISHED:
             self.finished += 1
 
     def assignment(self, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:

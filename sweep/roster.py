@@ -19,7 +19,9 @@ from sweep.messages import Asked, Judged, Searcher, Searchers
 from sweep.search import Search
 from sweep.trial import (
     MEMORY_CAUSES,
+    SWEEP_OVER,
     AttemptKey,
+    Cause,
     Ended,
     SweepState,
     TrialState,
@@ -70,6 +72,19 @@ class Roster:
                 step = max(trial.reports)
                 key = AttemptKey(trial.trial_id, trial.attempt)
                 searcher_of(sweep).report(trial.number, key, step, trial.reports[step])
+
+    def refuse(self, stored: StoredSweep, reason: str) -> None:
+        """A sweep that cannot be taken in fails, whole, and the others go on."""
+        now = self._clock.wall_s()
+        for trial in stored.trials:
+            if trial.state is TrialState.WAITING:
+                self._changes.append(TrialDropped(trial.trial_id, stored.sweep_id, trial.number, now))
+            elif trial.state is TrialState.RUNNING:
+                key = AttemptKey(trial.trial_id, trial.attempt)
+                event = Ended(key, TrialState.CANCELLED, now, now, cause=Cause.CANCELLED, message="its sweep failed")
+                self._changes.append(AttemptEnded(event, stored.sweep_id, trial.number, TrialState.CANCELLED))
+        if stored.state not in SWEEP_OVER:
+            self._changes.append(SweepChanged(stored.sweep_id, stored.state, SweepState.FAILED, reason, now))
 
     def forget(self, sweep: LiveSweep) -> None:
         """A sweep that is over; what of it has not begun never will."""
@@ -145,14 +160,16 @@ class Roster:
         sweep = self.sweeps[trial.sweep_id]
         sweep.unplace(trial, self._clock.monotonic_s())
         state = TrialState.WAITING if repeat else event.state
+        if trial.stopping and state is TrialState.FAILED:
+            state = TrialState.CANCELLED  # as a client wanted, whatever became of the attempt
         self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state))
         if repeat:
             sweep.ready.appendleft(trial)
             return
         self._let_go(trial)
-        sweep.count(event)
-        infeasible = event.state is TrialState.FAILED and event.cause in MEMORY_CAUSES
-        searcher_of(sweep).tell(trial.number, event.state, event.value, infeasible=infeasible)
+        sweep.count(event, state)
+        infeasible = state is TrialState.FAILED and event.cause in MEMORY_CAUSES
+        searcher_of(sweep).tell(trial.number, state, event.value, infeasible=infeasible)
 
     def _let_go(self, trial: LiveTrial) -> None:
         self.sweeps[trial.sweep_id].drop(trial)

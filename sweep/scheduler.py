@@ -69,6 +69,7 @@ from sweep.trial import (
 from sweep.waiting import why_device_idles, why_sweep_waits
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
+AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up
 SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens; one that does not is stuck
 MAX_GRACE_S = 300.0  # as `sweep.spec` allows
 MARGIN_S = 15.0  # a slot keeps the clocks of its attempt; one that is so much late does not
@@ -107,6 +108,9 @@ class Scheduler:
         self._enqueued: dict[int, set[int]] = {}  # by sweep: configurations of clients that its search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
+        self._watched_s = 0.0
+        self._judge_slots_from_s = 0.0
+        self._unreadable: set[int] = set()  # sweeps that could not be taken in
         self._refused = ""  # why the database takes no changes just now
         self._idle: set[str] = set()  # devices that had nothing to do when we last looked
         self._slots_changed = threading.Condition()
@@ -144,8 +148,8 @@ class Scheduler:
             self._place()
             if due:
                 self._explain()
-                self._watch_slots()
         if self._record():
+            self._watch_slots()
             passing("scheduler.before-send")
             self._ledger.send(self._pool, self._clock.monotonic_s())
             passing("scheduler.after-send")
@@ -193,16 +197,21 @@ class Scheduler:
     # What clients want.
 
     def _look(self) -> None:
-        """Take in what is new in the database: sweeps, and what clients want of them, of trials and devices."""
-        self._no_room = self._short_of_room()
+        """Look at the database, or try again at the next time."""
         try:
-            known = frozenset(self._roster.sweeps)
-            for stored in self._recorder.open_sweeps(known):
-                self._take_in(stored)
-            wishes = self._recorder.wishes(known)
+            self._look_at_all()
+        except (FencedError, DamagedError):
+            raise
         except DatabaseError as error:
             log.error("%s; trying again", error)
-            return
+
+    def _look_at_all(self) -> None:
+        """Take in what is new: sweeps, and what clients want of them, of trials and devices."""
+        self._no_room = self._short_of_room()
+        known = frozenset(self._roster.sweeps)
+        for stored in self._recorder.open_sweeps(known | self._unreadable):
+            self._take_in(stored)
+        wishes = self._recorder.wishes(known)
         self._close_devices(wishes)
         for sweep_id, sweep_wish in wishes.sweeps.items():
             self._follow(self._roster.sweeps[sweep_id], sweep_wish)
@@ -212,7 +221,13 @@ class Scheduler:
             self._ask_for(item)
 
     def _take_in(self, stored: StoredSweep) -> None:
-        sweep = self._roster.take_in(stored)
+        try:
+            sweep = self._roster.take_in(stored)
+        except Exception as error:
+            log.exception("sweep %d cannot be taken in", stored.sweep_id)
+            self._unreadable.add(stored.sweep_id)
+            self._roster.refuse(stored, f"it cannot be read back: {type(error).__name__}: {error}")
+            return
         if sweep.state is SweepState.CANCELLED:  # while there was no scheduler to end its trials
             self._end_trials(sweep)
             self._forget(sweep)
@@ -236,14 +251,11 @@ class Scheduler:
         sweep = self._roster.sweeps.get(wish.sweep_id)
         if wish.request is TrialRequest.STOP and trial is not None:
             self._stop_trial(trial)
-        elif (
-            wish.request is TrialRequest.RETRY
-            and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
-            and trial is None
-            and sweep is not None
-        ):
+            return
+        again = wish.request is TrialRequest.RETRY and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
+        if again and sweep is not None and trial is None:
             self._roster.retry(sweep, wish.trial)
-        else:
+        elif not again or wish.cancelled:
             self._changes.append(RequestMoot(wish.trial.trial_id))
 
     def _stop_trial(self, trial: LiveTrial) -> None:
@@ -270,9 +282,10 @@ class Scheduler:
         """Reconcile at start with the slots that outlived the scheduler before us.
 
         What they finished meanwhile counts, what they run goes on, and what the database calls running but no
-        slot knows is lost, and tried again.
+        slot knows is lost, and tried again. Raises `DatabaseError`, with nothing done, when it cannot be read: without
+        knowing what is to run, all that was found would be thrown away.
         """
-        self._look()
+        self._look_at_all()
         for message in found:
             self._open_slot(message)
         for trial in self._roster.all_trials():
@@ -322,8 +335,18 @@ class Scheduler:
         self._end_attempt(trial, self._ended(trial, cause, reason))
 
     def _watch_slots(self) -> None:
-        """End slots that do not speak any more, or whose clocks do not keep what they should."""
+        """End slots that do not speak any more, or whose clocks do not keep what they should.
+
+        Where it is this process that was away, stopped or held up by the disk, what they said may lie in the inbox.
+        """
         now = self._clock.monotonic_s()
+        if now - self._watched_s > AWAY_S:
+            self._judge_slots_from_s = now + AWAY_S
+        elif now - self._watched_s < TICK_S:
+            return
+        self._watched_s = now
+        if now < self._judge_slots_from_s:
+            return
         for slot in self._ledger:
             if slot.lost:
                 continue
@@ -442,7 +465,7 @@ class Scheduler:
 
     def _place(self) -> None:
         """Give each free slot a ready trial of the sweep whose turn it is."""
-        if self._no_room:
+        if self._no_room or self._refused:
             return
         now = self._clock.monotonic_s()
         only = len(self._ledger.open_to_trials()) == 1
@@ -573,6 +596,10 @@ class Scheduler:
         if self._refused:
             log.info("the database takes changes again; %d had waited", len(self._changes))
             self._refused = ""
+            for slot in self._ledger.busy():  # what was placed meanwhile, and is only now told to its slot
+                if slot.trial is not None and slot.commands:
+                    sweep = self._roster.sweeps[slot.trial.sweep_id]
+                    sweep.begin_now(slot.trial, self._clock.monotonic_s())
         self._changes.clear()
         return True
 

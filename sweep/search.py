@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import logging
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +27,10 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
-from sweep.trial import Params, Scalar, TrialState
+from sweep.trial import TRIAL_OVER, Params, Scalar, TrialState
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+log = logging.getLogger("podium.search")
 
 _OPTUNA_STATES = {
     TrialState.WAITING: optuna.trial.TrialState.RUNNING,  # planned: its values are taken
@@ -164,7 +166,17 @@ class Search:
 
     def _remember(self, past: PastTrial) -> None:
         self._count(past.sampler)
-        frozen = optuna.trial.create_trial(
+        try:
+            frozen = self._remembered(past)
+        except ValueError as error:  # a value outside its space, from a study that knew no better
+            log.warning("trial %d teaches the search nothing: %s", past.number, error)
+            over = past.state in TRIAL_OVER
+            state = optuna.trial.TrialState.FAIL if over else optuna.trial.TrialState.RUNNING
+            frozen = optuna.trial.create_trial(state=state)
+        self._add(past.number, frozen)
+
+    def _remembered(self, past: PastTrial) -> optuna.trial.FrozenTrial:
+        return optuna.trial.create_trial(
             state=optuna.trial.TrialState.PRUNED if past.infeasible else _OPTUNA_STATES[past.state],
             value=_value_of(past),
             params=dict(past.params),
@@ -172,7 +184,6 @@ class Search:
             intermediate_values=dict(past.reports),
             system_attrs={**past.attributes, **({_INFEASIBLE: 1.0} if past.infeasible else {})},
         )
-        self._add(past.number, frozen)
 
     def _add(self, number: int, frozen: optuna.trial.FrozenTrial) -> None:
         self._study.add_trial(frozen)

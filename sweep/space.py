@@ -144,10 +144,24 @@ class Parameter(Model):
                 return f"{value!r} is not within {self.min:g} and {self.max:g}"
             if self.integer and not isinstance(value, int):
                 return f"{value!r} is not a whole number"
-            return None
+            return self._off_step(value)
         choices = self.choices()
         assert choices is not None
         return None if value in choices else f"{value!r} is not one of {choices}"
+
+    def _off_step(self, value: float) -> str | None:
+        """What is wrong with a number that lies between two steps: no search would choose it, or take it back."""
+        if self.step is None:
+            return None
+        assert self.min is not None
+        steps = (value - self.min) / self.step
+        if abs(steps - round(steps)) < _ON_STEP:
+            return None
+        below = self.min + math.floor(steps) * self.step
+        return f"{value!r} is not on a step of {self.step:g} from {self.min:g}; {below:g} is"
+
+
+_ON_STEP = 1e-8  # as exact as Optuna is
 
 
 def shown(value: Any) -> str:

@@ -165,7 +165,12 @@ class MemoryRecorder:
         return Wishes(
             sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority) for i, s in sweeps.items()},
             trials=tuple(
-                TrialWish(trial.sweep_id, trial.requested, trial.stored())
+                TrialWish(
+                    trial.sweep_id,
+                    trial.requested,
+                    trial.stored(),
+                    self.sweeps[trial.sweep_id].state is SweepState.CANCELLED,
+                )
                 for _, trial in sorted(self.trials.items())
                 if trial.requested is not None
             ),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sweep.errors import FencedError
+from sweep.changes import StoredSweep
+from sweep.errors import DatabaseError, FencedError
 from sweep.live import AVOID_S
 from sweep.messages import SlotLost
 from sweep.scheduler import MARGIN_S, SILENT_S, TICK_S
@@ -421,3 +422,102 @@ def test_a_scheduler_that_another_has_taken_over_from_ends(rig: Rig) -> None:
     with pytest.raises(FencedError):
         rig.settle()
     assert rig.states()[0] is RUNNING
+
+
+# When the scheduler itself was away, or the database.
+
+
+def test_a_retry_that_comes_between_two_reads_of_one_look_is_not_lost(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.submit(run_cap=1, retries={"max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    found = rig.recorder.open_sweeps
+
+    def and_then_a_client_writes(known: frozenset[int]) -> list[StoredSweep]:
+        before = found(known)
+        rig.recorder.set_state(1, SweepState.QUEUED)
+        rig.recorder.request(1, TrialRequest.RETRY)
+        return before
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.recorder, "open_sweeps", and_then_a_client_writes)
+        rig.clock.advance(TICK_S)
+        rig.scheduler.step([])
+    tick(rig)
+    assert [key.trial_id for _, key in rig.pool.placed] == [1, 1]
+
+
+def test_a_scheduler_that_cannot_read_at_its_start_does_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.submit(run_cap=4)
+
+    def locked(known: frozenset[int]) -> list[StoredSweep]:
+        raise DatabaseError("locked, as played")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.recorder, "open_sweeps", locked)
+        rig.pool.finish("cpu-0")
+        with pytest.raises(DatabaseError):
+            rig.restart()
+    rig.restart()
+    assert rig.states()[0] is FINISHED
+
+
+def test_a_sweep_that_cannot_be_read_fails_and_the_others_go_on(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.submit(run_cap=2)
+    monkeypatch.setattr(rig.sweep(), "spec", spec(name="x").model_copy(update={"name": ""}))
+    rig.submit(run_cap=2)
+    rig.restart()
+    rig.assert_over(SweepState.FAILED)
+    assert "cannot be read back" in rig.sweep().reason
+    for device_id in rig.pool.busy():
+        rig.pool.end(device_id, CANCELLED, cause=Cause.CANCELLED)
+    rig.settle()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED, 2)
+
+
+def test_a_scheduler_that_was_frozen_hears_first_what_its_slots_have_said(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.pool.say_nothing("cpu-0")
+    rig.settle()
+    rig.pool.say_nothing("cpu-0")
+    rig.clock.advance(10 * SILENT_S)
+    rig.scheduler.step([])
+    tick(rig, 3)
+    assert rig.pool.killed == []
+
+
+def test_the_clock_of_an_attempt_begins_when_its_slot_is_told(rig: Rig) -> None:
+    rig.submit(run_cap=3, limits={"trial_s": 60})
+    rig.recorder.full = True
+    rig.pool.finish("cpu-0")
+    for _ in range(200):
+        rig.pool.say_nothing("cpu-0")
+        tick(rig)
+    assert rig.pool.busy() == []
+    rig.recorder.full = False
+    for _ in range(20):
+        rig.pool.say_nothing("cpu-0")
+        tick(rig)
+    assert rig.pool.busy() == ["cpu-0"] and rig.pool.killed == []
+
+
+def test_a_stopped_trial_whose_slot_dies_is_cancelled(rig: Rig) -> None:
+    rig.submit(run_cap=3)
+    ask(rig, 1, TrialRequest.STOP)
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    assert rig.states()[0] is CANCELLED
+    end = rig.trials()[0].attempts[1]
+    assert end is not None and end.cause is Cause.INFRASTRUCTURE
+
+
+def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) -> None:
+    rig.submit(run_cap=3, parameters={"x": {"min": 0.0, "max": 1.0, "step": 0.25}})
+    rig.trials()[0].params["x"] = 0.3
+    rig.restart()
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)

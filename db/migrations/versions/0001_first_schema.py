@@ -138,6 +138,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_trials_requested", "trials", ["requested"], unique=False, sqlite_where=sa.text("requested IS NOT NULL")
     )
+    op.create_index("ix_trials_running", "trials", ["id"], unique=False, sqlite_where=sa.text("state = 'running'"))
     op.create_index("ix_trials_sweep_id_state_value", "trials", ["sweep_id", "state", "value"], unique=False)
     op.create_table(
         "artifacts",
