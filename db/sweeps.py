@@ -97,7 +97,8 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             if item.was is SweepState.FAILED:
                 _forgive(connection, item.sweep_id)
             payload = {"reason": item.reason}
-            events.add(connection, [NewEvent(item.at, f"sweep.{item.state}", item.sweep_id, payload=payload)])
+            kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
+            events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=payload)])
 
 
 def _forgive(connection: Connection, sweep_id: int) -> None:
@@ -153,7 +154,10 @@ def unfinished(connection: Connection) -> list[SweepRow]:
     retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
     added = exists().where(enqueued.c.sweep_id == sweeps.c.id, enqueued.c.trial_id.is_(None))
     not_over = sweeps.c.state.not_in([s.value for s in SWEEP_OVER])
-    wanted = and_(sweeps.c.state != SweepState.CANCELLED.value, or_(retry, added))
+    wanted = or_(  # a search that fails would fail again for what is added; a client can have the sweep go on
+        and_(sweeps.c.state == SweepState.FINISHED.value, or_(retry, added)),
+        and_(sweeps.c.state == SweepState.FAILED.value, retry),
+    )
     statement = select(sweeps).where(or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
     return [_row(row, {}, Built()) for row in connection.execute(statement)]
 

@@ -282,7 +282,9 @@ def wishes(connection: Connection) -> tuple[TrialWish, ...]:
 
 def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
     """The configurations that clients added, and that are no trials yet."""
-    statement = select(enqueued_table).where(enqueued_table.c.trial_id.is_(None)).order_by(enqueued_table.c.id)
+    over = (SweepState.CANCELLED.value, SweepState.FAILED.value)
+    open_ones = select(enqueued_table).join(sweeps).where(enqueued_table.c.trial_id.is_(None))
+    statement = open_ones.where(sweeps.c.state.not_in(over)).order_by(enqueued_table.c.id)
     return tuple(Enqueued(row.id, row.sweep_id, json.loads(row.params)) for row in connection.execute(statement))
 
 
@@ -303,19 +305,14 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
     )
     for trial_id, step, value in connection.execute(points):
         reports.setdefault(trial_id, {})[step] = value
-    causes: dict[int, list[Cause]] = {}
+    causes: dict[int, list[tuple[int, Cause]]] = {}
     failed = (
-        select(attempts.c.trial_id, attempts.c.cause)
-        .join(trials, trials.c.id == attempts.c.trial_id)
-        .where(
-            attempts.c.trial_id.in_(of_sweep),
-            attempts.c.state == TrialState.FAILED.value,
-            attempts.c.number > trials.c.forgiven,
-        )
+        select(attempts.c.trial_id, attempts.c.number, attempts.c.cause)
+        .where(attempts.c.trial_id.in_(of_sweep), attempts.c.state == TrialState.FAILED.value)
         .order_by(attempts.c.number)
     )
-    for trial_id, cause in connection.execute(failed):
-        causes.setdefault(trial_id, []).append(Cause(cause))
+    for trial_id, number, cause in connection.execute(failed):
+        causes.setdefault(trial_id, []).append((number, Cause(cause)))
     rows = connection.execute(select(trials).where(which).order_by(trials.c.number))
     return tuple(
         StoredTrial(
@@ -328,9 +325,10 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
             sampler=row.sampler,
             attributes=json.loads(row.search_attributes),
             reports=reports.get(row.id, {}),
-            causes=tuple(causes.get(row.id, ())),
+            causes=tuple(cause for number, cause in causes.get(row.id, ()) if number > row.forgiven),
             forgiven=row.forgiven,
             ended_at=row.ended_at,
+            last_cause=causes[row.id][-1][1] if row.id in causes else None,
         )
         for row in rows
     )

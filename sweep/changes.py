@@ -197,6 +197,7 @@ class StoredTrial:
     causes: tuple[Cause, ...]  # of its failed attempts, oldest first
     forgiven: int = 0  # failures of attempts up to this one no longer count
     ended_at: float | None = None
+    last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
 
 
 @dataclass(frozen=True, slots=True)

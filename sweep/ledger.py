@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sweep.changes import DeviceChanged
@@ -25,6 +26,7 @@ class Slot:
     idle: str = ""  # why it has no trial although it could
     sent_s: float = 0.0  # when it was called last; monotonic
     ending_since_s: float = 0.0
+    ending_folder: Path | None = None
     trial: LiveTrial | None = None
     ending: AttemptKey | None = None  # an attempt that no longer counts, but still holds the device
     acknowledged: int = 0

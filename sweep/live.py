@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -26,11 +27,12 @@ from sweep.trial import (
     TrialState,
 )
 
+MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
 _STARTING_TRIAL_S = 1.0  # a guess, until the first trial of a sweep has ended
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class LiveTrial:
     """A trial that is not over."""
 
@@ -39,10 +41,12 @@ class LiveTrial:
     number: int
     params: Params
     attempt: int = 0
+    forgiven: int = 0  # attempts up to this one count no more
     device_id: str | None = None  # where its current attempt runs
     avoid: str | None = None  # the device that failed it last
     avoid_until_s: float = 0.0  # monotonic
     placed_s: float = 0.0  # when its attempt got its device; monotonic
+    wanted: bool = False  # a client added it: it is before those that the search chose
     stopping: bool = False  # a client wants it to end
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
@@ -54,6 +58,11 @@ class LiveTrial:
     def avoids(self, device: Device, now_s: float) -> bool:
         """Whether to wait for another device, for a while: this one has just failed it."""
         return self.avoid == device.device_id and now_s < self.avoid_until_s
+
+    @property
+    def often_interrupted(self) -> bool:
+        """Whether it went down with the service so often that it may be what takes the service down."""
+        return self.attempt - self.forgiven - sum(self.failed.values()) > MAX_INTERRUPTIONS
 
     def may_retry(self, event: Ended, spec: SweepSpec) -> bool:
         """Whether the attempt that ended so is repeated; notes its failure."""
@@ -82,6 +91,7 @@ class LiveSweep:
         self.run_cap = self.spec.run_cap if stored.run_cap is None else stored.run_cap
         self.priority = self.spec.priority if stored.priority is None else stored.priority
         self.searcher: Searcher | None = None
+        self.taken = 0  # names its search
         self.trials: dict[int, LiveTrial] = {}  # by number
         self.ready: deque[LiveTrial] = deque()
         self.asking = 0
@@ -93,6 +103,7 @@ class LiveSweep:
         self.failures_in_a_row = 0
         self.last_failure = ""
         self.reason = stored.reason  # of its state, or why it waits
+        self.still_since_s = -math.inf  # when the last of what ran ended; monotonic
         self.mean_ask_s = 0.0
         self.mean_trial_s = _STARTING_TRIAL_S
         for trial in sorted(stored.trials, key=lambda trial: trial.ended_at or 0.0):
@@ -112,6 +123,11 @@ class LiveSweep:
         self.running += 1
         self._placed_s += now_s
 
+    def add(self, trial: LiveTrial) -> None:
+        """A new trial waits; those that clients added come first, in their order."""
+        self.trials[trial.number] = trial
+        self.ready.insert(sum(t.wanted for t in self.ready) if trial.wanted else len(self.ready), trial)
+
     def begin_now(self, trial: LiveTrial, now_s: float) -> None:
         """The trial's attempt is told to its slot only now."""
         self._placed_s += now_s - trial.placed_s
@@ -120,7 +136,7 @@ class LiveSweep:
     def retry(self, stored: StoredTrial) -> LiveTrial:
         """A trial that was over waits again, before all others."""
         trial = LiveTrial(
-            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt,
+            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.attempt,
             reported=set(stored.reports),
         )  # fmt: skip
         self.trials[trial.number] = trial
@@ -140,6 +156,7 @@ class LiveSweep:
             trial.avoid_until_s = now_s + AVOID_S
             self.running -= 1
             self._placed_s -= trial.placed_s
+            self.still_since_s = now_s
 
     def begun(self) -> list[LiveTrial]:
         """The trials whose attempt is not over: on a slot, or on none that we know of."""
@@ -160,7 +177,8 @@ class LiveSweep:
     @property
     def to_end(self) -> list[LiveTrial]:
         """What a sweep that is being stopped still starts: trials that had begun, and lost their attempt."""
-        return [trial for trial in self.ready if trial.attempt] if self.state is SweepState.STOPPING else []
+        begun = self.ready if self.state is SweepState.STOPPING else ()
+        return [trial for trial in begun if trial.attempt > trial.forgiven]
 
     @property
     def failing(self) -> bool:
@@ -266,7 +284,7 @@ class LiveSweep:
                 self.failures_in_a_row = 0
             return
         trial = LiveTrial(
-            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt,
+            stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.forgiven,
             reported=set(stored.reports),
         )  # fmt: skip
         for cause in stored.causes:
@@ -288,4 +306,4 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
 
 def infeasible(trial: StoredTrial) -> bool:
     """Whether a trial failed for want of memory: the sampler is to keep away from its values."""
-    return trial.state is TrialState.FAILED and bool(trial.causes) and trial.causes[-1] in MEMORY_CAUSES
+    return trial.state is TrialState.FAILED and trial.last_cause in MEMORY_CAUSES

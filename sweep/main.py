@@ -13,7 +13,6 @@ import time
 
 from filelock import FileLock, Timeout
 
-from db import devices
 from db.engine import Database
 from sweep import slots
 from sweep.clock import SystemClock
@@ -45,14 +44,13 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         clock=SystemClock(),
         data=settings.data,
         threads=max(1, cores() // pool.count),
-        short_of_room=lambda: "" if (found := room(settings.data.root)).enough else str(found),
+        short_of_room=lambda: _short_of_room(settings),
         tidy=tidier.attempt,
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
     found = pool.attach()
-    with database.write() as connection:
-        devices.forget(connection, [opened.device.device_id for opened in found])
+    recorder.forget_devices([opened.device.device_id for opened in found])
     scheduler.adopt(found)
     tidier.all_before(settings.data.trials, began_at, scheduler.folders_in_use())
     pool.open_missing()
@@ -61,6 +59,12 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     scheduler.run()
     pool.close()
     database.close()
+
+
+def _short_of_room(settings: ServiceSettings) -> str:
+    """Why no trial may start for want of space. Without figures that change: each change is written down."""
+    found = room(settings.data.root)
+    return "" if found.enough else f"no room left on the disk of {found.path}; it goes on by itself when there is"
 
 
 def _announce(scheduler: Scheduler, count: int) -> None:

@@ -59,6 +59,7 @@ class Asked:
     planned: Planned | None
     took_s: float
     enqueued_id: int | None = None  # the configuration that a client added, where that was asked for
+    taken: int = 0  # which search of the sweep says so: one that was closed may still speak
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Judged:
     key: AttemptKey
     step: int
     verdict: Verdict
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class SearchFailed:
 
     sweep_id: int
     reason: str
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,9 @@ class Searcher(Protocol):
 
 
 class Searchers(Protocol):
-    """Makes the searcher of a sweep."""
+    """Makes the searcher of a sweep; `taken` goes into all that it says."""
 
-    def open(self, sweep_id: int, search: Search) -> Searcher: ...
+    def open(self, sweep_id: int, taken: int, search: Search) -> Searcher: ...
 
 
 class Recorder(Protocol):

@@ -95,6 +95,12 @@ class DatabaseRecorder:
                 aside=devices.aside(connection),
             )
 
+    def forget_devices(self, keep: Sequence[str]) -> None:
+        """Drop the devices of an earlier start that are not there any more. Raises `FencedError`."""
+        with self._database.write() as connection:
+            lease.check(connection, self.epoch)
+            devices.forget(connection, keep)
+
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""
         with self._database.read() as connection:

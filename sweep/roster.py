@@ -15,7 +15,7 @@ from sweep.changes import (
 )
 from sweep.clock import Clock
 from sweep.live import LiveSweep, LiveTrial, past_trials
-from sweep.messages import Asked, Judged, Searcher, Searchers
+from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed
 from sweep.search import Search
 from sweep.trial import (
     MEMORY_CAUSES,
@@ -39,6 +39,7 @@ class Roster:
         self._clock = clock
         self._changes = changes
         self._last_trial_id = last_trial_id
+        self._taken = 0  # how many sweeps were taken in
 
     def trial(self, trial_id: int) -> LiveTrial | None:
         """A trial that is not over."""
@@ -59,7 +60,10 @@ class Roster:
     def take_in(self, stored: StoredSweep) -> LiveSweep:
         """A sweep that is new here, or that a scheduler before us left."""
         sweep = LiveSweep(stored)
-        sweep.searcher = self._searchers.open(sweep.sweep_id, Search(sweep.spec, past_trials(stored)))
+        search = Search(sweep.spec, past_trials(stored))
+        self._taken += 1
+        sweep.taken = self._taken
+        sweep.searcher = self._searchers.open(sweep.sweep_id, sweep.taken, search)
         self.sweeps[sweep.sweep_id] = sweep
         self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
         self._judge_again(sweep, stored)
@@ -111,9 +115,14 @@ class Roster:
 
     # Trials.
 
+    def whose(self, message: Asked | Judged | SearchFailed) -> LiveSweep | None:
+        """The sweep whose search says so; None for the search of one that is over, or was taken in anew since."""
+        sweep = self.sweeps.get(message.sweep_id)
+        return sweep if sweep is not None and sweep.taken == message.taken else None
+
     def hear_ask(self, message: Asked) -> None:
         """The search has chosen a trial, or has none left."""
-        sweep = self.sweeps.get(message.sweep_id)
+        sweep = self.whose(message)
         if sweep is None:
             return
         sweep.asking -= 1
@@ -123,12 +132,10 @@ class Roster:
             sweep.exhausted = True
             return
         self._last_trial_id += 1
-        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params)
-        self._trials[trial.trial_id] = sweep.trials[trial.number] = trial
-        if message.enqueued_id is None:
-            sweep.ready.append(trial)
-        else:
-            sweep.ready.appendleft(trial)
+        wanted = message.enqueued_id is not None
+        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params, wanted=wanted)
+        self._trials[trial.trial_id] = trial
+        sweep.add(trial)
         self._changes.append(
             TrialPlanned(
                 trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
@@ -138,6 +145,8 @@ class Roster:
 
     def hear_verdict(self, message: Judged) -> LiveTrial | None:
         """The trial that waits for the verdict, if it still does."""
+        if self.whose(message) is None:
+            return None
         if message.verdict.attributes:  # also when the attempt is over: a rebuilt search must find them
             self._changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
         return self.current(message.key)

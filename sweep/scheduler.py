@@ -52,7 +52,7 @@ from sweep.messages import (
 from sweep.roster import Roster, searcher_of
 from sweep.trial import (
     COUNTED,
-    INFRASTRUCTURE_CAUSES,
+    DISK_IS_FULL,
     SWEEP_OVER,
     AttemptKey,
     Cause,
@@ -69,6 +69,9 @@ from sweep.trial import (
 from sweep.waiting import why_device_idles, why_sweep_waits
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
+FULL_S = 10.0
+JUST_FULL = "a trial found the disk full; others start again in a moment"
+WAITS_S = 5.0  # a sweep that stands still for so long waits; one between two trials does not
 AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up
 SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens; one that does not is stuck
 MAX_GRACE_S = 300.0  # as `sweep.spec` allows
@@ -100,6 +103,7 @@ class Scheduler:
         self._threads = threads  # of a trial, where the sweep does not say
         self._short_of_room = short_of_room  # why no trial may start for want of space, or ""
         self._no_room = ""
+        self._full_until_s = 0.0  # a trial found the disk full: until then no other tries
         self._tidy = tidy  # takes the folder of an attempt whose slot is gone
         self._ledger = Ledger()
         self._fair = FairShare()
@@ -190,7 +194,8 @@ class Scheduler:
         elif isinstance(message, SlotLost):
             self._lose_slot(message)
         elif isinstance(message, SearchFailed):
-            self._fail_sweep(message.sweep_id, f"the search failed: {message.reason}")
+            if self._roster.whose(message) is not None:
+                self._fail_sweep(message.sweep_id, f"the search failed: {message.reason}")
         elif isinstance(message, Stop):
             self._begin_stop()
 
@@ -207,7 +212,8 @@ class Scheduler:
 
     def _look_at_all(self) -> None:
         """Take in what is new: sweeps, and what clients want of them, of trials and devices."""
-        self._no_room = self._short_of_room()
+        just_full = JUST_FULL if self._clock.monotonic_s() < self._full_until_s else ""
+        self._no_room = self._short_of_room() or just_full
         known = frozenset(self._roster.sweeps)
         for stored in self._recorder.open_sweeps(known | self._unreadable):
             self._take_in(stored)
@@ -259,12 +265,12 @@ class Scheduler:
             self._changes.append(RequestMoot(wish.trial.trial_id))
 
     def _stop_trial(self, trial: LiveTrial) -> None:
-        slot = self._slot_of(trial)
-        if slot is not None and not trial.stopping:
-            trial.stopping = True
-            slot.stop(trial.key, Cause.CANCELLED)
-        elif self._roster.current(trial.key) is None:
+        if self._roster.current(trial.key) is None:
             self._roster.drop(trial)
+        elif not trial.stopping:
+            trial.stopping = True
+            if (slot := self._slot_of(trial)) is not None:
+                slot.stop(trial.key, Cause.CANCELLED)
 
     def _ask_for(self, item: Enqueued) -> None:
         sweep = self._roster.sweeps.get(item.sweep_id)
@@ -290,7 +296,7 @@ class Scheduler:
             self._open_slot(message)
         for trial in self._roster.all_trials():
             if trial.device_id is None and self._roster.current(trial.key) is trial:
-                self._end_lost(trial, Cause.INFRASTRUCTURE, "lost while the scheduler was away")
+                self._end_interrupted(trial, "lost while the scheduler was away")
         self.step([])
 
     def folders_in_use(self) -> frozenset[Path]:
@@ -319,12 +325,16 @@ class Scheduler:
         else:
             self._roster.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, self._clock.monotonic_s())
             slot.trial = trial
+            if trial.stopping:
+                slot.stop(key, Cause.CANCELLED)
 
     def _lose_slot(self, message: SlotLost) -> None:
         slot = self._ledger.get(message.device_id)
         if slot is None or slot.lost:
             return
         slot.lost = True
+        if slot.ending is not None and slot.ending_folder is not None:
+            self._tidy(slot.ending_folder)
         self._changes.append(slot.changed("lost", message.reason, self._clock.wall_s()))
         if slot.trial is not None:
             self._end_lost(slot.trial, message.cause, message.reason)
@@ -333,6 +343,19 @@ class Scheduler:
         """An attempt went with its slot; nobody has cleaned up behind it."""
         self._tidy(self._data.attempt(trial.sweep_id, trial.number, trial.attempt))
         self._end_attempt(trial, self._ended(trial, cause, reason))
+
+    def _end_interrupted(self, trial: LiveTrial, reason: str) -> None:
+        """An attempt went down with the service, for no fault of its own: it is repeated, and it is no failure.
+
+        Unless that happens again and again: then this trial may be the reason.
+        """
+        if trial.often_interrupted:
+            self._end_lost(trial, Cause.INFRASTRUCTURE, reason)
+            return
+        self._tidy(self._data.attempt(trial.sweep_id, trial.number, trial.attempt))
+        now = self._clock.wall_s()
+        event = Ended(trial.key, TrialState.CANCELLED, now, now, cause=Cause.INFRASTRUCTURE, message=reason)
+        self._roster.end_attempt(trial, event, repeat=not trial.stopping)
 
     def _watch_slots(self) -> None:
         """End slots that do not speak any more, or whose clocks do not keep what they should.
@@ -385,8 +408,8 @@ class Scheduler:
         if trial is None:
             if isinstance(event, Ended) and event.key == slot.ending:
                 slot.ending = None
-            else:
-                log.warning("dropped: %s of trial %d, attempt %d", event.kind, event.key.trial_id, event.key.attempt)
+            elif isinstance(event, Ended):
+                log.warning("dropped: the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
             return
         if isinstance(event, Started):
             self._changes.append(AttemptStarted(event))
@@ -402,7 +425,7 @@ class Scheduler:
     def _hear_report(self, slot: Slot, trial: LiveTrial, event: Reported) -> None:
         sweep = self._roster.sweeps[trial.sweep_id]
         self._changes.append(MetricPoint(event.key, sweep.spec.metric.name, event.step, event.value, event.at))
-        if event.step in trial.reported:  # a repeated attempt: the search has judged this step
+        if event.step < max(trial.reported, default=-1):  # a repeated attempt: the search has judged this step
             slot.answer(event.key, event.step, prune=False)
             return
         trial.reported.add(event.step)
@@ -422,15 +445,25 @@ class Scheduler:
             slot.trial = None
             self._fair.charge(sweep.sweep_id, self._clock.monotonic_s() - trial.placed_s, sweep.priority)
             self._judge_device(slot, trial, event)
-        interrupted = self._stopping and event.state is TrialState.CANCELLED
-        failed = event.state is TrialState.FAILED and trial.may_retry(event, sweep.spec)
-        self._roster.end_attempt(trial, event, repeat=(interrupted or failed) and not trial.stopping)
+        repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
+        self._roster.end_attempt(trial, event, repeat=repeat)
         self._react(sweep, event)
+
+    def _is_repeated(self, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
+        if event.state is TrialState.CANCELLED:
+            return self._stopping
+        if event.state is not TrialState.FAILED:
+            return False
+        if event.message.startswith(DISK_IS_FULL) and not trial.often_interrupted:
+            self._full_until_s = self._clock.monotonic_s() + FULL_S
+            self._no_room = JUST_FULL
+            return True
+        return trial.may_retry(event, sweep.spec)
 
     def _judge_device(self, slot: Slot, trial: LiveTrial, event: Ended) -> None:
         """A device that fails one trial after another, for no fault of theirs, is set aside."""
         device_id = slot.device.device_id
-        if event.state is not TrialState.FAILED or event.cause not in INFRASTRUCTURE_CAUSES:
+        if not _is_fault_of_device(event):
             if event.state in COUNTED or event.state is TrialState.FAILED:
                 self._ledger.praise(device_id)
             return
@@ -511,7 +544,9 @@ class Scheduler:
         sweeps = list(self._roster.sweeps.values())
         for sweep in sweeps:
             if sweep.state in (SweepState.QUEUED, SweepState.RUNNING):
-                self._roster.explain(sweep, why_sweep_waits(sweep, list(self._ledger), self._no_room))
+                waits = self._clock.monotonic_s() - sweep.still_since_s >= WAITS_S or bool(sweep.reason)
+                reason = why_sweep_waits(sweep, list(self._ledger), self._no_room) if waits else ""
+                self._roster.explain(sweep, reason)
         free = {slot.device.device_id for slot in self._ledger.free()}
         for slot in self._ledger.open_to_trials():
             idles = slot.device.device_id in free & self._idle  # a device between two trials is not idle
@@ -552,6 +587,7 @@ class Scheduler:
         for trial in sweep.begun():
             if (slot := self._slot_of(trial)) is not None:
                 slot.drop(trial.key, self._clock.monotonic_s())
+                slot.ending_folder = self._data.attempt(trial.sweep_id, trial.number, trial.attempt)
             event = self._ended(trial, Cause.CANCELLED, "its sweep was ended")
             self._roster.end_attempt(trial, event, repeat=False)
 
@@ -597,7 +633,7 @@ class Scheduler:
             log.info("the database takes changes again; %d had waited", len(self._changes))
             self._refused = ""
             for slot in self._ledger.busy():  # what was placed meanwhile, and is only now told to its slot
-                if slot.trial is not None and slot.commands:
+                if slot.trial is not None and any(command["kind"] == "run" for command in slot.commands):
                     sweep = self._roster.sweeps[slot.trial.sweep_id]
                     sweep.begin_now(slot.trial, self._clock.monotonic_s())
         self._changes.clear()
@@ -608,3 +644,12 @@ class Scheduler:
         now = self._clock.wall_s()
         state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
         return Ended(trial.key, state, now, now, cause=cause, message=reason)
+
+
+def _is_fault_of_device(event: Ended) -> bool:
+    """Whether an attempt failed because of where it ran: code that is slow to import is so anywhere, a disk is full."""
+    return (
+        event.state is TrialState.FAILED
+        and event.cause in (Cause.INFRASTRUCTURE, Cause.NODE_LOST)
+        and not event.message.startswith(DISK_IS_FULL)
+    )

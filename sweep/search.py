@@ -84,10 +84,7 @@ class Search:
 
     def __init__(self, spec: SweepSpec, past: Sequence[PastTrial] = ()) -> None:
         self._spec = spec
-        # The name is fixed: samplers and pruners may derive choices from it.
-        self._study = optuna.create_study(
-            study_name="podium", direction=spec.metric.goal, sampler=RandomSampler(seed=0), pruner=_pruner(spec)
-        )
+        self._study = _study(spec)
         self._ids: dict[int, int] = {}
         self._grid = list(_grid(spec)) if spec.method == "grid" else []
         self._taken = {ENQUEUED: 0, "grid": 0}  # how many of those that are known beforehand have been asked for
@@ -123,18 +120,14 @@ class Search:
         return Verdict(prune, after if after != before else {})
 
     def retry(self, number: int) -> None:
-        """A trial that was told to be over runs again, as a new one of the study with the same values."""
-        old = self._frozen(number)
-        self._add(
-            number,
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.RUNNING,
-                params=old.params,
-                distributions=old.distributions,
-                intermediate_values=old.intermediate_values,
-                system_attrs={name: note for name, note in old.system_attrs.items() if name != _INFEASIBLE},
-            ),
-        )
+        """A trial that was told to be over runs again.
+
+        Optuna changes no trial that is over: the study is built anew with this one running, as after a restart.
+        """
+        trials = [self._frozen(each) for each in sorted(self._ids)]
+        self._study, self._ids = _study(self._spec), {}
+        for position, frozen in enumerate(trials):
+            self._add(position, _running_again(frozen) if position == number else frozen)
 
     def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
         """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect.
@@ -195,6 +188,23 @@ class Search:
 
     def _attributes(self, number: int) -> dict[str, Any]:
         return {name: note for name, note in self._frozen(number).system_attrs.items() if name != "fixed_params"}
+
+
+def _study(spec: SweepSpec) -> optuna.Study:
+    """An empty study. The name is fixed: samplers and pruners may derive choices from it."""
+    return optuna.create_study(
+        study_name="podium", direction=spec.metric.goal, sampler=RandomSampler(seed=0), pruner=_pruner(spec)
+    )
+
+
+def _running_again(frozen: optuna.trial.FrozenTrial) -> optuna.trial.FrozenTrial:
+    return optuna.trial.create_trial(
+        state=optuna.trial.TrialState.RUNNING,
+        params=frozen.params,
+        distributions=frozen.distributions,
+        intermediate_values=frozen.intermediate_values,
+        system_attrs={name: note for name, note in frozen.system_attrs.items() if name != _INFEASIBLE},
+    )
 
 
 def _value_of(past: PastTrial) -> float | None:

@@ -16,8 +16,9 @@ from sweep.trial import AttemptKey, TrialState
 class SearchThread:
     """Runs one sweep's search; see `sweep.messages.Searcher`."""
 
-    def __init__(self, sweep_id: int, search: Search, inbox: Inbox) -> None:
+    def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
+        self._taken = taken
         self._search = search
         self._inbox = inbox
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -42,18 +43,19 @@ class SearchThread:
         began = time.perf_counter()
         planned = self._search.ask(None if enqueued is None else enqueued.params)
         took_s = time.perf_counter() - began
-        self._inbox.put(Asked(self._sweep_id, planned, took_s, None if enqueued is None else enqueued.enqueued_id))
+        enqueued_id = None if enqueued is None else enqueued.enqueued_id
+        self._inbox.put(Asked(self._sweep_id, planned, took_s, enqueued_id, self._taken))
 
     def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
-        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict))
+        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
-                self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}"))
+                self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
 
 
 class SearchThreads:
@@ -62,5 +64,5 @@ class SearchThreads:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, search: Search) -> SearchThread:
-        return SearchThread(sweep_id, search, self._inbox)
+    def open(self, sweep_id: int, taken: int, search: Search) -> SearchThread:
+        return SearchThread(sweep_id, taken, search, self._inbox)

@@ -115,6 +115,7 @@ class Cause(StrEnum):
 
 
 INFRASTRUCTURE_CAUSES = frozenset({Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT})
+DISK_IS_FULL = "the disk is full"  # begins the message of an attempt that ended so, by no fault of its own
 MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})
 
 

@@ -119,11 +119,17 @@ class FakePool:
         self._tell(device_id, Reported(key, step, value, self._clock.wall_s()))
 
     def end(
-        self, device_id: str, state: TrialState, *, value: float | None = None, cause: Cause | None = None
+        self,
+        device_id: str,
+        state: TrialState,
+        *,
+        value: float | None = None,
+        cause: Cause | None = None,
+        message: str = "as played",
     ) -> Ended:
         """The attempt's process tree is gone, and the slot free."""
         now = self._clock.wall_s()
-        event = Ended(self._key(device_id), state, now, now, value=value, cause=cause, message="as played")
+        event = Ended(self._key(device_id), state, now, now, value=value, cause=cause, message=message)
         self.slots[device_id].running = None
         self._tell(device_id, event)
         return event
@@ -131,8 +137,8 @@ class FakePool:
     def finish(self, device_id: str, value: float = 0.5) -> Ended:
         return self.end(device_id, TrialState.FINISHED, value=value)
 
-    def fail(self, device_id: str, cause: Cause = Cause.USER_ERROR) -> Ended:
-        return self.end(device_id, TrialState.FAILED, cause=cause)
+    def fail(self, device_id: str, cause: Cause = Cause.USER_ERROR, message: str = "as played") -> Ended:
+        return self.end(device_id, TrialState.FAILED, cause=cause, message=message)
 
     def kill(self, device_id: str) -> None:
         """What a scheduler does to a slot that does not speak."""
@@ -163,23 +169,25 @@ def _device(position: int) -> Device:
 class InlineSearcher:
     """Searches at once, in the caller's thread; see `sweep.messages.Searcher`."""
 
-    def __init__(self, sweep_id: int, search: Search, inbox: Inbox) -> None:
+    def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
+        self._taken = taken
         self._search = search
         self._inbox = inbox
 
     def ask(self, enqueued: Enqueued | None = None) -> None:
         if enqueued is None:
-            self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0))
+            self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0, None, self._taken))
         else:
-            self._inbox.put(Asked(self._sweep_id, self._search.ask(enqueued.params), 0.0, enqueued.enqueued_id))
+            planned = self._search.ask(enqueued.params)
+            self._inbox.put(Asked(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self._taken))
 
     def retry(self, number: int) -> None:
         self._search.retry(number)
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
-        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict))
+        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
 
     def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
         self._search.tell(number, state, value, infeasible=infeasible)
@@ -194,5 +202,5 @@ class InlineSearchers:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, search: Search) -> InlineSearcher:
-        return InlineSearcher(sweep_id, search, self._inbox)
+    def open(self, sweep_id: int, taken: int, search: Search) -> InlineSearcher:
+        return InlineSearcher(sweep_id, taken, search, self._inbox)

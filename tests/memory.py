@@ -65,9 +65,11 @@ class MemoryTrial:
     def stored(self) -> StoredTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
+        failed = [end.cause for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
+            failed[-1] if failed else None,
         )  # fmt: skip
 
 
@@ -152,13 +154,16 @@ class MemoryRecorder:
             and (
                 s.state not in SWEEP_OVER
                 or any(t.state not in TRIAL_OVER for t in of_sweep)
-                or (s.state is not SweepState.CANCELLED and self._wanted(s.sweep_id))
+                or self._wanted(s)
             )
         ]  # fmt: skip
 
-    def _wanted(self, sweep_id: int) -> bool:
-        retried = any(trial.requested is TrialRequest.RETRY for trial in self.of(sweep_id))
-        return retried or any(item.sweep_id == sweep_id for item in self.enqueued.values())
+    def _wanted(self, sweep: MemorySweep) -> bool:
+        retried = any(trial.requested is TrialRequest.RETRY for trial in self.of(sweep.sweep_id))
+        added = any(item.sweep_id == sweep.sweep_id for item in self.enqueued.values())
+        if sweep.state is SweepState.FINISHED:
+            return retried or added
+        return sweep.state is SweepState.FAILED and retried
 
     def wishes(self, known: frozenset[int]) -> Wishes:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
@@ -174,7 +179,11 @@ class MemoryRecorder:
                 for _, trial in sorted(self.trials.items())
                 if trial.requested is not None
             ),
-            enqueued=tuple(item for _, item in sorted(self.enqueued.items())),
+            enqueued=tuple(
+                item
+                for _, item in sorted(self.enqueued.items())
+                if self.sweeps[item.sweep_id].state not in (SweepState.CANCELLED, SweepState.FAILED)
+            ),
             dedicated=dict(self.dedicated),
             aside=dict(self.aside),
         )

@@ -27,7 +27,7 @@ def open_searchers(request: pytest.FixtureRequest) -> Callable[[Inbox], Searcher
 def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
     inbox: Inbox = Inbox()
     searched = spec(method="grid", parameters={"x": {"values": [1, 2]}}, early_terminate={"type": "median"})
-    searcher = open_searchers(inbox).open(3, Search(searched))
+    searcher = open_searchers(inbox).open(3, 8, Search(searched))
     searcher.ask()
     searcher.report(0, KEY, 5, 0.5)
     searcher.tell(0, TrialState.FINISHED, 0.5)
@@ -38,16 +38,18 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
     assert isinstance(first, Asked) and isinstance(second, Asked) and isinstance(none, Asked)
     assert first.planned is not None and second.planned is not None and none.planned is None
     assert (first.sweep_id, first.planned.number, second.planned.number) == (3, 0, 1)
+    assert {answer.taken for answer in (first, judged, second, none) if isinstance(answer, Asked | Judged)} == {8}
     assert isinstance(judged, Judged)
     assert (judged.sweep_id, judged.number, judged.key, judged.step, judged.verdict.prune) == (3, 0, KEY, 5, False)
 
 
 def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     inbox: Inbox = Inbox()
-    searcher = SearchThreads(inbox).open(3, Search(spec()))
+    searcher = SearchThreads(inbox).open(3, 8, Search(spec()))
     searcher.tell(99, TrialState.FINISHED, 0.5)  # there is no such trial
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()
-    assert isinstance(failed, SearchFailed) and failed.sweep_id == 3 and "KeyError" in failed.reason
+    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.taken) == (3, 8)
+    assert "KeyError" in failed.reason
     assert isinstance(asked, Asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sweep.scheduler import WAITS_S
 from sweep.trial import SweepState, TrialState
 from tests.rig import Rig
 
@@ -94,6 +95,8 @@ def test_a_running_sweep_says_so_only_when_its_last_trial_has_ended(make_rig: Ma
     dedicate(rig, "cpu-0")
     assert rig.sweep().reason == ""
     rig.pool.finish("cpu-0")
+    rig.settle()
+    rig.clock.advance(WAITS_S)
     rig.settle()
     assert (rig.sweep().state, rig.sweep().reason) == (
         SweepState.RUNNING,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from sweep.changes import StoredSweep
 from sweep.errors import DatabaseError, FencedError
-from sweep.live import AVOID_S
-from sweep.messages import SlotLost
-from sweep.scheduler import MARGIN_S, SILENT_S, TICK_S
-from sweep.trial import Cause, SweepState, TrialRequest, TrialState
+from sweep.live import AVOID_S, MAX_INTERRUPTIONS
+from sweep.messages import Asked, SearchFailed, SlotLost
+from sweep.scheduler import FULL_S, MARGIN_S, SILENT_S, TICK_S
+from sweep.search import Planned
+from sweep.trial import DISK_IS_FULL, Cause, SweepState, TrialRequest, TrialState
 from tests.rig import Rig
 from tests.specs import spec
 
@@ -281,7 +283,7 @@ def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_retu
     rig = make_rig(2)
     rig.submit(run_cap=20)
     for _ in range(3):
-        rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
+        rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
         rig.settle()
     assert "3 trials in a row failed here" in rig.recorder.aside["cpu-1"]
     assert rig.recorder.devices["cpu-1"].state == "set aside"
@@ -291,14 +293,22 @@ def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_retu
     rig.recorder.aside.clear()
     rig.settle()
     assert rig.pool.busy() == ["cpu-0", "cpu-1"]
-    rig.pool.fail("cpu-1", Cause.START_TIMEOUT)
+    rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
     rig.settle()
     assert rig.recorder.aside == {}, "it starts with a clean account"
 
 
 def test_trials_that_fail_by_themselves_are_no_fault_of_the_device(rig: Rig) -> None:
     rig.submit(run_cap=20, retries={"max_consecutive_failures": 100})
-    for cause in (Cause.START_TIMEOUT, Cause.START_TIMEOUT, Cause.USER_ERROR, Cause.START_TIMEOUT, Cause.SIGNAL):
+    infrastructure = Cause.INFRASTRUCTURE
+    for cause in (
+        infrastructure,
+        infrastructure,
+        Cause.USER_ERROR,
+        infrastructure,
+        Cause.SIGNAL,
+        *[Cause.START_TIMEOUT] * 5,
+    ):
         rig.pool.fail("cpu-0", cause)
         rig.settle()
     assert rig.recorder.aside == {}
@@ -307,7 +317,7 @@ def test_trials_that_fail_by_themselves_are_no_fault_of_the_device(rig: Rig) -> 
 def test_one_trial_that_fails_again_and_again_is_no_fault_of_the_device(rig: Rig) -> None:
     rig.submit(run_cap=20, retries={"infrastructure": 10})
     for _ in range(5):
-        rig.pool.fail("cpu-0", Cause.START_TIMEOUT)
+        rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
         rig.settle()
     assert rig.recorder.aside == {}
 
@@ -521,3 +531,98 @@ def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) 
     rig.restart()
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> None:
+    rig.submit(run_cap=2, retries={"max_consecutive_failures": 1})
+    late = Asked(1, Planned(1, {"x": 0.5}, "random", {}), 0.0, taken=rig.scheduler._roster.sweeps[1].taken)
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    steer(rig, SweepState.QUEUED)
+    planned = len(rig.trials())
+    rig.scheduler.step([late, SearchFailed(1, "late", taken=late.taken)])
+    assert len(rig.trials()) == planned
+    assert rig.scheduler._roster.sweeps[1].asking >= 0
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_a_sweep_that_failed_for_memory_and_goes_on_still_keeps_away_from_such_values(rig: Rig) -> None:
+    rig.submit(run_cap=2, retries={"memory": 0, "max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    steer(rig, SweepState.QUEUED)
+    searcher = rig.scheduler._roster.sweeps[1].searcher
+    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+
+
+def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
+    rig.submit(run_cap=3, retries={"memory": 0})
+    rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
+    rig.settle()
+    ask(rig, 1, TrialRequest.RETRY)
+    study = rig.scheduler._roster.sweeps[1].searcher._search._study  # type: ignore[union-attr]
+    assert [trial.number for trial in study.get_trials()] == [trial.number for trial in rig.trials()]
+    assert study.get_trials()[0].constraints == {}
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+
+
+def test_what_goes_down_with_the_service_is_no_failure_unless_it_does_so_for_ever(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 0})
+    for _ in range(MAX_INTERRUPTIONS):
+        rig.pool.lose("cpu-0")
+        rig.restart()
+        assert rig.states()[0] is RUNNING
+    rig.pool.lose("cpu-0")
+    rig.restart()
+    assert rig.states()[0] is FAILED
+
+
+def test_a_stopped_sweep_starts_no_trial_that_waits_to_be_retried(rig: Rig) -> None:
+    rig.submit(run_cap=4)
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    ask(rig, 1, TrialRequest.RETRY)
+    steer(rig, SweepState.STOPPING)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states()[0] is CANCELLED
+
+
+def test_clones_run_in_their_order_before_what_the_search_chose(rig: Rig) -> None:
+    rig.submit(run_cap=6)
+    for x in (0.1, 0.2, 0.3):
+        rig.recorder.enqueue(1, {"x": x})
+    rig.settle()
+    rig.finish_all()
+    ran = [rig.recorder.trials[key.trial_id] for _, key in rig.pool.placed]
+    assert [trial.params["x"] for trial in ran if trial.sampler == "clone"] == [0.1, 0.2, 0.3]
+
+
+def test_a_full_disk_is_no_failure_of_trial_or_device_and_the_next_one_waits_a_moment(rig: Rig) -> None:
+    rig.submit(run_cap=3, retries={"infrastructure": 0})
+    for _ in range(5):
+        rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE, f"{DISK_IS_FULL}: as played")
+        rig.settle()
+        assert rig.pool.busy() == [] and rig.recorder.aside == {}
+        tick(rig, int(FULL_S) + 1)
+        assert rig.pool.busy() == ["cpu-0"]
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert FAILED not in rig.states()
+
+
+def test_two_sweeps_that_take_turns_do_not_write_of_each_turn(rig: Rig) -> None:
+    rig.submit(run_cap=200)
+    rig.submit(run_cap=200)
+    tick(rig, 10)
+    reasons = []
+    for _ in range(60):
+        rig.clock.advance(TICK_S)
+        rig.pool.finish("cpu-0")
+        rig.settle()
+        reasons.append((rig.sweep(1).reason, rig.sweep(2).reason))
+    assert sum(earlier != later for earlier, later in pairwise(reasons)) <= 2

@@ -208,7 +208,7 @@ def test_a_search_that_raises_fails_its_sweep_and_no_other(make_rig: MakeRig) ->
     rig = make_rig(2)
     rig.submit()
     rig.submit()
-    rig.scheduler.step([SearchFailed(1, "ValueError: as played")])
+    rig.scheduler.step([SearchFailed(1, "ValueError: as played", taken=1)])
     assert rig.sweep(1).state is SweepState.FAILED and "ValueError: as played" in rig.sweep(1).reason
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
     rig.finish_all()

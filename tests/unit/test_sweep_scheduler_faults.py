@@ -138,8 +138,8 @@ def test_failures_before_a_restart_count_against_the_retries(rig: Rig) -> None:
 
 def test_a_sweep_that_fails_during_the_restart_leaves_nothing_running(make_rig: MakeRig) -> None:
     rig = make_rig(2)
-    rig.submit(retries={"infrastructure": 0, "max_consecutive_failures": 1})
-    rig.pool.lose("cpu-0")
+    rig.submit(retries={"max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0")
     rig.pool.lose("cpu-1")
     rig.restart()
     rig.assert_over(SweepState.FAILED)
