@@ -50,6 +50,7 @@ from sweep.messages import (
     Wake,
 )
 from sweep.roster import Roster, searcher_of
+from sweep.spec import SpecLimits
 from sweep.trial import (
     COUNTED,
     DISK_IS_FULL,
@@ -67,15 +68,12 @@ from sweep.trial import (
     TrialState,
 )
 from sweep.waiting import why_device_idles, why_sweep_waits
+from sweep.watch import SlotWatch
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
 FULL_S = 10.0
 JUST_FULL = "a trial found the disk full; others start again in a moment"
 WAITS_S = 5.0  # a sweep that stands still for so long waits; one between two trials does not
-AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up
-SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens; one that does not is stuck
-MAX_GRACE_S = 300.0  # as `sweep.spec` allows
-MARGIN_S = 15.0  # a slot keeps the clocks of its attempt; one that is so much late does not
 log = logging.getLogger("podium.scheduler")
 
 
@@ -112,8 +110,7 @@ class Scheduler:
         self._enqueued: dict[int, set[int]] = {}  # by sweep: configurations of clients that its search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
-        self._watched_s = 0.0
-        self._judge_slots_from_s = 0.0
+        self._watch = SlotWatch()
         self._unreadable: set[int] = set()  # sweeps that could not be taken in
         self._refused = ""  # why the database takes no changes just now
         self._idle: set[str] = set()  # devices that had nothing to do when we last looked
@@ -153,7 +150,7 @@ class Scheduler:
             if due:
                 self._explain()
         if self._record():
-            self._watch_slots()
+            self._end_stuck_slots()
             passing("scheduler.before-send")
             self._ledger.send(self._pool, self._clock.monotonic_s())
             passing("scheduler.after-send")
@@ -357,38 +354,13 @@ class Scheduler:
         event = Ended(trial.key, TrialState.CANCELLED, now, now, cause=Cause.INFRASTRUCTURE, message=reason)
         self._roster.end_attempt(trial, event, repeat=not trial.stopping)
 
-    def _watch_slots(self) -> None:
-        """End slots that do not speak any more, or whose clocks do not keep what they should.
+    def _end_stuck_slots(self) -> None:
+        for slot, why in self._watch.stuck(self._ledger, self._limits_of, self._clock.monotonic_s()):
+            log.error("slot %s %s; ending it", slot.device.device_id, why)
+            self._pool.kill(slot.device.device_id)
 
-        Where it is this process that was away, stopped or held up by the disk, what they said may lie in the inbox.
-        """
-        now = self._clock.monotonic_s()
-        if now - self._watched_s > AWAY_S:
-            self._judge_slots_from_s = now + AWAY_S
-        elif now - self._watched_s < TICK_S:
-            return
-        self._watched_s = now
-        if now < self._judge_slots_from_s:
-            return
-        for slot in self._ledger:
-            if slot.lost:
-                continue
-            silent = not slot.answered and now - slot.sent_s > SILENT_S
-            if silent or now > self._due_to_end_s(slot) + MARGIN_S:
-                log.error("slot %s %s; ending it", slot.device.device_id, "is silent" if silent else "keeps no clock")
-                slot.sent_s = slot.ending_since_s = now
-                self._pool.kill(slot.device.device_id)
-
-    def _due_to_end_s(self, slot: Slot) -> float:
-        """When what runs on a slot must have ended, by its limits; never, where it has none."""
-        if slot.ending is not None:
-            return slot.ending_since_s + MAX_GRACE_S
-        if slot.trial is None:
-            return float("inf")
-        limits = self._roster.sweeps[slot.trial.sweep_id].spec.limits
-        if limits.trial_s is None:
-            return float("inf")
-        return slot.trial.placed_s + limits.trial_s + limits.grace_s
+    def _limits_of(self, trial: LiveTrial) -> SpecLimits:
+        return self._roster.sweeps[trial.sweep_id].spec.limits
 
     def _slot_of(self, trial: LiveTrial) -> Slot | None:
         return None if trial.device_id is None else self._ledger[trial.device_id]

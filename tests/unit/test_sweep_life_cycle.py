@@ -11,9 +11,10 @@ from sweep.changes import StoredSweep
 from sweep.errors import DatabaseError, FencedError
 from sweep.live import AVOID_S, MAX_INTERRUPTIONS
 from sweep.messages import Asked, SearchFailed, SlotLost
-from sweep.scheduler import FULL_S, MARGIN_S, SILENT_S, TICK_S
+from sweep.scheduler import FULL_S, TICK_S
 from sweep.search import Planned
 from sweep.trial import DISK_IS_FULL, Cause, SweepState, TrialRequest, TrialState
+from sweep.watch import MARGIN_S, SILENT_S
 from tests.rig import Rig
 from tests.specs import spec
 
