@@ -44,7 +44,7 @@ def cancelled_on_interrupt(client: Client, sweep_id: int) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        client.cancel_sweep(sweep_id)
+        print(f"sweep {sweep_id} is {client.cancel_sweep(sweep_id)['state']}", file=sys.stderr)
         raise
 
 

@@ -111,8 +111,10 @@ def _planned(connection: Connection, row: SweepRow) -> int:
 
 
 def _make_room(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
-    """Have a sweep take one trial more: its cap is raised if need be, and one that is over goes on."""
-    needed = max(row.run_cap, _planned(connection, row) + 1)
+    """Have a sweep take one trial more: its cap is raised if need be. One that is over goes on for that trial alone."""
+    needed = _planned(connection, row) + 1
+    if row.state not in SWEEP_OVER:
+        needed = max(row.run_cap, needed)
     _change_terms(connection, row, {"run_cap": needed, "priority": row.priority}, at)
     if row.state in SWEEP_OVER:
         _set_state(connection, row, SweepState.QUEUED, reason, at)

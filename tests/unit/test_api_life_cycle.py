@@ -252,9 +252,16 @@ def test_a_sweep_that_is_over_goes_on_for_a_trial(
 def test_the_cap_stays_where_there_is_room(client: TestClient, service: ServiceRig) -> None:
     sweep_id = service.sweep(run_cap=4)
     trial_id = trial_in(service, sweep_id, 0, TrialState.FAILED)
-    service.end_sweep(sweep_id)
     client.post(f"{V1}/trials/{trial_id}/retry")
     assert client.get(f"{V1}/sweeps/{sweep_id}").json()["run_cap"] == 4
+
+
+def test_a_sweep_that_is_over_goes_on_for_the_retried_trial_alone(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep(run_cap=4)
+    trial_id = trial_in(service, sweep_id, 0, TrialState.FAILED)
+    service.end_sweep(sweep_id)
+    client.post(f"{V1}/trials/{trial_id}/retry")
+    assert client.get(f"{V1}/sweeps/{sweep_id}").json()["run_cap"] == 1
 
 
 @pytest.mark.parametrize("command", ["retry", "clone"])
