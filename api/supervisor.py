@@ -191,7 +191,7 @@ class Supervisor:
                 f"{self._settings.data.database} was removed or replaced while the service ran; put it back, or "
                 "restore a backup while no service runs, and start again"
             )
-        if not part.ever_ready and not self._announced:
+        if status >= 0 and not part.ever_ready and not self._announced:  # one that was killed may start next time
             raise ServiceError(f"{part.name} did not start: {self._last_words(part.name)}")
         if time.monotonic() - part.started_s > STABLE_S:
             part.backoff_s = FIRST_BACKOFF_S
