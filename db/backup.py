@@ -55,8 +55,8 @@ def _check_room(source: Path, folder: Path) -> None:
     found = room(folder)
     if found.free_bytes - size < found.needed_bytes:
         raise StorageFullError(
-            f"no room for a copy of {size / 1e6:,.0f} MB in {folder}: {found.free_bytes / 1e6:,.0f} MB are free, of "
-            f"which {found.needed_bytes / 1e6:,.0f} MB stay; name a file on another disk"
+            f"no room for a copy of {size / 1e6:,.1f} MB in {folder}: {found.free_bytes / 1e6:,.1f} MB are free, and "
+            f"{found.needed_bytes / 1e6:,.1f} MB must stay so; name a file on another disk"
         )
 
 
@@ -68,7 +68,7 @@ def _copy(source: Path, target: Path) -> None:
             new.execute("PRAGMA journal_mode = DELETE")  # one file: no log beside a copy that people move about
             (verdict,) = new.execute("PRAGMA quick_check(1)").fetchone()
     except module.Error as error:
-        raise refusal(source, f"copy to {target.parent}", error) from error
+        raise refusal(source, "copy", error) from error
     if verdict != "ok":
         raise DatabaseError(
             f"{source} is damaged ({verdict.splitlines()[-1]}), so that no copy was kept; see `podium db check`"

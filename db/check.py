@@ -14,7 +14,7 @@ from typing import Any
 
 from db.engine import WAL_SAFE, connect_to_look, sqlite_module
 from db.migrate import how_to_restore, newest_schema
-from db.refusals import LOCKED, code_of, refusal
+from db.refusals import BARRED, code_of, refusal
 from db.sentence import said_as_a_sentence
 from sweep.errors import DatabaseError
 from sweep.file_system import is_doubtful, is_network, kind_of
@@ -58,8 +58,6 @@ def check(path: Path) -> Checked:
     problems = list(inside.problems)
     if is_network(kind):
         problems.append(f"it lies on a network file system ({kind}), where SQLite's locks do not hold; move it")
-    if not free.enough:
-        problems.append(str(free))
     return Checked(
         path=str(path),
         bytes=path.stat().st_size,
@@ -69,7 +67,7 @@ def check(path: Path) -> Checked:
         file_system=kind,
         free_bytes=free.free_bytes,
         problems=tuple(problems),
-        advice=tuple(_advice(inside, kind)),
+        advice=(*_advice(inside, kind), *([] if free.enough else [str(free)])),
     )
 
 
@@ -78,7 +76,7 @@ def _inside(path: Path) -> _Inside:
         with contextlib.closing(connect_to_look(path)) as connection:
             return _read(connection, path)
     except sqlite_module().Error as error:
-        if code_of(error) in LOCKED:
+        if code_of(error) in BARRED:
             raise refusal(path, "check", error) from error
         return _Inside(problems=(f"it is damaged: {error}; {how_to_restore(path)}",))
 

@@ -8,6 +8,7 @@ which a power failure may shorten, never damage.
 from __future__ import annotations
 
 import importlib
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -41,9 +42,20 @@ def sqlite_module() -> ModuleType:
 
 
 def connect(path: Path, mode: str, busy_s: float = BUSY_S) -> Any:
-    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing."""
-    uri = f"file:{quote(str(path))}?mode={mode}"
+    """A bare connection; `mode` is `ro`, `rw`, or `rwc` to create what is missing.
+
+    What lies where nobody can write, a read-only disk or copy, is read without locks: SQLite cannot make its own.
+    """
+    still = "&immutable=1" if mode == "ro" and is_still(path) else ""
+    uri = f"file:{quote(str(path))}?mode={mode}{still}"
     return sqlite_module().connect(uri, uri=True, timeout=busy_s, check_same_thread=False)
+
+
+def is_still(path: Path) -> bool:
+    """Whether the database cannot change: its folder cannot be written, and it has no log that belongs to it."""
+    logs = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
+    in_use = any(log.exists() and log.stat().st_size > 0 for log in logs)
+    return path.is_file() and not in_use and not os.access(path.parent, os.W_OK)
 
 
 def connect_to_look(path: Path) -> Any:
@@ -66,7 +78,7 @@ class Database:
 
     def __init__(self, path: Path, *, create: bool = False, busy_s: float = BUSY_S) -> None:
         self.path = path
-        self._mode = "rwc" if create else "rw"
+        self._mode = "rwc" if create else "ro" if is_still(path) else "rw"
         self._busy_s = busy_s
         self._module = sqlite_module()
         self.journal_mode = "WAL" if self._module.sqlite_version_info >= WAL_SAFE else "DELETE"

@@ -38,6 +38,6 @@ def _parse(line: str) -> tuple[int, tuple[int, int, int] | tuple[()]]:
 
 def _name(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     except OSError:
         return "a program"

@@ -23,7 +23,7 @@ from filelock import FileLock
 
 from db.backup import backup
 from db.engine import Database, connect_to_look, sqlite_module
-from db.refusals import LOCKED, code_of, refusal
+from db.refusals import BARRED, code_of, refusal
 from db.sentence import said_as_a_sentence
 from sweep.errors import DatabaseError
 from sweep.layout import DataDirectory
@@ -110,7 +110,7 @@ def _check_file(path: Path) -> str | None:
             ours = tables >= {"alembic_version", "sweeps"}
             schemas = connection.execute("SELECT version_num FROM alembic_version").fetchall() if ours else []
     except sqlite_module().Error as error:
-        if code_of(error) in LOCKED:
+        if code_of(error) in BARRED:
             raise refusal(path, "check", error) from error
         verdict = str(error)
     if verdict != "ok":

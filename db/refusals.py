@@ -12,6 +12,8 @@ from sweep.room import room
 _PRIMARY = 0xFF  # SQLite's extended codes have their kind in the low byte
 SPOILED = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# Another may open it, or we when the disk has room and its folder is ours: no word about what is in the file.
+BARRED = LOCKED | {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM}
 _TEXTS = {  # for a module without codes
     "database or disk is full": sqlite3.SQLITE_FULL,
     "disk I/O error": sqlite3.SQLITE_IOERR,
@@ -19,7 +21,10 @@ _TEXTS = {  # for a module without codes
     "file is not a database": sqlite3.SQLITE_NOTADB,
     "database is locked": sqlite3.SQLITE_BUSY,
     "database table is locked": sqlite3.SQLITE_LOCKED,
+    "unable to open database file": sqlite3.SQLITE_CANTOPEN,
+    "attempt to write a readonly database": sqlite3.SQLITE_READONLY,
 }
+_CONSTRAINT = "constraint failed"
 _NO_ROOM_BYTES = 1 << 20
 
 
@@ -35,6 +40,8 @@ def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseErro
             f"cannot {doing} {path}: {error}; what was being done may or may not be there, read it back. "
             "Look at the disk and at `podium db check`"
         )
+    if code == sqlite3.SQLITE_CONSTRAINT:  # what we believe is there is not what is there; waiting cures nothing
+        return DamagedError(f"cannot {doing} {path}: {error}; nothing was written, read back what is there")
     if code in LOCKED:
         by = " and ".join(holders(path)) or "another program"
         return DatabaseError(f"cannot {doing} {path}: it is locked by {by}; nothing was written, try again")
@@ -44,4 +51,6 @@ def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseErro
 def code_of(error: BaseException | None) -> int:
     """SQLite's primary code for an error: by number where the module tells it, else by its text; 0 for others."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    return _TEXTS.get(str(error), 0) if code is None else code & _PRIMARY
+    if code is not None:
+        return code & _PRIMARY
+    return sqlite3.SQLITE_CONSTRAINT if _CONSTRAINT in str(error) else _TEXTS.get(str(error), 0)
