@@ -35,6 +35,7 @@ from sweep.processes import become_subreaper, kill_orphans
 from sweep.room import check_room
 from sweep.settings import ServiceSettings
 
+LOCK_S = 1.0  # the doctor holds the service's lock for a moment, to see whether one runs
 STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
 FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 10.0
@@ -318,11 +319,13 @@ def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
     """While within, no service can start on `data`. Raises `DataDirectoryError` when one runs already."""
     lock = FileLock(data.service_lock)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=LOCK_S)
     except Timeout:
         raise DataDirectoryError(
             f"a service runs on {data.root} already{_where(data.service_file)}; {advice}"
         ) from None
+    except OSError as error:
+        raise DataDirectoryError(f"cannot write to the data directory {data.root}: {error.strerror}") from error
     try:
         yield
     finally:

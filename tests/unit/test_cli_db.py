@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,12 @@ def test_an_upgrade_refuses_while_a_service_runs(podium: Podium, data: DataDirec
     with FileLock(data.service_lock):
         code, _, err = podium("db", "upgrade", "--data-dir", data.root)
     assert (code, "a service runs on" in err, "stop it before an upgrade" in err) == (3, True, True)
+
+
+def test_a_doctor_who_looks_whether_a_service_runs_is_none(podium: Podium, data: DataDirectory) -> None:
+    with data.service_lock.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        looked = threading.Timer(0.1, fcntl.flock, (lock, fcntl.LOCK_UN))
+        looked.start()
+        assert podium("db", "upgrade", "--data-dir", data.root)[0] == 0
+        looked.join()
