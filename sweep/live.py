@@ -263,7 +263,7 @@ class LiveSweep:
         if not self.finished:
             return SweepState.FAILED, f"no trial finished; {self.last_failure or 'all were pruned or stopped'}"
         if self.counted >= self.run_cap:
-            return SweepState.FINISHED, f"{self.counted} trials counted"
+            return SweepState.FINISHED, "1 trial counted" if self.counted == 1 else f"{self.counted} trials counted"
         return SweepState.FINISHED, self.reason if self.state is SweepState.STOPPING else "the grid is exhausted"
 
     def trial_seed(self, number: int) -> int:

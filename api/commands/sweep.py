@@ -40,7 +40,7 @@ def run(
                 sweep = show.follow(client, sweep["id"])
         best = client.best(sweep["id"], 5)
         if not as_json:
-            show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+            show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
             show.console.print(_best_trials(best))
         ensemble = None
         if wanted := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
@@ -86,7 +86,7 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
         show.print_json({**sweep, "top": best})
         return
     reason = f" ({sweep['reason']})" if sweep["reason"] else ""
-    show.console.print(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}")
+    show.console.print(show.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
     if best:
         show.console.print(_best_trials(best))
@@ -132,7 +132,7 @@ def watch(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJs
     if as_json:
         show.print_json(sweep)
     else:
-        show.console.print(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+        show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
     raise typer.Exit(0 if sweep["state"] == "finished" else 1)
 
 

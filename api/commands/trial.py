@@ -61,7 +61,8 @@ def show_trial(
         show.print_json(trial)
         return
     show.console.print(
-        f"trial {trial['number']} of sweep {trial['sweep_id']}: {trial['state']}, value {show.number(trial['value'])}"
+        f"trial {trial['number']} of sweep {trial['sweep_id']} (id {trial['id']}): {trial['state']}, "
+        f"value {show.number(trial['value'])}"
     )
     show.console.print(show.params(trial["params"]))
     rows = [

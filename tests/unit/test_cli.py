@@ -197,7 +197,7 @@ def test_json_is_one_document_on_standard_output(
         (("sweep", "list"), ["small", "queued", "0.875"]),
         (("sweep", "show", "1"), ["sweep 1 'small': queued", "1 finished, 1 running", "best val_accuracy 0.875"]),
         (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
-        (("trial", "show", "1"), ["trial 0 of sweep 1: finished, value 0.875", "cpu-0"]),
+        (("trial", "show", "1"), ["trial 0 of sweep 1 (id 1): finished, value 0.875", "cpu-0"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
         (("sweep", "cancel", "1"), ["sweep 1 is cancelled\n"]),
         (("sweep", "pause", "1"), ["sweep 1 is paused\n"]),
