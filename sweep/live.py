@@ -95,6 +95,7 @@ class LiveSweep:
         self.trials: dict[int, LiveTrial] = {}  # by number
         self.ready: deque[LiveTrial] = deque()
         self.asking = 0
+        self.asked_for: set[int] = set()  # configurations of clients that the search was asked for
         self.running = 0  # how many have an attempt on a slot
         self._placed_s = 0.0  # the sum of when they got there
         self.exhausted = False

@@ -19,12 +19,7 @@ from sweep.changes import (
     AttemptStarted,
     Change,
     DeviceSetAside,
-    Enqueued,
     MetricPoint,
-    RequestMoot,
-    StoredSweep,
-    SweepWish,
-    TrialWish,
     Wishes,
 )
 from sweep.clock import Clock
@@ -51,10 +46,10 @@ from sweep.messages import (
 )
 from sweep.roster import Roster, searcher_of
 from sweep.spec import SpecLimits
+from sweep.steering import Steering
 from sweep.trial import (
     COUNTED,
     DISK_IS_FULL,
-    SWEEP_OVER,
     AttemptKey,
     Cause,
     Ended,
@@ -64,7 +59,6 @@ from sweep.trial import (
     Saved,
     Started,
     SweepState,
-    TrialRequest,
     TrialState,
 )
 from sweep.waiting import why_device_idles, why_sweep_waits
@@ -107,11 +101,10 @@ class Scheduler:
         self._fair = FairShare()
         self._changes: list[Change] = []
         self._roster = Roster(searchers, clock, self._changes, recorder.last_trial_id())
-        self._enqueued: dict[int, set[int]] = {}  # by sweep: configurations of clients that its search was asked for
         self._stopping = False
         self._looked_s = -TICK_S
         self._watch = SlotWatch()
-        self._unreadable: set[int] = set()  # sweeps that could not be taken in
+        self._steering = Steering(self._roster, self._ledger, self._changes, self._cancel)
         self._refused = ""  # why the database takes no changes just now
         self._idle: set[str] = set()  # devices that had nothing to do when we last looked
         self._slots_changed = threading.Condition()
@@ -212,72 +205,11 @@ class Scheduler:
         just_full = JUST_FULL if self._clock.monotonic_s() < self._full_until_s else ""
         self._no_room = self._short_of_room() or just_full
         known = frozenset(self._roster.sweeps)
-        for stored in self._recorder.open_sweeps(known | self._unreadable):
-            self._take_in(stored)
+        for stored in self._recorder.open_sweeps(self._steering.known):
+            self._steering.take_in(stored)
         wishes = self._recorder.wishes(known)
         self._close_devices(wishes)
-        for sweep_id, sweep_wish in wishes.sweeps.items():
-            self._follow(self._roster.sweeps[sweep_id], sweep_wish)
-        for trial_wish in wishes.trials:
-            self._grant(trial_wish)
-        for item in wishes.enqueued:
-            self._ask_for(item)
-
-    def _take_in(self, stored: StoredSweep) -> None:
-        try:
-            sweep = self._roster.take_in(stored)
-        except Exception as error:
-            log.exception("sweep %d cannot be taken in", stored.sweep_id)
-            self._unreadable.add(stored.sweep_id)
-            self._roster.refuse(stored, f"it cannot be read back: {type(error).__name__}: {error}")
-            return
-        if sweep.state is SweepState.CANCELLED:  # while there was no scheduler to end its trials
-            self._end_trials(sweep)
-            self._forget(sweep)
-        elif sweep.state in SWEEP_OVER:
-            self._roster.set_state(sweep, SweepState.QUEUED, "it goes on, on request")
-            sweep.failures_in_a_row = 0
-
-    def _follow(self, sweep: LiveSweep, wish: SweepWish) -> None:
-        """A client may have paused, resumed, stopped, cancelled or extended the sweep."""
-        if wish.state is SweepState.CANCELLED:
-            self._end_trials(sweep)
-            self._forget(sweep)
-            return
-        sweep.run_cap, sweep.priority = wish.run_cap, wish.priority
-        sweep.state, sweep.reason = wish.state, wish.reason
-        if sweep.state is SweepState.QUEUED and sweep.running:
-            self._roster.set_state(sweep, SweepState.RUNNING, "")
-
-    def _grant(self, wish: TrialWish) -> None:
-        trial = self._roster.trial(wish.trial.trial_id)
-        sweep = self._roster.sweeps.get(wish.sweep_id)
-        if wish.request is TrialRequest.STOP and trial is not None:
-            self._stop_trial(trial)
-            return
-        again = wish.request is TrialRequest.RETRY and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
-        if again and sweep is not None and trial is None:
-            self._roster.retry(sweep, wish.trial)
-        elif not again or wish.cancelled:
-            self._changes.append(RequestMoot(wish.trial.trial_id))
-
-    def _stop_trial(self, trial: LiveTrial) -> None:
-        if self._roster.current(trial.key) is None:
-            self._roster.drop(trial)
-        elif not trial.stopping:
-            trial.stopping = True
-            if (slot := self._slot_of(trial)) is not None:
-                slot.stop(trial.key, Cause.CANCELLED)
-
-    def _ask_for(self, item: Enqueued) -> None:
-        sweep = self._roster.sweeps.get(item.sweep_id)
-        if sweep is None:
-            return
-        asked = self._enqueued.setdefault(item.sweep_id, set())
-        if item.enqueued_id not in asked:
-            asked.add(item.enqueued_id)
-            sweep.asking += 1
-            searcher_of(sweep).ask(item)
+        self._steering.carry_out(wishes)
 
     # Slots.
 
@@ -554,6 +486,10 @@ class Scheduler:
             self._roster.set_state(sweep, SweepState.FAILED, reason)
             self._forget(sweep)
 
+    def _cancel(self, sweep: LiveSweep) -> None:
+        self._end_trials(sweep)
+        self._forget(sweep)
+
     def _end_trials(self, sweep: LiveSweep) -> None:
         """Kill what runs and record it at once: what the slots say of it later no longer counts."""
         for trial in sweep.begun():
@@ -566,7 +502,6 @@ class Scheduler:
     def _forget(self, sweep: LiveSweep) -> None:
         self._roster.forget(sweep)
         self._fair.forget(sweep.sweep_id)
-        self._enqueued.pop(sweep.sweep_id, None)
 
     # Stopping.
 
