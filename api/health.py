@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from api.service import ServiceContext, context
+from sweep import service_state
 from sweep.room import room
 
 router = APIRouter(tags=["health"])
@@ -23,11 +21,8 @@ def healthz() -> dict[str, str]:
 @router.get("/readyz")
 def readyz(service: ServiceContext = context) -> JSONResponse:
     """Every part of the service with its process id and state; 503 until all are ready. Is there room, too?"""
-    try:
-        parts: list[dict[str, Any]] = json.loads(service.settings.data.service_file.read_text())["parts"]
-    except (OSError, ValueError, KeyError):
-        parts = []
-    ready = bool(parts) and all(part["state"] == "ready" for part in parts)
+    parts = service_state.parts(service.settings.data)
+    ready = service_state.all_ready(parts)
     found = room(service.settings.data.root)
     storage = {"free_bytes": found.free_bytes, "enough": found.enough}
     return JSONResponse({"ready": ready, "parts": parts, "storage": storage}, 200 if ready else 503)

@@ -19,11 +19,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from db import audit_files, audit_rows
-from db.audit_rows import Breach
+from db.audit_rows import ALWAYS, AT_REST, NO_ROOM, Breach
 from db.engine import Database
 from db.migrate import alembic_config
 from sweep.errors import DatabaseError
 from sweep.layout import DataDirectory
+from sweep.room import room
+from sweep.service_state import all_ready, parts
 
 INVARIANTS = (
     "database", "attempts", "results", "counts", "sweeps", "devices", "alive", "best", "ensembles", "references",
@@ -31,6 +33,7 @@ INVARIANTS = (
 )  # fmt: skip
 SETTLE_S = 10.0
 LOOK_S = 2.0
+MOST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def audit(
 ) -> Report:
     """Look at everything. What may be on its way to being right is a breach only if it stays for `settle_s` seconds.
 
+    Those count while every part of the service does its work; one that was killed may take a while to come back.
     Raises `DatabaseError` when there is no database, or one that is no Podium's of today.
     """
     if not data.database.is_file():
@@ -63,10 +67,11 @@ def audit(
     database = Database(data.database)
     try:
         found = _look(database, data, artifacts, say)
-        waited = 0.0
-        while any(breach.passing for breach in found) and waited < settle_s:
+        waited = in_all = 0.0
+        while any(breach.passing for breach in found) and waited < settle_s and in_all < MOST_S:
             sleep(LOOK_S)
-            waited += LOOK_S
+            in_all += LOOK_S
+            waited = waited + LOOK_S if _settled(data) else 0.0
             again = {_key(breach) for breach in _look(database, data, False, say)}
             found = [breach for breach in found if not breach.passing or _key(breach) in again]
         return _report(database, data, found, artifacts)
@@ -78,6 +83,12 @@ def _key(breach: Breach) -> tuple[object, ...]:
     return (breach.invariant, *breach.rows.items())
 
 
+def _settled(data: DataDirectory) -> bool:
+    """Whether no service runs, or one whose parts are all up."""
+    found = parts(data)
+    return not found or all_ready(found) or not runs(data)
+
+
 def _look(database: Database, data: DataDirectory, artifacts: bool, say: Callable[[str], None]) -> list[Breach]:
     with database.read() as connection:
         _check_schema(connection, data)
@@ -85,9 +96,8 @@ def _look(database: Database, data: DataDirectory, artifacts: bool, say: Callabl
         found += audit_files.stray(connection, data)
         if runs(data):
             found += audit_files.alive(connection)
-        if artifacts:
-            found += audit_files.artifacts(connection, data, say)
-        return found
+        saved = audit_files.saved(connection) if artifacts else []
+    return [*found, *audit_files.artifacts(saved, data, say)]
 
 
 def _check_schema(connection: Connection, data: DataDirectory) -> None:
@@ -105,15 +115,20 @@ def _report(database: Database, data: DataDirectory, found: list[Breach], artifa
                 " (SELECT count(*) FROM trials WHERE state = 'running')"
             )
         ).one()
-    running = runs(data)
-    notes = []
-    if not running:
-        notes = [
-            f"{breach.wrong} ({_named(breach)}); the next start puts it right" for breach in found if breach.at_rest
-        ]
-        found = [breach for breach in found if not breach.at_rest]
-        if open_trials:
-            notes.append(f"no service runs: {open_trials} running trials will be repeated at the next start")
+    running, found_room = runs(data), room(data.root)
+    excused = {ALWAYS: "", **({} if running else {AT_REST: "; the next start puts it right"})}
+    if running and not found_room.enough:
+        excused[NO_ROOM] = "; what is known waits until there is room to write it"
+    notes = [
+        f"{breach.wrong} ({_named(breach)}){excused[when]}"
+        for breach in found
+        for when in [reason for reason in breach.note_when if reason in excused][:1]
+    ]
+    found = [breach for breach in found if not excused.keys() & set(breach.note_when)]
+    if running and not found_room.enough:
+        notes.append(str(found_room))
+    if open_trials and not running:
+        notes.append(f"no service runs: {open_trials} running trials will be repeated at the next start")
     looked = tuple(name for name in INVARIANTS if (artifacts or name != "artifacts") and (running or name != "alive"))
     return Report(running, looked, sweeps, trials, attempts, tuple(found), tuple(notes))
 

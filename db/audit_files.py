@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
-from db.audit_rows import Breach
+from db.audit_rows import AT_REST, NO_ROOM, Breach
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.service_state import lives
 
 Say = Callable[[str], None]
-# What an attempt that is cancelled leaves has this long to go: its grace, which is 5 s unless its sweep says otherwise.
-GOING_S = 30.0
+# What an attempt that is cancelled leaves has this long to go, after the grace that its sweep gives it.
+GOING_S = 25.0
 OLD_S = 60.0
+_TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: what SQLite has beside a copy that it makes
 _SAY_EVERY_S = 2.0
 
 
@@ -32,7 +36,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
             if left.is_dir():
                 yield Breach("stray", {"path": str(left)}, "the attempt is over, its folder is not gone", passing=True)
         yield from _temporary(path)
-    for path in (data.root, data.bundles, data.data_cache, data.evaluations):
+    for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
         yield from _temporary(path)
     yield from _processes(data, open_keys)
     yield from _rows_of_evaluations(connection, data)
@@ -42,7 +46,9 @@ def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
     """The folders of attempts that run, or ended a moment ago."""
     query = (
         "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
-        " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND a.ended_at > :going)"
+        " JOIN sweeps s ON s.id = t.sweep_id"
+        " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
+        " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
     )
     rows = connection.execute(text(query), {"going": time.time() - GOING_S})
     return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
@@ -54,7 +60,7 @@ def _temporary(folder: Path) -> Iterator[Breach]:
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
-                if entry.name.endswith(".tmp") and time.time() - entry.stat().st_mtime > OLD_S:
+                if _TEMPORARY.search(entry.name) and time.time() - entry.stat().st_mtime > OLD_S:
                     yield Breach("stray", {"path": entry.path}, "a temporary file that its writer left")
             except FileNotFoundError:
                 continue
@@ -73,12 +79,20 @@ def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
 
 
 def _held(pid: int) -> Iterator[str]:
-    """Where a process is, and what its standard output and error are; nothing where that is not ours to see."""
+    """Where a process is, its standard output and error, and the TMPDIR it was started with: what an attempt gave it.
+
+    Nothing where that is not ours to see.
+    """
     for link in ("cwd", "fd/1", "fd/2"):
         try:
             yield str(Path(f"/proc/{pid}/{link}").readlink())
         except OSError:
             continue
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return
+    yield from (os.fsdecode(found.removeprefix(b"TMPDIR=")) for found in variables if found.startswith(b"TMPDIR="))
 
 
 def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
@@ -87,16 +101,23 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
         path = data.posted_rows(row.id)
         if path.exists():
             wrong = f"the evaluation is {row.state}, the rows that came with it are there"
-            yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, passing=True, at_rest=True)
+            yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
 
 
-def artifacts(connection: Connection, data: DataDirectory, say: Say) -> Iterator[Breach]:
-    """Files that trials left: there, as long as they were, with the same content."""
+def saved(connection: Connection) -> Sequence[Row[Any]]:
+    """The files that finished trials left. What others left may be gone, or newer than what was said of it."""
     query = (
-        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number, t.state"
-        " FROM artifacts f JOIN trials t ON t.id = f.trial_id ORDER BY f.trial_id"
+        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
+        " FROM artifacts f JOIN trials t ON t.id = f.trial_id WHERE t.state = 'finished' ORDER BY f.trial_id"
     )
-    rows = connection.execute(text(query)).all()
+    return connection.execute(text(query)).all()
+
+
+def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterator[Breach]:
+    """Files that are `saved`: there, as long as they were, with the same content.
+
+    Without a connection: hashing takes long, and a transaction that lasts holds up a service that has no log.
+    """
     said_s = time.monotonic()
     for index, row in enumerate(rows):
         if time.monotonic() - said_s > _SAY_EVERY_S:
@@ -105,18 +126,19 @@ def artifacts(connection: Connection, data: DataDirectory, say: Say) -> Iterator
         wrong = _wrong_with(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
         if wrong:
             which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
-            yield Breach("artifacts", which, wrong, passing=row.state == "running")
+            yield Breach("artifacts", which, wrong)
 
 
-def _wrong_with(row: Row[tuple[object, ...]], path: Path) -> str:
-    stored = row._mapping
+def _wrong_with(row: Row[Any], path: Path) -> str:
     try:
         size = path.stat().st_size
-        if size != stored["size_bytes"]:
-            return f"{path} has {size} bytes, it had {stored['size_bytes']}"
-        return "" if sha256_of(path) == stored["sha256"] else f"{path} has another content than when it was saved"
+        if size != row.size_bytes:
+            return f"{path} has {size} bytes, it had {row.size_bytes}"
+        return "" if sha256_of(path) == row.sha256 else f"{path} has another content than when it was saved"
     except FileNotFoundError:
-        return f"{path} is not there" if stored["state"] == "finished" else ""
+        return f"{path} is not there"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
 
 
 def alive(connection: Connection) -> Iterator[Breach]:
@@ -132,18 +154,10 @@ def alive(connection: Connection) -> Iterator[Breach]:
         if row.state is None or row.state == "lost":
             wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
             yield Breach("alive", which, wrong, passing=True)
-        elif nodes == 1 and row.pid is not None and not _lives(row.pid):
-            yield Breach("alive", {**which, "pid": row.pid}, "it runs, its process does not", passing=True)
+        elif nodes == 1 and row.pid is not None and not lives(row.pid):
+            yield Breach("alive", {**which, "pid": row.pid}, "it runs, its process does not", True, (NO_ROOM,))
     holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
     if holder is None:
         yield Breach("alive", {}, "no scheduler has taken the lease", passing=True)
-    elif (pid := holder.removeprefix("process ")).isdigit() and not _lives(int(pid)):
+    elif (pid := holder.removeprefix("process ")).isdigit() and not lives(int(pid)):
         yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)
-
-
-def _lives(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -16,6 +16,11 @@ from sqlalchemy import Connection, text
 from db import trial_pages, trials
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState
 
+# When what is wrong is worth a note, and no breach.
+AT_REST = "at rest"  # no service runs, and the next start puts it right
+NO_ROOM = "no room"  # the disk is full, and what puts it right waits to be written
+ALWAYS = "always"
+
 
 @dataclass(frozen=True, slots=True)
 class Breach:
@@ -25,7 +30,7 @@ class Breach:
     rows: dict[str, int | str]  # which: trial_id, sweep_id, attempt, path, …
     wrong: str
     passing: bool = False  # may be on its way to being right while a service runs: worth a second look
-    at_rest: bool = False  # no breach but a note while no service runs: the next start puts it right
+    note_when: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Rule:
     invariant: str
     query: str
     passing: bool = field(default=False)
-    at_rest: bool = field(default=False)
+    note_when: tuple[str, ...] = field(default=())
 
 
 def _list(values: Iterable[StrEnum]) -> str:
@@ -43,10 +48,18 @@ def _list(values: Iterable[StrEnum]) -> str:
 
 
 _OVER, _SWEEP_OVER, _COUNTED = _list(TRIAL_OVER), _list(SWEEP_OVER), _list(COUNTED)
+_KINDS = ", ".join(f"'trial.{state.value}'" for state in sorted(TrialState))
 _CURRENT = "trials t LEFT JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt"
 _COUNTS = (
     "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
     f" AND t.state IN ({_COUNTED})) AS counted FROM sweeps s)"
+)
+# Attempts with the events of their placing and of their end: what the scheduler knew when, whatever the clocks say.
+_PLACED = (
+    "(SELECT a.*, e.id AS placed, e.over FROM attempts a LEFT JOIN (SELECT id, kind, trial_id, payload,"
+    " lead(id) OVER (PARTITION BY trial_id ORDER BY id) AS over FROM events"
+    f" WHERE kind IN ({_KINDS})) e"
+    " ON e.kind = 'trial.running' AND e.trial_id = a.trial_id AND json_extract(e.payload, '$.attempt') = a.number)"
 )
 # What clocks of the scheduler's machine and a node's may differ by.
 CLOCKS_S = 0.05
@@ -142,7 +155,7 @@ RULES = (
         " FROM sweeps s JOIN trials t ON t.sweep_id = s.id"
         f" WHERE s.state IN ({_SWEEP_OVER}) AND t.state NOT IN ({_OVER})",
         passing=True,
-        at_rest=True,
+        note_when=(AT_REST, NO_ROOM),
     ),
     Rule(
         "sweeps",
@@ -150,16 +163,25 @@ RULES = (
         f" || ' counted' AS wrong FROM {_COUNTS} s WHERE state = 'running' AND counted >= run_cap"
         f" AND NOT EXISTS (SELECT 1 FROM trials t WHERE t.sweep_id = s.id AND t.state NOT IN ({_OVER}))",
         passing=True,
-        at_rest=True,
+        note_when=(AT_REST, NO_ROOM),
     ),
-    # Devices: in the order in which attempts began, each begins after all before it have ended.
+    # Devices: in the order in which attempts were placed, each after all before it were heard to have ended.
+    Rule(
+        "devices",
+        "SELECT trial_id, number AS attempt, device_id AS device, 'was placed before another attempt on this device'"
+        " || ' had ended' AS wrong FROM (SELECT *, max(CASE WHEN ended_at IS NULL THEN 9e999 ELSE over END)"
+        " OVER (PARTITION BY device_id, node ORDER BY placed ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        f" AS before FROM {_PLACED} WHERE placed IS NOT NULL) WHERE before > placed",
+    ),
+    # The same by the clocks. They may have been set, so they alone prove nothing.
     Rule(
         "devices",
         "SELECT trial_id, number AS attempt, device_id AS device, 'began ' || round(before - started_at, 3)"
-        " || ' s before another attempt on this device had ended' AS wrong FROM (SELECT *,"
-        " max(coalesce(ended_at, 9e999)) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
+        " || ' s before another attempt on this device had ended, if the clock was not set meanwhile' AS wrong"
+        " FROM (SELECT *, max(ended_at) OVER (PARTITION BY device_id, node ORDER BY started_at, trial_id, number"
         " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM attempts)"
         f" WHERE before > started_at + {CLOCKS_S}",
+        note_when=(ALWAYS,),
     ),
     # Ensembles.
     Rule(
@@ -195,7 +217,7 @@ RULES = (
         "SELECT id AS trial_id, requested || ' is still to be done on a ' || state || ' trial' AS wrong FROM trials"
         " WHERE requested IS NOT NULL AND NOT (requested = 'stop' AND state = 'running')",
         passing=True,
-        at_rest=True,
+        note_when=(AT_REST, NO_ROOM),
     ),
 )  # fmt: skip
 
@@ -205,7 +227,7 @@ def breaches(connection: Connection) -> Iterator[Breach]:
     for rule in RULES:
         for row in connection.execute(text(rule.query)).mappings():
             which = {name: value for name, value in row.items() if name != "wrong"}
-            yield Breach(rule.invariant, which, row["wrong"], rule.passing, rule.at_rest)
+            yield Breach(rule.invariant, which, row["wrong"], rule.passing, rule.note_when)
     yield from _sweep_by_sweep(connection)
 
 

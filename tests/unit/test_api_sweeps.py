@@ -245,8 +245,13 @@ def test_the_service_is_alive_and_not_ready_until_serve_says_so(client: TestClie
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").status_code == 503
     for text, status in (
-        ('{"parts": [{"name": "api", "state": "ready"}]}', 200),
-        ('{"parts": [{"name": "api", "state": "starting"}]}', 503),
+        ('{"parts": [{"name": "api", "state": "ready", "pid": 1}]}', 200),
+        (
+            '{"parts": [{"name": "api", "state": "ready", "pid": 4194399}]}',
+            503,
+        ),  # what is written is older than its end
+        ('{"parts": [{"name": "api", "state": "starting", "pid": 1}]}', 503),
+        ('{"parts": [{"name": "api", "state": "waiting", "pid": null}]}', 503),
         ('{"parts": []}', 503),
         ("{}", 503),
         ("half a fi", 503),

@@ -68,7 +68,7 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     sweep_id = service.sweep()
     service.trial(sweep_id, 0, 0.875, params={"lr": 0.01}, log="epoch 1\n")
     service.trial(sweep_id, 1, None)
-    service.data.service_file.write_text('{"parts": [{"name":"api","state":"ready","pid":7,"restarts":0}]}')
+    service.data.service_file.write_text('{"parts": [{"name":"api","state":"ready","pid":1,"restarts":0}]}')
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service))
     return service
 
@@ -165,7 +165,7 @@ def test_what_is_not_there_is_1(podium: Podium, served: ServiceRig, command: tup
 
 
 JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
-    ("status",): lambda found: found["ready"] is True and found["parts"][0]["pid"] == 7,
+    ("status",): lambda found: found["ready"] is True and found["parts"][0]["pid"] == 1,
     ("devices",): lambda found: [device["id"] for device in found] == ["cpu-0"],
     ("sweep", "list"): lambda found: [sweep["name"] for sweep in found] == ["small"],
     ("sweep", "show", "1"): lambda found: found["top"][0]["value"] == 0.875,
@@ -192,7 +192,7 @@ def test_json_is_one_document_on_standard_output(
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("status",), ["ready", "api", "7"]),
+        (("status",), ["ready", "api", "1"]),
         (("devices",), ["cpu-0", "busy"]),
         (("sweep", "list"), ["small", "queued", "0.875"]),
         (("sweep", "show", "1"), ["sweep 1 'small': queued", "1 finished, 1 running", "best val_accuracy 0.875"]),
@@ -328,7 +328,7 @@ def test_who_watches_a_paused_sweep_reads_that_it_is(
 
 
 def test_a_service_that_is_not_ready_is_1(podium: Podium, served: ServiceRig) -> None:
-    served.data.service_file.write_text('{"parts": [{"name":"api","state":"starting","pid":7,"restarts":2}]}')
+    served.data.service_file.write_text('{"parts": [{"name":"api","state":"starting","pid":1,"restarts":2}]}')
     code, out, _ = podium("status")
     assert (code, "not ready" in out) == (1, True)
 

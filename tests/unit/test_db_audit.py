@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
+import json
 import os
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
+from db import audit_files
 from db.audit import INVARIANTS, Report, audit
+from db.engine import Database
 from sweep.errors import DatabaseError
+from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.room import Room
 from tests.doctor import assert_sound
 from tests.service_rig import AT, ServiceRig
 
@@ -126,7 +133,8 @@ ROWS = [
     ("sweeps", "UPDATE sweeps SET state = 'lost' WHERE id = 2"),
     ("sweeps", "UPDATE sweeps SET ended_at = NULL WHERE id = 1"),
     ("sweeps", "UPDATE sweeps SET ended_at = 1 WHERE id = 2"),
-    ("devices", "UPDATE attempts SET started_at = started_at - 9 WHERE trial_id = 2"),
+    ("devices", "UPDATE events SET id = id + 1000 WHERE trial_id = 1 AND kind = 'trial.finished'"),
+    ("devices", "UPDATE attempts SET ended_at = NULL WHERE trial_id = 1"),
     ("ensembles", "DELETE FROM artifacts WHERE trial_id = 1"),
     ("references", "UPDATE metrics SET attempt = 2 WHERE trial_id = 1"),
     ("references", "UPDATE artifacts SET attempt = 2 WHERE trial_id = 3"),
@@ -239,3 +247,109 @@ def test_a_model_is_as_it_was_saved(sound: ServiceRig, content: bytes | str | No
 def test_without_a_database_there_is_nothing_to_say(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match="no database"):
         audit(DataDirectory(tmp_path))
+
+
+def test_a_clock_that_was_set_back_is_a_note(up: ServiceRig) -> None:
+    run_sql(up, "UPDATE attempts SET started_at = started_at - 9 WHERE trial_id = 2")
+    report = look(up)
+    assert not report.breaches
+    (note,) = report.notes
+    assert "trial_id 2" in note
+    assert "if the clock was not set meanwhile" in note
+
+
+def test_a_file_of_a_trial_that_did_not_finish_may_be_newer_than_its_row(sound: ServiceRig) -> None:
+    model = model_of(sound, 2, 1)
+    model.write_bytes(model.read_bytes()[:-1] + b"\x55")
+    assert not broken(sound)
+
+
+def test_an_artifact_that_is_a_folder_is_a_breach(sound: ServiceRig) -> None:
+    folder = model_of(sound, 1, 0)
+    folder.unlink()
+    folder.mkdir()
+    run_sql(sound, f"UPDATE artifacts SET size_bytes = {folder.stat().st_size} WHERE trial_id = 1")
+    (breach,) = look(sound).breaches
+    assert (breach.invariant, "cannot be read: Is a directory" in breach.wrong) == ("artifacts", True)
+
+
+def test_hashing_holds_no_transaction_open(sound: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Database(sound.data.database, busy_s=0.1)
+    writer.journal_mode = "DELETE"  # what an old SQLite has: here a reader holds up whoever writes
+
+    def hash_beside_a_writer(path: Path) -> str:
+        with writer.write() as connection:
+            connection.execute(text("UPDATE sweeps SET priority = priority"))
+        return sha256_of(path)
+
+    sound.database.close()
+    with writer.write():
+        pass
+    monkeypatch.setattr(audit_files, "sha256_of", hash_beside_a_writer)
+    assert not look(sound).breaches
+    writer.close()
+
+
+@pytest.mark.parametrize("grace_s", [5, 60])
+def test_a_cancelled_attempt_has_the_grace_of_its_sweep(sound: ServiceRig, grace_s: int) -> None:
+    (sound.data.attempt(1, 0, 1) / "work").mkdir()
+    run_sql(
+        sound,
+        f"UPDATE attempts SET state = 'cancelled', ended_at = {time.time() - 40} WHERE trial_id = 1",
+        f"UPDATE sweeps SET spec = json_set(spec, '$.limits.grace_s', {grace_s}) WHERE id = 1",
+    )
+    assert ("stray" in broken(sound)) == (grace_s == 5)
+
+
+def test_a_process_that_went_elsewhere_is_found_by_its_tmpdir(sound: ServiceRig) -> None:
+    folder = sound.data.attempt(1, 0, 1) / "tmp"
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(
+        command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(folder)}
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it runs, with its own environment
+        found = look(sound).breaches
+        process.kill()
+    assert [(breach.invariant, breach.rows["pid"]) for breach in found] == [("stray", process.pid)]
+
+
+@pytest.mark.parametrize("name", [".x.sqlite3.7.tmp", ".x.sqlite3.7.tmp-journal"])
+def test_what_a_killed_backup_left_is_found(sound: ServiceRig, name: str) -> None:
+    sound.data.backups.mkdir()
+    (sound.data.backups / name).write_bytes(b"half")
+    os.utime(sound.data.backups / name, (AT, AT))
+    assert broken(sound) == {"stray"}
+
+
+def test_with_no_room_what_waits_to_be_written_is_a_note(up: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("db.audit.room", lambda path: Room(str(path), 0, 1))
+    run_sql(up, "UPDATE attempts SET pid = 4194399")
+    report = look(up)
+    assert not report.breaches
+    assert "its process does not (trial_id 4, attempt 1, pid 4194399); what is known waits" in report.notes[0]
+    assert "no room left in" in report.notes[1]
+
+
+def test_while_a_part_comes_back_what_it_puts_right_is_waited_for(up: ServiceRig) -> None:
+    def publish(state: str) -> None:
+        part = {"name": "scheduler", "pid": os.getpid(), "state": state, "restarts": 1}
+        up.data.service_file.write_text(json.dumps({"parts": [part]}))
+
+    waits = itertools.count(1)
+
+    def sleep(_: float) -> None:
+        wait = next(waits)
+        if wait == 15:  # later than a service that is whole would be given
+            publish("ready")
+        if wait == 17:
+            run_sql(up, "UPDATE trials SET requested = NULL")
+
+    publish("starting")
+    run_sql(up, "UPDATE trials SET requested = 'retry' WHERE id = 1")
+    assert not audit(up.data, sleep=sleep).breaches
+    publish("starting")
+    run_sql(up, "UPDATE trials SET requested = 'retry' WHERE id = 1")
+    waits = itertools.count(100)
+    assert [breach.invariant for breach in audit(up.data, sleep=sleep).breaches] == ["requests"]
+    assert next(waits) == 130, "and a part that never comes back ends the wait"
