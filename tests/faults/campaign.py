@@ -29,6 +29,7 @@ SECOND_SHARE = 0.2  # of the kills are followed by another while the first is be
 SECOND_WITHIN_S = 2.0
 PAUSE_S = 0.8  # mean time between health and the next kill
 SETTLE_S = 180.0  # for the sweeps that are open at the end
+RAY_NOTICES_S = 5.0  # Ray's own processes are checked once a second, and end one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Kill:
     kind: str  # one of `KINDS`, or "trial"
     at: float
     recovery_s: float | None = None  # until it was healthy again; None when another was killed meanwhile
+
+    @property
+    def felt(self) -> tuple[float, float]:
+        """From when until when what runs may go down with it."""
+        return self.at, self.at + (RAY_NOTICES_S if self.kind in (*ON_RAY, "serve") else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class Campaign:
         return Outcome(
             plan=self._plan,
             kills=kills,
-            verdict=compare(self._journal, service.data, [kill.at for kill in kills]),
+            verdict=compare(self._journal, service.data, [kill.felt for kill in kills]),
             breaches=tuple(f"{b.invariant} {b.rows}: {b.wrong}" for b in audit(service.data).breaches),
             orphans=tuple(orphans),
             unhealthy=unhealthy,

@@ -85,19 +85,23 @@ class Attempt:
     ended_at: float | None
     state: str | None
 
-    def under_way(self, at: float) -> bool:
-        return self.started_at - SLACK_S <= at <= (self.ended_at or float("inf")) + SLACK_S
+    def under_way(self, begun: float, felt: float) -> bool:
+        return self.started_at - SLACK_S <= felt and begun <= (self.ended_at or float("inf")) + SLACK_S
 
 
-def compare(journal: Journal, data: DataDirectory, kills: list[float]) -> Verdict:
-    """Judge the database of a service that has nothing to do any more. `kills`: when something was killed."""
+def compare(journal: Journal, data: DataDirectory, kills: list[tuple[float, float]]) -> Verdict:
+    """Judge the database of a service that has nothing to do any more.
+
+    `kills`: when something was killed, and until when it could be felt: slots work on until Ray notices that it is
+    without its raylet, and only then go down with all that they run.
+    """
     with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
         sweeps = {row[0]: Sweep(*row) for row in connection.execute("SELECT id, name, state, run_cap FROM sweeps")}
         found = connection.execute("SELECT id, sweep_id, number, value, state, attempt FROM trials")
         trials = {row[0]: Trial(*row) for row in found}
         found = connection.execute("SELECT trial_id, number, started_at, ended_at, state FROM attempts ORDER BY 1, 2")
         attempts = [Attempt(*row) for row in found]
-    hit = {(a.trial_id, a.number) for a in attempts if any(a.under_way(at) for at in kills)}
+    hit = {(a.trial_id, a.number) for a in attempts if any(a.under_way(*kill) for kill in kills)}
     again = [a for a in attempts if a.number > 1]
     return Verdict(
         sweeps=len(sweeps),

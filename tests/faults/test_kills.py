@@ -46,7 +46,7 @@ class Promised:
         """It runs to its end, and nothing that was promised is gone."""
         self.journal.seen_over(self.id, self._client.wait(self.id, 60)["state"])
         assert len(self.look()) == TRIALS
-        verdict = compare(self.journal, self._data, list(kills))
+        verdict = compare(self.journal, self._data, [(at, at) for at in kills])
         assert not verdict.lost and not verdict.double
         assert not [line for line in verdict.unexplained if self._is_mine(line)]
 
