@@ -192,7 +192,7 @@ class Trial:
         """
         from sweep import resuming  # torch: only in this process
 
-        resuming.save(self.directory.checkpoint, model, optimizer, epoch, extra)
+        resuming.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
 
     def resume(self) -> Checkpoint | None:
         """The newest checkpoint of an earlier attempt of this trial; None where there is none.
@@ -204,7 +204,12 @@ class Trial:
         """
         from sweep import resuming  # torch: only in this process
 
-        return resuming.newest(self.directory, self._assignment.attempt)
+        return resuming.newest(self.directory, self._assignment.attempt, self._identity())
+
+    def _identity(self) -> str:
+        """What tells this trial from another that had its number before an older database was restored."""
+        mine = self._assignment
+        return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, mine.params], sort_keys=True)
 
     def keep(self, path: Path) -> None:
         """Say that a file in the attempt's folder is complete and to be kept."""

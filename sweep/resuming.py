@@ -34,6 +34,11 @@ class Checkpoint:
     extra: Any  # what was given as `extra`
     _state: dict[str, Any] = field(repr=False)
 
+    @property
+    def owner(self) -> str:
+        """The trial that wrote it."""
+        return str(self._state["owner"])
+
     def load_into(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Put the weights, the optimizer's state and the state of all chance back, so that training goes on the same.
 
@@ -46,10 +51,16 @@ class Checkpoint:
 
 
 def save(
-    path: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None, epoch: int, extra: Any = None
+    path: Path,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer | None,
+    epoch: int,
+    extra: Any = None,
+    owner: str = "",
 ) -> None:
-    """Write a checkpoint; `path` is the one before or the whole new one, never a part."""
+    """Write a checkpoint; `path` is the one before or the whole new one, never a part. `owner` names the trial."""
     state = {
+        "owner": owner,
         "model": dict(model.state_dict()),
         "optimizer": None if optimizer is None else optimizer.state_dict(),
         "chance": _chance(),
@@ -70,16 +81,20 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(state["epoch"], state["extra"], state)
 
 
-def newest(directory: AttemptDirectory, attempt: int) -> Checkpoint | None:
+def newest(directory: AttemptDirectory, attempt: int, owner: str = "") -> Checkpoint | None:
     """The newest whole checkpoint of the trial's attempts before number `attempt`, whose folder `directory` is.
 
-    A damaged one is passed over, with a line in the log.
+    A damaged one is passed over, with a line in the log; so is one of another trial of this number, which lies there
+    when an older database was restored.
     """
     for earlier in directory.earlier(attempt):
         if not earlier.checkpoint.exists():
             continue
         try:
-            return load(earlier.checkpoint)
+            found = load(earlier.checkpoint)
+            if found.owner != owner:
+                raise ValueError("it is of another trial")
+            return found
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, an older one or none will do
             print(f"podium: the checkpoint of attempt {earlier.root.name} is not used: {error}", file=sys.stderr)
     return None

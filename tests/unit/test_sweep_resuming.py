@@ -107,6 +107,17 @@ def test_a_damaged_one_is_passed_over_and_the_log_says_so(
     assert "the checkpoint of attempt 2 is not used" in capsys.readouterr().err
 
 
+def test_one_of_another_trial_of_this_number_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (AttemptDirectory(tmp_path / str(number)) for number in (1, 2))
+    first.prepare()
+    resuming.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="of a database that was put aside")
+    assert resuming.newest(second, 2, "mine") is None
+    assert "another trial" in capsys.readouterr().err
+    resuming.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="mine")
+    found = resuming.newest(second, 2, "mine")
+    assert found is not None and found.epoch == 3
+
+
 def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_one(tmp_path: Path) -> None:
     (folder,) = _attempts(tmp_path, 1)
     draw = random.Random(0)
