@@ -15,8 +15,8 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 import os
-import shutil
 import signal
 import socket
 import time
@@ -32,6 +32,7 @@ from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
 from sweep.processes import become_subreaper
+from sweep.removal import finish, removing, unfinished
 from sweep.running import Running
 from sweep.said import MAX_LINE_BYTES, understand
 from sweep.template import Template
@@ -44,6 +45,7 @@ MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
 MAX_EVENTS_A_CALL = 2_000
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
+log = logging.getLogger("podium.slot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +168,15 @@ class Slot:
         """Ask for a process, and tell it what to do. Raises `OSError`."""
         directory = AttemptDirectory(Path(assignment.directory))
         directory.prepare()
-        log = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
+        printed = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        self._running = running = Running(assignment, ours, log, usage.oom_kills(self._oom_counter))
+        self._running = running = Running(assignment, ours, printed, usage.oom_kills(self._oom_counter))
         with theirs:
             try:
-                self._template.fork([theirs.fileno(), log.writing])
+                self._template.fork([theirs.fileno(), printed.writing])
             finally:
-                log.close_writing()
+                printed.close_writing()
         passing("slot.after-fork")
         greeting = {"assignment": assignment.to_dict(), "device": asdict(self._device)}
         await asyncio.get_running_loop().sock_sendall(ours, json.dumps(greeting).encode() + b"\n")
@@ -183,7 +185,11 @@ class Slot:
     async def _follow(self, running: Running) -> None:
         """Turn the lines of the trial process into events until its process tree is gone."""
         watches = self._watch_usage(running)
-        await self._listen(running)
+        try:
+            await self._listen(running)
+        except Exception:
+            log.exception("cannot understand attempt %s", running.key)
+            self._kill(running, Kill(Cause.INFRASTRUCTURE, "its slot could not go on with it; see Ray's worker log"))
         await self._wait(lambda: running.exited is not None)
         running.connection.close()
         for watch in watches:
@@ -352,17 +358,19 @@ class Slot:
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
         return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("what the slot did in the background has failed", exc_info=error)
 
 
 def _clear(assignment: Assignment, state: TrialState) -> None:
     """Remove what only a running attempt needs; when the trial is done, the checkpoints of all its attempts too."""
     directory = AttemptDirectory(Path(assignment.directory))
-    for folder in (directory.work, directory.temporary):
-        shutil.rmtree(folder, ignore_errors=True)
-    for unfinished in directory.root.glob(".*.tmp"):  # it was killed while it wrote a file
-        unfinished.unlink(missing_ok=True)
+    left = [directory.work, directory.temporary, *unfinished(directory.root)]
     if state in COUNTED:
-        for earlier in (directory, *directory.earlier(assignment.attempt)):
-            earlier.checkpoint.unlink(missing_ok=True)
+        left += [earlier.checkpoint for earlier in (directory, *directory.earlier(assignment.attempt))]
+    finish(removing(left))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import queue
-import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from sweep.layout import AttemptDirectory
+from sweep.removal import finish, removing, unfinished
 
 SETTLE_S = 1.0  # in which what a dead slot ran is gone too
 log = logging.getLogger("podium.tidying")
@@ -45,17 +45,14 @@ class Tidier:
             work = self._work.get()
             try:
                 work()
-            except OSError as error:
-                log.warning("cannot tidy up: %s", error)
+            except Exception:
+                log.exception("cannot tidy up")
 
 
 def tidy_attempt(folder: Path) -> None:
     """Remove what only the process of the attempt had a use for; what it was to keep stays."""
     directory = AttemptDirectory(folder)
-    for left in (directory.work, directory.temporary):
-        shutil.rmtree(left, ignore_errors=True)
-    for left in folder.glob(".*.tmp"):
-        left.unlink(missing_ok=True)
+    finish(removing([directory.work, directory.temporary, *unfinished(folder)]))
 
 
 def tidy_all(trials: Path, at: float, keep: frozenset[Path]) -> None:

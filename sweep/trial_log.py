@@ -113,8 +113,11 @@ class LogPipe:
             while content := os.read(self._reading, _READ_BYTES):
                 self._log.write(content)
         os.close(self._reading)
-        tail = self._log.tail(tail_bytes) if tail_bytes else ""
-        self._log.close()
+        tail = ""
+        with contextlib.suppress(OSError):  # the disk: how the attempt ended is told without its end then
+            tail = self._log.tail(tail_bytes) if tail_bytes else ""
+        with contextlib.suppress(OSError):
+            self._log.close()
         return tail
 
     def _read(self) -> None:

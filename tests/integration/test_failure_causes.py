@@ -12,6 +12,7 @@ import pytest
 from sweep.layout import AttemptDirectory
 from sweep.processes import children, descendants
 from sweep.trial import Cause, Ended, Limits, Logged, Reported, TrialState
+from sweep.trial_log import TrialLog
 from tests.driver import SlotDriver, key_of, run, stop
 
 MB = 1 << 20
@@ -86,6 +87,26 @@ def test_a_stopped_attempt_is_cancelled_whatever_it_has_made_of_itself(slot: Slo
     ended = slot.end(stop(key_of(assignment)))
     assert (ended.state, ended.cause) == (TrialState.CANCELLED, Cause.CANCELLED)
     _nothing_left(slot, AttemptDirectory(Path(assignment.directory)))
+
+
+@pytest.mark.parametrize(
+    "program", ["makes_folders_in_folders", "makes_folders_where_files_are_expected", "removes_its_own_folders"]
+)
+def test_whatever_a_trial_makes_of_its_folders_its_result_counts(slot: SlotDriver, program: str) -> None:
+    ended, directory = _ended(slot, program)
+    assert (ended.state, ended.value) == (TrialState.FINISHED, 1.0), ended
+    _nothing_left(slot, directory)
+    assert not directory.checkpoint.exists()
+    assert slot.result("good").state is TrialState.FINISHED
+
+
+def test_a_log_that_cannot_be_read_back_keeps_no_slot(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> str:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(TrialLog, "tail", broken)
+    ended, _ = _ended(slot, "train:fails")
+    assert (ended.cause, ended.log_tail) == (Cause.USER_ERROR, "")
 
 
 def test_a_fork_server_that_goes_is_infrastructure(slot: SlotDriver) -> None:

@@ -172,3 +172,23 @@ def reports_far_more_than_anyone_fetches(trial: Any) -> float:
         for _ in range(30_000):
             found.sendall(line)
     return 0.5
+
+
+def makes_folders_in_folders(trial: Any) -> float:
+    """Deeper than anything that calls itself can go, and than a path can say."""
+    for _ in range(3000):
+        Path("d").mkdir()
+        os.chdir("d")
+    return 1.0
+
+
+def makes_folders_where_files_are_expected(trial: Any) -> float:
+    for name in (".cache.tmp", "checkpoint.safetensors", ".log.tmp"):
+        Path(trial.dir.parent, name, "in").mkdir(parents=True)
+    return 1.0
+
+
+def removes_its_own_folders(trial: Any) -> float:
+    trial.dir.rmdir()
+    trial.dir.symlink_to("/")
+    return 1.0

@@ -1,0 +1,91 @@
+"""What a trial left is removed, whatever it has made of it, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sweep.removal import advance, finish, removing, unfinished
+
+
+def deep(folder: Path, depth: int) -> None:
+    """A file at the end of a path that is longer than a path may be."""
+    folder.mkdir()
+    where = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("deeper", dir_fd=where)
+        below = os.open("deeper", os.O_RDONLY, dir_fd=where)
+        os.close(where)
+        where = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=where))
+    os.close(where)
+
+
+def test_a_folder_goes_however_deep_it_is(tmp_path: Path) -> None:
+    deep(tmp_path / "work", 3000)
+    finish(removing([tmp_path / "work"]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whatever_was_made_of_a_path_goes_and_what_it_points_to_stays(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    paths = [tmp_path / name for name in ("file", "link", "folder", "pipe", "not there", "no/where")]
+    paths[0].touch()
+    paths[1].symlink_to(kept)
+    (paths[2] / "in" / "it").mkdir(parents=True)
+    (paths[2] / "in" / "link").symlink_to(kept)
+    (paths[2] / "link").symlink_to(kept)
+    os.mkfifo(paths[3])
+    finish(removing(paths))
+    assert list(tmp_path.iterdir()) == [kept] and (kept / "file").exists()
+
+
+def test_closed_folders_go_too(tmp_path: Path) -> None:
+    inner = tmp_path / "work" / "inner" / "most"
+    inner.mkdir(parents=True)
+    for folder in (inner, inner.parent, inner.parent.parent):
+        folder.chmod(0)
+    finish(removing([tmp_path / "work"]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "file").touch()
+        (folder / "stuck").touch()
+    unlink = os.unlink
+
+    def refused(name: str, **where: int) -> None:
+        if name == "stuck":
+            raise OSError(5, "Input/output error")
+        unlink(name, **where)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    finish(removing(folders))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["one", "stuck", "stuck", "two"]
+
+
+def test_it_goes_step_by_step(tmp_path: Path) -> None:
+    for number in range(10):
+        (tmp_path / str(number)).touch()
+    going = removing([tmp_path])
+    assert advance(going, 4)
+    assert len(list(tmp_path.iterdir())) in (6, 7)
+    assert not advance(going, 100) and not tmp_path.exists()
+
+
+def test_an_empty_folder_takes_no_step(tmp_path: Path) -> None:
+    assert not advance(removing([tmp_path]), 1)
+
+
+def test_unfinished_files_are_told_apart(tmp_path: Path) -> None:
+    for name in (".model.5.tmp", "model", ".hidden", "a.tmp"):
+        (tmp_path / name).touch()
+    assert unfinished(tmp_path) == [tmp_path / ".model.5.tmp"]
+    assert unfinished(tmp_path / "nothing") == []
