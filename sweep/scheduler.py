@@ -116,14 +116,17 @@ class Scheduler:
 
     # The loop.
 
-    def run(self, *, stop_within_s: float = 6.0) -> None:
+    def run(self, *, stop_within_s: float = 6.0, on_turn: Callable[[], None] = lambda: None) -> None:
         """Work until a `Stop` message; then end what runs, so that the database tells the truth.
+
+        `on_turn` is called at least every `TICK_S` seconds, as long as nothing holds up the loop.
 
         Raises `FencedError` as soon as another scheduler has taken over, `DamagedError` when the disk fails.
         """
         deadline: float | None = None
         while True:
             self.step(self._receive())
+            on_turn()
             if self._stopping:
                 deadline = deadline or self._clock.monotonic_s() + stop_within_s
                 if not self._ledger.busy() or self._clock.monotonic_s() > deadline:
