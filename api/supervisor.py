@@ -24,6 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from api import database_process
+from api.pulses import Pulses
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
 from sweep.fail_points import passing
@@ -32,11 +33,13 @@ from sweep.files import write_whole
 from sweep.layout import DataDirectory
 from sweep.part import PARENT_PID, READY_FD
 from sweep.processes import become_subreaper, kill_orphans
-from sweep.room import check_room
+from sweep.room import check_room, room
 from sweep.settings import ServiceSettings
 
 LOCK_S = 1.0  # the doctor holds the service's lock for a moment, to see whether one runs
 STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
+TURN_S = 1.0
+NO_ROOM_BYTES = 1 << 20
 FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 10.0
 STABLE_S = 30.0  # a part that held so long starts again with the first backoff
@@ -59,6 +62,7 @@ class _Part:
     process: subprocess.Popen[bytes] | None = None
     ready_fd: int | None = None
     ready: bool = False
+    silent: bool = False
     ever_ready: bool = False
     restarts: int = 0
     started_s: float = 0.0
@@ -69,6 +73,8 @@ class _Part:
     def state(self) -> str:
         if self.process is None:
             return "waiting"
+        if self.ready and self.silent:
+            return "silent"
         return "ready" if self.ready else "starting"
 
 
@@ -84,6 +90,8 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._announced = False
+        self._pulses = Pulses()
+        self._unwritten = ""  # why the service file is not up to date
         self._ray_address = ""
         self._database = _identity(settings.data.database)
         self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
@@ -117,14 +125,33 @@ class Supervisor:
                 except BlockingIOError:
                     pass
             else:
-                self._hear_ready(self._parts[key.data])
+                self._hear(self._parts[key.data])
         for part in self._parts.values():
             if part.process is not None and part.process.poll() is not None:
                 self._hear_exit(part)
+        self._judge(time.monotonic())
+        if self._unwritten:
+            self._publish()
+
+    def _judge(self, now_s: float) -> None:
+        """Show who is silent, and end who has been so for long: its exit is heard of as any other."""
+        silent, hung = self._pulses.look(now_s)
+        changed = [part for part in self._parts.values() if part.silent != (part.name in silent)]
+        for part in changed:
+            part.silent = part.name in silent
+            self._say(f"{part.name} {'has fallen silent' if part.silent else 'is heard of again'}")
+        for name in hung:
+            self._say(f"{name} does nothing any more; killing it")
+            self._pulses.forget(name)
+            process = self._parts[name].process
+            if process is not None:
+                process.kill()
+        if changed:
+            self._publish()
 
     def _next_due(self) -> float:
         due = [part.due_s for part in self._parts.values() if part.due_s is not None]
-        return max(0.0, min(due) - time.monotonic()) if due else 5.0
+        return min(TURN_S, max(0.0, min(due) - time.monotonic())) if due else TURN_S
 
     def _start_due(self) -> None:
         for part in self._parts.values():
@@ -157,16 +184,20 @@ class Supervisor:
         self._selector.register(read_fd, selectors.EVENT_READ, part.name)
         self._publish()
 
-    def _hear_ready(self, part: _Part) -> None:
+    def _hear(self, part: _Part) -> None:
         assert part.ready_fd is not None
-        said = os.read(part.ready_fd, 64)
-        self._selector.unregister(part.ready_fd)
-        os.close(part.ready_fd)
-        part.ready_fd = None
+        said = os.read(part.ready_fd, 4096)
         if not said:
-            return  # it ended first; its exit is heard of too
+            self._close_pipe(part)
+            return  # it ended; its exit is heard of too
+        if b"." in said:
+            self._pulses.beat(part.name, time.monotonic())
+        if b"ready" in said and not part.ready:
+            self._hear_ready(part)
+
+    def _hear_ready(self, part: _Part) -> None:
         if part.name == "ray" and not self._find_ray():
-            return  # as above: it has removed its files already
+            return  # it has removed its files already: its exit is heard of
         part.ready = part.ever_ready = True
         if part.name == "ray":
             for name in _ON_RAY:
@@ -192,7 +223,10 @@ class Supervisor:
                 f"{self._settings.data.database} was removed or replaced while the service ran; put it back, or "
                 "restore a backup while no service runs, and start again"
             )
-        if status >= 0 and not part.ever_ready and not self._announced:  # one that was killed may start next time
+        given_up = (
+            status >= 0 and not part.ever_ready and not self._announced
+        )  # one that was killed may start next time
+        if given_up and not self._is_disk_full():
             raise ServiceError(f"{part.name} did not start: {self._last_words(part.name)}")
         if time.monotonic() - part.started_s > STABLE_S:
             part.backoff_s = FIRST_BACKOFF_S
@@ -211,6 +245,10 @@ class Supervisor:
             part.due_s = None
         self._publish()
 
+    def _is_disk_full(self) -> bool:
+        """Whether no part could write anything: then it starts when there is room again."""
+        return room(self._settings.data.root).free_bytes < NO_ROOM_BYTES
+
     def _kill(self, part: _Part) -> None:
         if part.process is not None:
             part.process.kill()
@@ -225,7 +263,11 @@ class Supervisor:
         if part.process is not None and part.process.stdin is not None:
             part.process.stdin.close()
         part.process = None
-        part.ready = False
+        part.ready = part.silent = False
+        self._pulses.forget(part.name)
+        self._close_pipe(part)
+
+    def _close_pipe(self, part: _Part) -> None:
         if part.ready_fd is not None:
             self._selector.unregister(part.ready_fd)
             os.close(part.ready_fd)
@@ -283,7 +325,12 @@ class Supervisor:
         try:
             write_whole(settings.data.service_file, json.dumps(about).encode(), mode=0o600)
         except OSError as error:  # a full disk is no reason to end: what is up goes on, and reads are answered
-            self._say(f"cannot write {settings.data.service_file}: {error.strerror}")
+            reason = error.strerror or str(error)
+            if reason != self._unwritten:
+                self._say(f"cannot write {settings.data.service_file}: {reason}; trying again")
+            self._unwritten = reason
+        else:
+            self._unwritten = ""
 
 
 def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:

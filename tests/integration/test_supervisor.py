@@ -1,0 +1,102 @@
+"""The supervisor with parts that only beat: one that hangs is shown, ended and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep import ray_head, service_state
+from sweep.layout import DataDirectory, RuntimeDirectory
+from sweep.settings import ServiceSettings
+from tests.running_service import wait_for
+
+ROOT = Path(__file__).parents[2]
+SUPERVISE = """
+import sys
+from api import supervisor
+from api.pulses import Pulses
+from sweep.settings import ServiceSettings
+
+supervisor.TURN_S = 0.1
+supervisor.Pulses = lambda: Pulses(silent_s=1.0, hung_s=3.0)
+supervisor._MODULES.update(dict.fromkeys(supervisor._MODULES, "tests.beating_part"))
+supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print(line, flush=True)).run()
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    made = DataDirectory(tmp_path / "data")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen[str]]:
+    """`serve`, up, with parts that beat."""
+    runtime = RuntimeDirectory(tmp_path / "run")
+    runtime.prepare()
+    address = ray_head.address_file(runtime)
+    address.parent.mkdir(parents=True)
+    address.write_text("127.0.0.1:1")
+    settings = ServiceSettings(str(data.root), str(runtime.root))
+    ray_head.ensure_token(data)
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISE, settings.to_json()],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            _said(process, "Podium is ready")
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def _said(process: subprocess.Popen[str], words: str) -> str:
+    """The next line that says so."""
+    assert process.stdout is not None
+    return next(line for line in process.stdout if words in line)
+
+
+def _part(data: DataDirectory, name: str = "scheduler") -> dict[str, Any]:
+    return next(part for part in service_state.parts(data) if part["name"] == name)
+
+
+def test_a_part_that_hangs_is_silent_then_killed_and_started_again(
+    supervisor: subprocess.Popen[str], data: DataDirectory
+) -> None:
+    before = _part(data)
+    os.kill(before["pid"], signal.SIGSTOP)
+    assert _said(supervisor, "silent") == "scheduler has fallen silent\n"
+    wait_for("it is shown so", lambda: _part(data)["state"] == "silent")
+    assert _said(supervisor, "scheduler") == "scheduler does nothing any more; killing it\n"
+    assert "scheduler ended with status -9; starting it again" in _said(supervisor, "scheduler")
+    wait_for("another is ready", lambda: _part(data)["state"] == "ready" and _part(data)["pid"] != before["pid"])
+
+
+def test_a_part_that_goes_on_is_ready_again(supervisor: subprocess.Popen[str], data: DataDirectory) -> None:
+    before = _part(data, "host")
+    os.kill(before["pid"], signal.SIGSTOP)
+    _said(supervisor, "host has fallen silent")
+    os.kill(before["pid"], signal.SIGCONT)
+    _said(supervisor, "host is heard of again")
+    wait_for("it is ready", lambda: _part(data, "host") == before)
+
+
+def test_a_part_that_dies_while_serve_is_stopped_is_not_shown_as_ready(
+    supervisor: subprocess.Popen[str], data: DataDirectory
+) -> None:
+    supervisor.send_signal(signal.SIGSTOP)
+    os.kill(_part(data, "host")["pid"], signal.SIGKILL)
+    wait_for("it is shown as dead", lambda: _part(data, "host")["state"] == "dead")
+    assert json.loads(data.service_file.read_text())["parts"][0]["state"] == "ready"

@@ -1,0 +1,84 @@
+"""Which parts count as silent, which as hung, and that a pause of our own is nobody's silence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from api.pulses import Pulses
+from sweep import part
+
+
+def look_each_second(pulses: Pulses, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:
+    found: tuple[set[str], set[str]] = set(), set()
+    for now_s in range(since_s, until_s + 1):
+        found = pulses.look(now_s)
+    return found
+
+
+def test_a_part_that_never_beat_is_never_judged() -> None:
+    assert look_each_second(Pulses(), 1_000) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("after_s", "silent", "hung"), [(14, False, False), (15, True, False), (59, True, False), (60, True, True)]
+)
+def test_a_part_that_beat_once_is_silent_after_15_s_and_hung_after_60(after_s: int, silent: bool, hung: bool) -> None:
+    pulses = Pulses()
+    pulses.beat("scheduler", 0.0)
+    assert look_each_second(pulses, after_s) == ({"scheduler"} if silent else set(), {"scheduler"} if hung else set())
+
+
+def test_one_that_beats_again_or_begins_anew_is_not_silent() -> None:
+    pulses = Pulses()
+    for name in ("scheduler", "host"):
+        pulses.beat(name, 0.0)
+    assert look_each_second(pulses, 20)[0] == {"scheduler", "host"}
+    pulses.beat("scheduler", 20.0)
+    pulses.forget("host")
+    assert look_each_second(pulses, 30, since_s=21) == (set(), set())
+
+
+def test_after_a_pause_of_our_own_everybody_has_the_whole_time_again() -> None:
+    pulses = Pulses()
+    pulses.beat("scheduler", 0.0)
+    look_each_second(pulses, 14)
+    assert pulses.look(514.0) == (set(), set())
+    assert look_each_second(pulses, 528, since_s=515) == (set(), set())
+    assert look_each_second(pulses, 529, since_s=529)[0] == {"scheduler"}
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """What `serve` gives a part."""
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(read_fd, False)
+    monkeypatch.setenv(part.READY_FD, str(write_fd))
+    monkeypatch.setattr(part._told, "beat_s", 0.0)
+    part._to_serve.cache_clear()
+    yield read_fd, write_fd
+    part._to_serve.cache_clear()
+    for descriptor in (read_fd, write_fd):
+        os.close(descriptor)
+
+
+def test_a_part_says_that_it_is_ready_and_beats_once_a_second(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((1_000.0, 1_000.4, 1_001.0, 1_001.2))
+    monkeypatch.setattr("sweep.part.time.monotonic", lambda: next(clock))
+    part.say_ready()
+    for _ in range(4):
+        part.beat()
+    assert os.read(pipe[0], 100) == b"ready\n.."
+    assert part.READY_FD not in os.environ
+    assert not os.get_inheritable(pipe[1])
+
+
+def test_a_serve_that_does_not_read_holds_nobody_up(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part, "BEAT_S", 0.0)
+    for _ in range(70_000):  # more than the pipe holds
+        part.beat()
+    assert len(os.read(pipe[0], 1 << 20)) == 1 << 16
