@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from sweep.errors import (
     ServiceError,
 )
 from sweep.layout import DataDirectory, default_data_directory
+from sweep.service_state import lives
 
 POLL_S = 0.2
 SERVING = ("ready", "degraded")
@@ -49,6 +51,8 @@ class Client:
         try:
             about = json.loads(data.service_file.read_text())
             token = data.admin_token.read_text().strip()
+            if not lives(about.get("pid", os.getpid())):
+                raise ValueError("what is written there was left by a service that was killed")
         except (OSError, ValueError) as error:
             raise ServiceError(f"no service runs on {data.root}; start one with `podium serve`") from error
         return cls(about["url"], token)
