@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -23,7 +24,7 @@ from db.migrate import alembic_config, migrate, newest_schema
 from sweep.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from sweep.layout import DataDirectory
 from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
-from tests.running_service import RunningService, function_sweep, wait_for
+from tests.running_service import PODIUM, RunningService, function_sweep, wait_for
 
 ROOT = Path(__file__).parents[2]
 CUTS = 1_000
@@ -121,6 +122,28 @@ def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Pa
         assert held < 16
         assert client.ready()["parts"] == before  # nothing has ended and been started again
         service.stop()
+
+
+def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None:
+    with _small_disk(tmp_path / "disk", "40m") as disk:
+        with RunningService(disk / "data") as first:
+            first.stop()
+        _fill(disk / "filler")
+        with subprocess.Popen(
+            [*PODIUM, "serve", "--data-dir", str(disk / "data"), "--port", "0", "--gateway-port", "0"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stderr is not None
+                said = itertools.takewhile(lambda line: "scheduler ended" not in line, process.stderr)
+                assert sum("cannot write" in line for line in said) == 1
+                (disk / "filler").unlink()
+                next(line for line in process.stderr if "Podium is ready" in line)
+                with Client.of(disk / "data") as client:
+                    assert client.ready()["ready"]
+            finally:
+                process.terminate()
+                process.communicate(timeout=60)
 
 
 def _finished(client: Client, sweep_id: int) -> int:

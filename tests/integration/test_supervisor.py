@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from api.supervisor import Supervisor
 from sweep import ray_head, service_state
 from sweep.layout import DataDirectory, RuntimeDirectory
 from sweep.settings import ServiceSettings
@@ -36,6 +37,7 @@ supervisor.Supervisor(ServiceSettings.from_json(sys.argv[1]), lambda line: print
 def data(tmp_path: Path) -> DataDirectory:
     made = DataDirectory(tmp_path / "data")
     made.prepare()
+    ray_head.ensure_token(made)
     return made
 
 
@@ -48,7 +50,6 @@ def supervisor(tmp_path: Path, data: DataDirectory) -> Iterator[subprocess.Popen
     address.parent.mkdir(parents=True)
     address.write_text("127.0.0.1:1")
     settings = ServiceSettings(str(data.root), str(runtime.root))
-    ray_head.ensure_token(data)
     with subprocess.Popen(
         [sys.executable, "-c", SUPERVISE, settings.to_json()],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
@@ -100,3 +101,15 @@ def test_a_part_that_dies_while_serve_is_stopped_is_not_shown_as_ready(
     os.kill(_part(data, "host")["pid"], signal.SIGKILL)
     wait_for("it is shown as dead", lambda: _part(data, "host")["state"] == "dead")
     assert json.loads(data.service_file.read_text())["parts"][0]["state"] == "ready"
+
+
+def test_a_file_that_cannot_be_written_is_said_once(tmp_path: Path, data: DataDirectory) -> None:
+    said: list[str] = []
+    supervisor = Supervisor(ServiceSettings(str(data.root), str(tmp_path / "run")), said.append)
+    data.service_file.mkdir()
+    for _ in range(3):
+        supervisor._publish()
+    assert said == [f"cannot write {data.service_file}: Is a directory; trying again"]
+    data.service_file.rmdir()
+    supervisor._publish()
+    assert _part(data)["state"] == "waiting"
