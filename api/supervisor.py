@@ -23,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from api import database_process
+from api import database_process, leftovers
 from api.pulses import Pulses
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
@@ -346,6 +346,7 @@ def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
     with service_locked(data, "use it, or another --data-dir"):
         try:
             settings.runtime.prepare()
+            leftovers.remove(data)
             for option, port in (("--port", settings.port), ("--gateway-port", settings.gateway_port)):
                 _check_port(settings.host, port, option)
             if not data.admin_token.exists():

@@ -1,0 +1,68 @@
+"""What `serve` removes at its start: unfinished files of the dead, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from api import leftovers, supervisor
+from sweep.layout import DataDirectory
+from sweep.settings import ServiceSettings
+
+DEAD = 4194399
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    made = DataDirectory(tmp_path / "data")
+    made.prepare()
+    made.backups.mkdir()
+    return made
+
+
+def test_unfinished_files_of_the_dead_go(data: DataDirectory) -> None:
+    for path in (
+        data.root / f".service.json.{DEAD}.tmp",
+        data.evaluations / f".1.npy.{os.getpid()}.tmp",  # the number is ours by now
+        data.backups / f".copy.sqlite3.{DEAD}.tmp",
+        data.backups / f".copy.sqlite3.{DEAD}.tmp-journal",
+        data.data_cache / "old-and-of-another-process.1.tmp",
+    ):
+        path.write_bytes(b"half")
+        os.utime(path, (1, 1))
+    folder = data.bundles / f".abc.{DEAD}.tmp"
+    folder.mkdir()
+    (folder / "code.py").touch()
+    leftovers.remove(data)
+    for looked_in in (data.evaluations, data.backups, data.data_cache, data.bundles):
+        assert list(looked_in.iterdir()) == []
+    assert not list(data.root.glob(".*"))
+
+
+def test_what_a_living_backup_writes_and_what_is_whole_stay(data: DataDirectory) -> None:
+    stay = [data.backups / ".copy.sqlite3.1.tmp", data.backups / "copy.tmp.sqlite3", data.root / "notes.tmp"]
+    for path in stay:
+        path.write_bytes(b"half")
+        os.utime(path, (time.time(), time.time()))
+    leftovers.remove(data)
+    assert all(path.exists() for path in stay)
+
+
+def test_serve_removes_them_before_it_starts_the_parts(data: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = data.root / f".service.json.{DEAD}.tmp"
+    left.touch()
+    seen: list[bool] = []
+    monkeypatch.setattr(supervisor.Supervisor, "run", lambda _: seen.append(left.exists()))
+    settings = ServiceSettings(
+        str(data.root), str(data.root.parent / "run"), port=supervisor.free_port(), gateway_port=supervisor.free_port()
+    )
+    mask = os.umask(0o077)
+    os.umask(mask)
+    try:
+        supervisor.serve(settings, lambda _: None)
+    finally:
+        os.umask(mask)
+    assert seen == [False]
