@@ -275,6 +275,9 @@ def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
     (tmp_path / "service.json").write_text("half a fi")
     with pytest.raises(ServiceError, match="no service runs"):
         Client.of(tmp_path)
+    (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1", "pid": 4194399}')  # it was killed
+    with pytest.raises(ServiceError, match="no service runs"):
+        Client.of(tmp_path)
     (tmp_path / "service.json").write_text('{"url": "http://127.0.0.1:1"}')
     with Client.of(tmp_path) as found:
         assert found.url == "http://127.0.0.1:1"
