@@ -63,6 +63,7 @@ class Slot:
         self._name = name
         self._device = device
         self._events: deque[tuple[int, dict[str, Any]]] = deque()
+        self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
         self._sequence = 0
         self._urgent_up_to = 0  # the newest event that someone waits for
         self._news = asyncio.Condition()
@@ -99,8 +100,7 @@ class Slot:
         if session != self._session:
             return b"null"
         self._call = call
-        while self._events and self._events[0][0] <= acknowledged:
-            self._events.popleft()
+        self._forget(acknowledged)
         for command in json.loads(commands):
             await self._carry_out(command)
         await self._notify()
@@ -195,10 +195,12 @@ class Slot:
         for watch in watches:
             watch.cancel()
         ended = self._end(running)
-        _clear(running.assignment, ended.state)
+        _clear(running.assignment)
         self._running = None
         passing("slot.before-ended")
         self._emit(ended)
+        if ended.state in COUNTED:
+            self._counted[self._sequence] = running.assignment
 
     async def _listen(self, running: Running) -> None:
         """Hear all that the process says, until it has closed its end."""
@@ -328,6 +330,14 @@ class Slot:
             self._urgent_up_to = self._sequence
         self._spawn(self._notify())
 
+    def _forget(self, acknowledged: int) -> None:
+        """Events up to a number are recorded: then a trial that is done needs its checkpoints no more."""
+        while self._events and self._events[0][0] <= acknowledged:
+            number, _ = self._events.popleft()
+            assignment = self._counted.pop(number, None)
+            if assignment is not None and (checkpoints := _checkpoints(assignment)):
+                self._spawn(asyncio.to_thread(finish, removing(checkpoints)))
+
     def _urgent(self) -> bool:
         """Whether someone waits for an event here: a trial for its answer, or the scheduler for the slot."""
         waited_for = bool(self._events) and self._events[0][0] <= self._urgent_up_to
@@ -367,10 +377,14 @@ class Slot:
             log.error("what the slot did in the background has failed", exc_info=error)
 
 
-def _clear(assignment: Assignment, state: TrialState) -> None:
-    """Remove what only a running attempt needs; when the trial is done, the checkpoints of all its attempts too."""
+def _clear(assignment: Assignment) -> None:
+    """Remove what only a running attempt needs."""
     directory = AttemptDirectory(Path(assignment.directory))
-    left = [directory.work, directory.temporary, *unfinished(directory.root)]
-    if state in COUNTED:
-        left += [earlier.checkpoint for earlier in (directory, *directory.earlier(assignment.attempt))]
-    finish(removing(left))
+    finish(removing([directory.work, directory.temporary, *unfinished(directory.root)]))
+
+
+def _checkpoints(assignment: Assignment) -> list[Path]:
+    """The checkpoints of a trial, of all its attempts, that are there."""
+    directory = AttemptDirectory(Path(assignment.directory))
+    paths = [attempt.checkpoint for attempt in (directory, *directory.earlier(assignment.attempt))]
+    return [path for path in paths if os.path.lexists(path)]

@@ -96,8 +96,28 @@ def test_whatever_a_trial_makes_of_its_folders_its_result_counts(slot: SlotDrive
     ended, directory = _ended(slot, program)
     assert (ended.state, ended.value) == (TrialState.FINISHED, 1.0), ended
     _nothing_left(slot, directory)
-    assert not directory.checkpoint.exists()
     assert slot.result("good").state is TrialState.FINISHED
+    slot.wait(_gone(directory.checkpoint))
+
+
+async def _gone(path: Path) -> None:
+    async with asyncio.timeout(30):
+        while path.exists():
+            await asyncio.sleep(0.005)
+
+
+def test_checkpoints_are_there_until_the_result_is_recorded(slot: SlotDriver, tmp_path: Path) -> None:
+    """Else a trial whose slot dies before that would begin from nothing."""
+    folders = [AttemptDirectory(tmp_path / name) for name in ("1", "2", "3")]
+    for folder in folders:
+        folder.root.mkdir()
+        folder.checkpoint.touch()
+    slot.result("fails", directory=str(folders[1].root), attempt=2)
+    slot.result("good", directory=str(folders[2].root), attempt=3)
+    assert all(folder.checkpoint.exists() for folder in folders)
+    slot.result("good")  # its first call acknowledges what was heard
+    for folder in folders:
+        slot.wait(_gone(folder.checkpoint))
 
 
 def test_a_log_that_cannot_be_read_back_keeps_no_slot(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
