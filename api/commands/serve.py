@@ -30,8 +30,13 @@ def serve(
     from sweep.settings import DevicePlan, ServiceSettings
 
     if host not in ("127.0.0.1", "localhost", "::1"):
-        raise ServiceError(f"--host {host}: this version listens on loopback only; put a proxy with TLS before it")
-    plan = DevicePlan.parse(devices)
+        raise typer.BadParameter(
+            f"--host {host}: this version listens on loopback only; put a proxy with TLS before it"
+        )
+    try:
+        plan = DevicePlan.parse(devices)
+    except ServiceError as error:
+        raise typer.BadParameter(str(error)) from error
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
         die_with_parent(int(parent), signal.SIGTERM)
