@@ -67,6 +67,7 @@ class Slot:
         self._sequence = 0
         self._urgent_up_to = 0  # the newest event that someone waits for
         self._news = asyncio.Condition()
+        self._carrying_out = asyncio.Lock()  # held for commands, which are taken in order, one after the other
         self._session = 0  # of the scheduler that opened this slot last
         self._call = 0  # its newest call
         self._running: Running | None = None
@@ -84,9 +85,10 @@ class Slot:
         self._session += 1
         self._call = 0
         become_subreaper()  # if the fork server is killed, its children come here and not to init
-        if self._running is None:
-            await self._template.ready()
-        return self._describe()
+        async with self._carrying_out:  # what a session before has asked for is said to this one
+            if self._running is None:
+                await self._template.ready()
+            return self._describe()
 
     async def exchange(self, session: int, call: int, acknowledged: int, commands: bytes = b"[]") -> bytes:
         """Forget events up to `acknowledged`, carry out `commands`, then wait for events and return them.
@@ -101,8 +103,9 @@ class Slot:
             return b"null"
         self._call = call
         self._forget(acknowledged)
-        for command in json.loads(commands):
-            await self._carry_out(command)
+        async with self._carrying_out:  # a stop waits for the attempt that it is for
+            for command in json.loads(commands):
+                await self._carry_out(command)
         await self._notify()
 
         def superseded() -> bool:

@@ -31,6 +31,7 @@ class Template:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._warm: asyncio.Future[None] | None = None
 
     @property
     def pid(self) -> int:
@@ -39,7 +40,8 @@ class Template:
 
     async def ready(self) -> None:
         """Start the fork server unless it lives, and wait until it is warm."""
-        if self._process is not None and self._process.poll() is None:
+        if self._warm is not None and self._process is not None and self._process.poll() is None:
+            await asyncio.shield(self._warm)
             return
         kill_descendants()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
@@ -55,9 +57,9 @@ class Template:
             )
         ours.setblocking(False)
         self._control = ours
-        ready = asyncio.get_running_loop().create_future()
+        self._warm = ready = asyncio.get_running_loop().create_future()
         self._listening = asyncio.get_running_loop().create_task(self._listen(ours, ready))
-        await ready
+        await asyncio.shield(ready)
 
     def fork(self, descriptors: list[int]) -> None:
         """Ask for a process that has these descriptors. Raises `OSError` when the fork server has gone."""

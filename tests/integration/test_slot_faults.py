@@ -36,6 +36,36 @@ def test_a_fork_server_killed_between_two_attempts_is_replaced(slot: SlotDriver)
     assert slot.result("good").state is FINISHED
 
 
+def test_a_stop_waits_for_a_fork_server_that_restarts(slot: SlotDriver) -> None:
+    slot.clear()
+    slot.kill_fork_server()
+    while slot.fork_servers():
+        slot.wait(asyncio.sleep(0.01))
+    assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
+    slot.wait(_call_all(slot, {1: [run(assignment)], 2: [stop(key_of(assignment))]}))
+    ended = slot.open()["events"][-1][1] if slot.slot._running is None else event_to_dict(slot.end())
+    assert (ended["key"]["trial_id"], ended["state"]) == (assignment.trial_id, CANCELLED)
+
+
+def test_a_new_session_hears_of_what_the_one_before_is_starting(slot: SlotDriver) -> None:
+    slot.clear()
+    slot.kill_fork_server()
+    while slot.fork_servers():
+        slot.wait(asyncio.sleep(0.01))
+    assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
+
+    async def both() -> bytes:
+        sent = json.dumps([run(assignment)]).encode()
+        call = asyncio.ensure_future(slot.slot.exchange(slot.session, slot.call + 1, slot.acknowledged, sent))
+        await asyncio.sleep(0.05)
+        about = await slot.slot.open()
+        await call
+        return about
+
+    about = json.loads(slot.wait(both()))
+    assert about["running"] == [assignment.trial_id, assignment.attempt]
+
+
 def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: SlotDriver) -> None:
     slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
     (fork_server,) = slot.fork_servers()
