@@ -66,7 +66,7 @@ def _proportional(pid: int) -> int:
 
 def _sum_kb(path: Path, names: tuple[str, ...]) -> int:
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(errors="replace").splitlines()  # the name of a process is any bytes
     except OSError:  # it has ended
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(names)) << 10

@@ -66,6 +66,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("train:sleeps", Limits(silence_s=0.4, grace_s=0.1), Cause.STALLED, "said nothing for limits.silence_s"),
         ("endless:objective", Limits(start_s=0.4, grace_s=0.1), Cause.START_TIMEOUT, "within limits.start_s"),
         ("fills_memory", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
+        ("fills_memory_under_a_strange_name", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
         ("fills_memory_in_children", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
         ("fills_its_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),
         ("fills_the_temporary_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),

@@ -68,6 +68,12 @@ def fills_memory(trial: Any) -> None:
         time.sleep(0.001)
 
 
+def fills_memory_under_a_strange_name(trial: Any) -> None:
+    """As that of a thread, cut within a character."""
+    ctypes.CDLL(None).prctl(15, b"\xff\xfe", 0, 0, 0)
+    fills_memory(trial)
+
+
 def fills_memory_in_children(trial: Any) -> None:
     script = "import time; held = bytearray(120 << 20); time.sleep(1000)"
     for _ in range(4):
