@@ -18,7 +18,7 @@ from sweep import slots
 from sweep.clock import SystemClock
 from sweep.errors import PodiumError
 from sweep.messages import Inbox, Stop, Wake
-from sweep.part import begin, on_wake, say_ready
+from sweep.part import beat, begin, on_wake, say_ready
 from sweep.recorder import DatabaseRecorder
 from sweep.room import room
 from sweep.scheduler import Scheduler
@@ -56,7 +56,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
     announcer.start()
-    scheduler.run()
+    scheduler.run(on_turn=beat)
     pool.close()
     database.close()
 

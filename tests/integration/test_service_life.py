@@ -75,6 +75,20 @@ def test_trials_outlive_a_killed_scheduler_and_count_once(tmp_path: Path, code: 
         assert all(len(each) == 1 for each in attempts), "no attempt was repeated: the slots kept them"
 
 
+def test_a_scheduler_that_hangs_is_not_shown_as_ready(tmp_path: Path) -> None:
+    with RunningService(tmp_path / "data") as service:
+        scheduler = service.part("scheduler")
+        os.kill(scheduler["pid"], signal.SIGSTOP)
+        try:
+            wait_for("it is shown as silent", lambda: service.part("scheduler")["state"] == "silent")
+            assert not service.client.ready()["ready"]
+            assert podium("status", "--data-dir", str(service.data.root)).returncode == 1
+        finally:
+            os.kill(scheduler["pid"], signal.SIGCONT)
+        wait_for("it is ready again", lambda: service.client.ready()["ready"])
+        assert service.part("scheduler") == scheduler
+
+
 def test_killed_ray_repeats_only_what_was_in_flight(tmp_path: Path, code: Path) -> None:
     with RunningService(tmp_path / "data") as service:
         sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=10))
