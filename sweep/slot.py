@@ -32,7 +32,7 @@ from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
 from sweep.processes import become_subreaper
-from sweep.removal import finish, removing, unfinished
+from sweep.removal import advance, finish, removing, unfinished
 from sweep.running import Running
 from sweep.said import MAX_LINE_BYTES, understand
 from sweep.template import Template
@@ -198,12 +198,19 @@ class Slot:
         for watch in watches:
             watch.cancel()
         ended = self._end(running)
-        _clear(running.assignment)
+        self._clear(running.assignment)
         self._running = None
         passing("slot.before-ended")
         self._emit(ended)
         if ended.state in COUNTED:
             self._counted[self._sequence] = running.assignment
+
+    def _clear(self, assignment: Assignment) -> None:
+        """Remove what only a running attempt needs; where that is much, the slot is free before all of it is gone."""
+        directory = AttemptDirectory(Path(assignment.directory))
+        removal = removing([directory.work, directory.temporary, *unfinished(directory.root)])
+        if advance(removal):
+            self._spawn(asyncio.to_thread(finish, removal))
 
     async def _listen(self, running: Running) -> None:
         """Hear all that the process says, until it has closed its end."""
@@ -378,12 +385,6 @@ class Slot:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("what the slot did in the background has failed", exc_info=error)
-
-
-def _clear(assignment: Assignment) -> None:
-    """Remove what only a running attempt needs."""
-    directory = AttemptDirectory(Path(assignment.directory))
-    finish(removing([directory.work, directory.temporary, *unfinished(directory.root)]))
 
 
 def _checkpoints(assignment: Assignment) -> list[Path]:

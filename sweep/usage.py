@@ -18,6 +18,7 @@ _REST = 4  # times as long as a look at memory took; shared pages are slow to co
 _FOLDERS_FIRST_S = 0.5
 _FOLDERS_CALM_S = 1.0
 _FOLDER_BYTES_S = 1e9
+_ENTRY_BYTES = 4096  # of an empty file too: it takes an inode, and time to remove
 _WALK_SHARE = 0.05  # of one core, for walking through folders
 
 
@@ -73,7 +74,7 @@ def _sum_kb(path: Path, names: tuple[str, ...]) -> int:
 
 
 def folder_bytes(folders: Iterable[Path]) -> int:
-    """What the files below the folders take on the disk; a file with several names counts once."""
+    """What all below the folders takes of the disk; a file with several names counts once, no entry for nothing."""
     total, seen = 0, set[int]()
     left = [str(folder) for folder in folders]
     while left:
@@ -86,11 +87,12 @@ def folder_bytes(folders: Iterable[Path]) -> int:
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
+            if status.st_ino in seen:
+                continue
+            seen.add(status.st_ino)
+            total += max(status.st_blocks * 512, _ENTRY_BYTES)
             if stat.S_ISDIR(status.st_mode):
                 left.append(entry.path)
-            elif status.st_ino not in seen:
-                seen.add(status.st_ino)
-                total += status.st_blocks * 512
     return total
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from sweep.layout import AttemptDirectory
 from sweep.processes import children, descendants
+from sweep.removal import finish
 from sweep.trial import Cause, Ended, Limits, Logged, Reported, TrialState
 from sweep.trial_log import TrialLog
 from tests.driver import SlotDriver, key_of, run, stop
@@ -31,7 +34,8 @@ def _ended(slot: SlotDriver, name: str, limits: Limits = QUICK, **changes: Any) 
 def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
     (fork_server,) = slot.fork_servers()
     assert descendants(fork_server) == []
-    assert not directory.work.exists() and not directory.temporary.exists()
+    for folder in (directory.work, directory.temporary):
+        slot.wait(_gone(folder))  # of many files the last go a moment later
     assert not list(directory.root.glob(".*"))
 
 
@@ -69,6 +73,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("fills_memory_under_a_strange_name", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
         ("fills_memory_in_children", Limits(memory_mb=400), Cause.HOST_MEMORY, "limits.memory_mb allows 400"),
         ("fills_its_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),
+        ("fills_its_folder_with_empty_files", Limits(work_dir_mb=8), Cause.DISK_QUOTA, "limits.work_dir_mb allows 8"),
         ("fills_the_temporary_folder", Limits(work_dir_mb=20), Cause.DISK_QUOTA, "limits.work_dir_mb allows 20"),
         ("finds_the_disk_full_after_filling_it", Limits(work_dir_mb=2), Cause.DISK_QUOTA, "took 3 MB"),
     ],
@@ -80,6 +85,22 @@ def test_each_fault_has_its_cause_and_leaves_nothing(
     assert (ended.state, ended.cause, ended.value) == (TrialState.FAILED, cause, None), ended
     assert message in ended.message
     assert len(ended.message) <= 20_000 and "\0" not in ended.message + ended.traceback + ended.log_tail
+    _nothing_left(slot, directory)
+
+
+def test_the_end_is_told_before_much_is_removed(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+
+    def held(removal: Iterator[None]) -> None:
+        go.wait()
+        finish(removal)
+
+    monkeypatch.setattr("sweep.slot.finish", held)
+    ended, directory = _ended(slot, "leaves_a_thousand_files")
+    assert ended.state is TrialState.FINISHED
+    assert directory.work.exists()
+    assert slot.result("good").state is TrialState.FINISHED
+    go.set()
     _nothing_left(slot, directory)
 
 

@@ -198,3 +198,15 @@ def removes_its_own_folders(trial: Any) -> float:
     trial.dir.rmdir()
     trial.dir.symlink_to("/")
     return 1.0
+
+
+def leaves_a_thousand_files(trial: Any) -> float:
+    for number in range(1000):
+        Path(str(number)).touch()
+    return 1.0
+
+
+def fills_its_folder_with_empty_files(trial: Any) -> None:
+    for number in range(1_000_000):
+        Path(str(number)).touch()
+        time.sleep(0.0001)
