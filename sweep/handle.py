@@ -73,7 +73,7 @@ class Trial:
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
         self._assignment = assignment
         self._channel = channel
-        self._asked_step: int | None = None  # of the last report, if it was sent
+        self._asked_step: int | None = None  # of the last report
         self._curves = Curves(channel.send)
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
@@ -119,7 +119,8 @@ class Trial:
         number = finite_number(value, f"report(value={value!r})")
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
-        self._asked_step = step if self._curves.report(step, number) else None
+        self._asked_step = step
+        self._curves.report(step, number)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Record other metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
@@ -138,9 +139,9 @@ class Trial:
     def should_prune(self) -> bool:
         """Whether to give up, judged by the last report; an answer later than 1 s counts as no.
 
-        Where so many reports were made that the last one was not sent, the answer is no, at once.
+        Where so many reports were made that most are left out, so are most questions: the answer is no, at once.
         """
-        if not self._assignment.prunable or self._asked_step is None:
+        if not self._assignment.prunable or self._asked_step is None or not self._curves.ask():
             return False
         end = time.monotonic() + PRUNE_ANSWER_S
         while (left := end - time.monotonic()) > 0:

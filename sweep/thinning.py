@@ -17,9 +17,10 @@ _SHARE = 1000  # of the trial's time so far: how old the last point shown may be
 class Thinning:
     """Takes the first 1,000 points of a curve, every 2nd up to 2,000, every 4th up to 4,000, and so on."""
 
-    __slots__ = ("_count", "_next", "_stride", "_stride_end")
+    __slots__ = ("_asked", "_count", "_next", "_stride", "_stride_end")
 
     def __init__(self) -> None:
+        self._asked = 0
         self._count = 0
         self._next = 0
         self._stride = 1
@@ -36,6 +37,13 @@ class Thinning:
             self._stride_end *= 2
         self._next = position + self._stride
         return True
+
+    def asked(self, *, sent: bool) -> bool:
+        """The last point is asked about: whether to send it now, if it was not, as one for each stride at most is."""
+        due = not sent and self._count - self._asked >= self._stride
+        if sent or due:
+            self._asked = self._count
+        return due
 
 
 class Curves:
@@ -66,6 +74,13 @@ class Curves:
         self._show_life()
         return False
 
+    def ask(self) -> bool:
+        """Whether the slot has the last report, which is sent now if it was left out and none was long asked about."""
+        if not self._reports.asked(sent=self._last_report is None):
+            return self._last_report is None
+        self._send_last_report()
+        return True
+
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """One point of each of other metrics."""
         at = time.time()
@@ -83,16 +98,19 @@ class Curves:
 
     def send_last(self) -> None:
         """Send the last point of each curve, where it was left out."""
-        if self._last_report is not None:
-            step, value, at = self._last_report
-            self._last_report = None
-            self._say(kind="reported", step=step, value=value, at=at)
+        self._send_last_report()
         together: dict[tuple[int, float], dict[str, float]] = {}
         for name, (step, value, at) in self._last_logs.items():
             together.setdefault((step, at), {})[name] = value
         self._last_logs.clear()
         for (step, at), values in together.items():
             self._say(kind="logged", step=step, values=values, at=at)
+
+    def _send_last_report(self) -> None:
+        if self._last_report is not None:
+            step, value, at = self._last_report
+            self._last_report = None
+            self._say(kind="reported", step=step, value=value, at=at)
 
     def _of(self, name: str) -> Thinning:
         curve = self._logs.get(name)

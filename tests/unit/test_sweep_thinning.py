@@ -63,6 +63,19 @@ def test_it_says_whether_a_report_was_sent(curves: Curves) -> None:
     assert [curves.report(step, 0.5) for step in range(1004)][-4:] == [True, False, True, False]
 
 
+@pytest.mark.parametrize("every", [1, 3, 100, 997])
+def test_whoever_asks_now_and_then_is_heard_to_the_end(slot: _Slot, curves: Curves, every: int) -> None:
+    heard = []
+    for step in range(20_000):
+        curves.report(step, 0.5)
+        if (step + 1) % every == 0 and curves.ask():
+            assert slot.steps("reported")[-1] == step
+            heard.append(step)
+    longest = max(after - before for before, after in zip(heard, [*heard[1:], 20_000], strict=True))
+    assert longest <= 32 + every  # the last stride, and the wait for the next question
+    assert len(slot.steps("reported")) <= 2 * 3400
+
+
 def test_a_trial_that_is_killed_showed_where_it_was(slot: _Slot, curves: Curves) -> None:
     """Points every millisecond for 100 s: one more a second."""
     for step in range(100_000):
