@@ -50,6 +50,7 @@ def run(connection: socket.socket, log: int) -> int:
     if message is None:
         return 0
     assignment = Assignment.from_dict(message["assignment"])
+    trial: Trial | None = None
     signal.signal(signal.SIGTERM, _stop)
     try:
         _enter_namespace(assignment, log)
@@ -69,6 +70,9 @@ def run(connection: socket.socket, log: int) -> int:
         channel.send(kind="outcome", late_prune_answers=trial.late_prune_answers, **outcome)
         passing("attempt.after-outcome")
     except _Stopped:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if trial is not None and not channel.cut_short:
+            trial.report_last()
         return 143
     except Exception as error:  # noqa: BLE001 - whatever went wrong before user code ran is told, not lost
         channel.send(kind="outcome", **_failed(error, assignment))

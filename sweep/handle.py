@@ -36,6 +36,7 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = b""
+        self.cut_short = False  # in the middle of a message, when this process was stopped: no other may follow
 
     def send(self, **message: Any) -> None:
         """Send one message; waits while the slot does not listen. Raises `BadReportError` over 1 MB."""
@@ -43,7 +44,9 @@ class Channel:
         if len(line) > MAX_LINE_BYTES:
             raise BadReportError(f"{len(line)} bytes in one call of report, log or keep; {MAX_LINE_BYTES} are the most")
         self._connection.settimeout(None)
+        self.cut_short = True
         self._connection.sendall(line)
+        self.cut_short = False
 
     def receive(self, timeout_s: float | None) -> dict[str, Any] | None:
         """The next message, or None when none came in time or the slot is gone."""

@@ -236,6 +236,14 @@ def test_a_million_points_are_thinned(slot: SlotDriver) -> None:
         assert steps == sorted(set(steps)) and len(steps) < 6500
 
 
+def test_the_last_of_many_points_is_kept_when_a_trial_is_stopped(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_program("reports_5004_points_and_waits"))
+    events = slot.until(lambda event: isinstance(event, Logged), run(assignment))
+    events += slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
+    assert isinstance(events[-1], Ended) and (events[-1].state, events[-1].exit) == (TrialState.CANCELLED, "143")
+    assert [event.step for event in events if isinstance(event, Reported)][-1] == 5003
+
+
 def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDriver) -> None:
     limits = Limits(silence_s=0.5, grace_s=0.1)  # not its own silence
     assignment = slot.begin(_program("reports_far_more_than_anyone_fetches"), limits=limits)

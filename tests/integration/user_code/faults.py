@@ -210,3 +210,10 @@ def fills_its_folder_with_empty_files(trial: Any) -> None:
     for number in range(1_000_000):
         Path(str(number)).touch()
         time.sleep(0.0001)
+
+
+def reports_5004_points_and_waits(trial: Any) -> None:
+    for step in range(5004):
+        trial.report(0.5, step)
+    trial.log({"all_reported": 1.0}, step=5003)
+    time.sleep(1000)
