@@ -11,19 +11,34 @@ from sweep.trial import Cause
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FULL_WORDS = ("No space left on device", "Disk quota exceeded")  # what is left of it in other libraries' errors
 
+_BROKEN_DISK = frozenset({errno.EIO, errno.EROFS})  # the second is what becomes of a disk after the first
+_DEVICE_MEMORY_WORDS = (
+    "CUDA error: out of memory",
+    "CUDA out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+)
+
 
 def cause_of(error: BaseException) -> Cause:
-    """The cause of a trial that ended with this exception; a full disk is judged by `disk_is_full` beforehand."""
+    """The cause of a trial that ended with this exception; a full disk is judged by `disk_is_full` beforehand.
+
+    Where libraries wrap what happened, what they wrapped counts.
+    """
     if isinstance(error, NonFiniteError):
         return Cause.NON_FINITE
     if isinstance(error, BadReportError):
         return Cause.BAD_REPORT
     if isinstance(error, PinningError):
         return Cause.INFRASTRUCTURE
-    if isinstance(error, MemoryError):
-        return Cause.HOST_MEMORY
-    if type(error).__name__ == "OutOfMemoryError":
-        return Cause.DEVICE_MEMORY
+    for one in _chain(error):
+        if isinstance(one, MemoryError):
+            return Cause.HOST_MEMORY
+        if _is_device_memory(one):
+            return Cause.DEVICE_MEMORY
+        if isinstance(one, OSError) and one.errno in _BROKEN_DISK:
+            return Cause.INFRASTRUCTURE
     return Cause.USER_ERROR
 
 
@@ -38,6 +53,13 @@ def shown(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - it is the user's code
         return "<its message cannot be shown>"
+
+
+def _is_device_memory(error: BaseException) -> bool:
+    """torch's own class where its allocator says it; the driver and the libraries say it in words."""
+    if type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(words in shown(error)[:10_000] for words in _DEVICE_MEMORY_WORDS)
 
 
 def _is_full(error: BaseException) -> bool:

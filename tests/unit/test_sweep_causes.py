@@ -1,0 +1,42 @@
+"""Which cause an exception is: by its class, by what it wraps, and by the words of those that have no class for it."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+import torch
+
+from sweep.causes import cause_of
+from sweep.errors import NonFiniteError
+from sweep.trial import Cause
+
+OUT = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"
+
+
+def wrapped(error: BaseException) -> BaseException:
+    outer = RuntimeError("training failed")
+    outer.__cause__ = error
+    return outer
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ValueError("out of memory"), Cause.USER_ERROR),
+        (RuntimeError("we ran out of memory of it"), Cause.USER_ERROR),
+        (OSError(errno.ENOENT, "No such file"), Cause.USER_ERROR),
+        (NonFiniteError("nan"), Cause.NON_FINITE),
+        (MemoryError(), Cause.HOST_MEMORY),
+        (torch.OutOfMemoryError("CUDA out of memory."), Cause.DEVICE_MEMORY),
+        (torch.AcceleratorError(OUT), Cause.DEVICE_MEMORY),
+        (RuntimeError(OUT), Cause.DEVICE_MEMORY),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), Cause.DEVICE_MEMORY),
+        (OSError(errno.EIO, "Input/output error"), Cause.INFRASTRUCTURE),
+        (OSError(errno.EROFS, "Read-only file system"), Cause.INFRASTRUCTURE),
+    ],
+)
+def test_an_error_is_its_cause_wrapped_or_not(error: Exception, cause: Cause) -> None:
+    assert cause_of(error) is cause
+    if cause is not Cause.NON_FINITE:
+        assert cause_of(wrapped(error)) is cause
