@@ -12,6 +12,8 @@ from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started
 
 MAX_LINE_BYTES = 1 << 20
 MAX_STEP = 2**63 - 1
+MAX_NAMES = 1000  # of metrics
+MAX_NAME = 200
 
 
 def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | None:
@@ -37,7 +39,9 @@ def _event(key: AttemptKey, kind: str, message: dict[str, Any]) -> Event:
         return reported
     if kind == "logged":
         logged = Logged(key, **message)
-        named = all(_text(name) and _number(value) for name, value in logged.values.items())
+        named = len(logged.values) <= MAX_NAMES and all(
+            _text(name) and len(name) <= MAX_NAME and _number(value) for name, value in logged.values.items()
+        )
         _check(_step(logged.step) and named and _number(logged.at), message)
         return logged
     if kind == "saved":

@@ -6,7 +6,7 @@ news. Events are numbered and kept until acknowledged, so a scheduler that comes
 meanwhile. Everything crosses as JSON bytes.
 
 Nothing here grows with what a trial does: of its log the beginning and the end are kept, a line of more than 1 MB ends
-it, and with 10,000 events that nobody has fetched the slot stops listening to it until some are.
+it, and with 10,000 events, or 8 MB of them, that nobody has fetched the slot stops listening to it until some are.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that nobody waits for may stay in the slot
 MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
 MAX_EVENTS_A_CALL = 2_000
+MAX_BYTES = 8 << 20  # of these events
+MAX_BYTES_A_CALL = 2 << 20
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
 log = logging.getLogger("podium.slot")
@@ -62,7 +64,8 @@ class Slot:
     def __init__(self, name: str, device: DeviceView) -> None:
         self._name = name
         self._device = device
-        self._events: deque[tuple[int, dict[str, Any]]] = deque()
+        self._events: deque[tuple[int, bytes]] = deque()  # each with its number, as JSON
+        self._event_bytes = 0
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
         self._sequence = 0
         self._urgent_up_to = 0  # the newest event that someone waits for
@@ -96,7 +99,7 @@ class Slot:
         A newer call ends an older one at once, with nothing: there is one reader. Returns after `POLL_S` seconds
         without news too, so that a reader knows that the slot lives. Calls are numbered from 1 and taken in that
         order: Ray may start the methods of an asynchronous actor in another order than they were called. At most
-        2,000 events a call are returned, oldest first.
+        2,000 events, or 2 MB of them, a call are returned, oldest first.
         """
         await self._wait(lambda: session != self._session or call == self._call + 1)
         if session != self._session:
@@ -217,9 +220,9 @@ class Slot:
         loop = asyncio.get_running_loop()
         buffer = b""
         while True:
-            if len(self._events) >= MAX_EVENTS:
+            if self._full():
                 running.unheard = True
-                await self._wait(lambda: len(self._events) < MAX_EVENTS or running.exited is not None)
+                await self._wait(lambda: not self._full() or running.exited is not None)
                 running.unheard = False
             try:
                 content = await loop.sock_recv(running.connection, 65536)
@@ -334,7 +337,9 @@ class Slot:
 
     def _emit(self, event: Event) -> None:
         self._sequence += 1
-        self._events.append((self._sequence, event_to_dict(event)))
+        content = json.dumps([self._sequence, event_to_dict(event)]).encode()
+        self._events.append((self._sequence, content))
+        self._event_bytes += len(content)
         prunable = self._running is not None and self._running.assignment.prunable
         if event.kind == "ended" or (prunable and event.kind == "reported"):
             self._urgent_up_to = self._sequence
@@ -343,7 +348,8 @@ class Slot:
     def _forget(self, acknowledged: int) -> None:
         """Events up to a number are recorded: then a trial that is done needs its checkpoints no more."""
         while self._events and self._events[0][0] <= acknowledged:
-            number, _ = self._events.popleft()
+            number, content = self._events.popleft()
+            self._event_bytes -= len(content)
             assignment = self._counted.pop(number, None)
             if assignment is not None and (checkpoints := _checkpoints(assignment)):
                 self._spawn(asyncio.to_thread(finish, removing(checkpoints)))
@@ -351,10 +357,20 @@ class Slot:
     def _urgent(self) -> bool:
         """Whether someone waits for an event here: a trial for its answer, or the scheduler for the slot."""
         waited_for = bool(self._events) and self._events[0][0] <= self._urgent_up_to
-        return waited_for or len(self._events) >= MAX_EVENTS_A_CALL
+        return waited_for or len(self._events) >= MAX_EVENTS_A_CALL or self._event_bytes >= MAX_BYTES_A_CALL
+
+    def _full(self) -> bool:
+        return len(self._events) >= MAX_EVENTS or self._event_bytes >= MAX_BYTES
 
     def _oldest_events(self) -> bytes:
-        return json.dumps(list(itertools.islice(self._events, MAX_EVENTS_A_CALL))).encode()
+        chosen: list[bytes] = []
+        room = MAX_BYTES_A_CALL
+        for _, content in itertools.islice(self._events, MAX_EVENTS_A_CALL):
+            if chosen and len(content) > room:
+                break
+            chosen.append(content)
+            room -= len(content)
+        return b"[" + b",".join(chosen) + b"]"
 
     def _refuse(self, key: AttemptKey, reason: str) -> None:
         now = time.time()
@@ -371,7 +387,7 @@ class Slot:
                 "visible": self._device.visible,
                 "uuid": self._device.uuid,
                 "running": running,
-                "events": list(self._events),
+                "events": [json.loads(content) for _, content in self._events],
             }
         ).encode()
 

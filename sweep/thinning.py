@@ -10,6 +10,7 @@ from sweep.errors import BadReportError
 
 FULL = 1000
 MAX_NAMES = 1000  # of metrics; each is a curve that people are to find and read
+MAX_NAME = 200  # characters
 _SIGN_S = 1.0
 _SHARE = 1000  # of the trial's time so far: how old the last point shown may be
 
@@ -117,6 +118,8 @@ class Curves:
         if curve is None:
             if len(self._logs) >= MAX_NAMES:
                 raise BadReportError(f"log({name!r}): a trial has {MAX_NAMES:,} metrics at most, and this is one more")
+            if len(name) > MAX_NAME:
+                raise BadReportError(f"log({name[:40]!r}…): a name has {MAX_NAME} characters at most")
             curve = self._logs[name] = Thinning()
         return curve
 

@@ -257,5 +257,18 @@ def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDr
     assert isinstance(ended, Ended) and (ended.key, ended.state) == (key_of(assignment), TrialState.FINISHED), ended
 
 
+def test_wide_points_that_nobody_fetches_are_bounded_by_their_bytes(slot: SlotDriver) -> None:
+    assignment = slot.begin(_program("logs_wide_points"))
+    slot.wait(asyncio.sleep(1.5))
+    assert slot.slot._event_bytes < 10 * MB
+    calls = [slot.exchange()]
+    while not isinstance(calls[-1][-1], Ended):
+        calls.append(slot.exchange())
+    steps = [event.step for call in calls for event in call if isinstance(event, Logged)]
+    assert steps == list(range(steps[0], 200)) and len(steps) > 50
+    assert max(len(call) for call in calls) < 12
+    assert slot.slot._event_bytes < MB and calls[-1][-1].key == key_of(assignment)
+
+
 def _own_memory() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

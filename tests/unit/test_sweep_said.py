@@ -53,6 +53,8 @@ def test_what_is_said_is_understood() -> None:
         LOGGED | {"values": {"a": float("inf")}},
         LOGGED | {"values": {"\ud800": 1.0}},
         LOGGED | {"values": {"\0": 1.0}},
+        LOGGED | {"values": {"n" * 201: 1.0}},
+        LOGGED | {"values": {f"n{number}": 1.0 for number in range(1001)}},
         LOGGED | {"values": 3},
         LOGGED | {"values": [1.0]},
         SAVED | {"name": "/etc/passwd"},

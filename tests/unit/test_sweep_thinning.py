@@ -104,3 +104,9 @@ def test_a_trial_cannot_make_up_names_without_end(curves: Curves) -> None:
     curves.log(1, {"m0": 0.5})
     with pytest.raises(BadReportError, match="1,000 metrics at most"):
         curves.log(1, {"one more": 0.5})
+
+
+def test_a_name_is_one_that_people_can_read(curves: Curves) -> None:
+    curves.log(0, {"n" * 200: 0.5})
+    with pytest.raises(BadReportError, match="200 characters at most"):
+        curves.log(0, {"n" * 201: 0.5})

@@ -217,3 +217,10 @@ def reports_5004_points_and_waits(trial: Any) -> None:
         trial.report(0.5, step)
     trial.log({"all_reported": 1.0}, step=5003)
     time.sleep(1000)
+
+
+def logs_wide_points(trial: Any) -> float:
+    """200 points of 200 KB."""
+    for step in range(200):
+        trial.log({f"{number:0200}": 0.5 for number in range(1000)}, step)
+    return 0.5
