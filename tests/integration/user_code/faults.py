@@ -126,7 +126,8 @@ def sends_a_line_without_end(trial: Any) -> None:
 
 
 def logs_too_much_at_once(trial: Any) -> None:
-    trial.log({f"metric-{number}": 1.0 for number in range(100_000)}, step=0)
+    """As many names as may be, as long as they may be, each letter six bytes of JSON."""
+    trial.log({f"{number:0>200}".replace("0", "\N{LATIN SMALL LETTER E WITH ACUTE}"): 1.0 for number in range(1000)}, 0)
 
 
 def reports_a_step_without_bounds(trial: Any) -> None:
