@@ -23,7 +23,7 @@ from sweep.changes import (
     Wishes,
 )
 from sweep.clock import Clock
-from sweep.errors import DamagedError, DatabaseError, FencedError
+from sweep.errors import DamagedError, DatabaseError, FencedError, PinningError
 from sweep.fail_points import passing
 from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
@@ -557,9 +557,13 @@ class Scheduler:
 
 
 def _is_fault_of_device(event: Ended) -> bool:
-    """Whether an attempt failed because of where it ran: code that is slow to import is so anywhere, a disk is full."""
-    return (
-        event.state is TrialState.FAILED
-        and event.cause in (Cause.INFRASTRUCTURE, Cause.NODE_LOST)
-        and not event.message.startswith(DISK_IS_FULL)
-    )
+    """Whether an attempt failed because of where it ran.
+
+    Code that is slow to import is so anywhere, a disk is full for all. What the attempt tells with a traceback is of
+    its own doing, unless it found itself on another device than its slot's.
+    """
+    if event.state is not TrialState.FAILED or event.cause not in (Cause.INFRASTRUCTURE, Cause.NODE_LOST):
+        return False
+    if event.traceback:
+        return event.message.startswith(PinningError.__name__)
+    return not event.message.startswith(DISK_IS_FULL)

@@ -41,6 +41,7 @@ from sweep.trial_log import LogPipe, TrialLog
 
 POLL_S = 10.0
 FLUSH_S = 0.1  # how long an event that nobody waits for may stay in the slot
+FORK_SERVER_S = 5.0  # in which a fork server must have ended an attempt that it was told to kill
 MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
 MAX_EVENTS_A_CALL = 2_000
 MAX_BYTES = 8 << 20  # of these events
@@ -262,7 +263,7 @@ class Slot:
         elif message["kind"] == "exited":
             running.exited = message
         elif running.exited is None:  # the fork server has gone, and its attempt with it
-            running.kill = Kill(Cause.INFRASTRUCTURE)
+            running.kill = running.kill or Kill(Cause.INFRASTRUCTURE)
             running.exited = {"exit": "SIGKILL", "pid": running.pid, "orphans": message["orphans"]}
         self._spawn(self._notify())
 
@@ -294,8 +295,10 @@ class Slot:
             if due is not None and now >= due[0]:
                 if running.kill is None:
                     self._stop(running, Kill(due[1]))
-                else:
+                elif now < due[0] + FORK_SERVER_S:
                     self._template.signal(signal.SIGKILL)
+                else:  # it does not carry out signals any more: with it goes all that it has forked
+                    self._template.kill()
             wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now))
             await asyncio.sleep(wait_s)
 

@@ -72,6 +72,11 @@ class Template:
             with contextlib.suppress(OSError):
                 self._control.send(json.dumps({"kind": "signal", "number": number}).encode())
 
+    def kill(self) -> None:
+        """End the fork server itself; a new one takes its place for the next attempt."""
+        if self._process is not None:
+            self._process.kill()
+
     async def _listen(self, control: socket.socket, ready: asyncio.Future[None]) -> None:
         loop = asyncio.get_running_loop()
         buffer = b""

@@ -9,6 +9,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sweep.trial import Cause, Limits, Started, TrialState, event_to_dict
 from tests.driver import SlotDriver, key_of, run, stop
 
@@ -74,6 +76,18 @@ def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: 
     os.kill(fork_server, signal.SIGCONT)
     assert slot.end().cause is Cause.TIMEOUT
     assert slot.fork_servers() == [fork_server]
+
+
+def test_a_fork_server_that_hangs_does_not_keep_an_attempt_alive(
+    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweep.slot.FORK_SERVER_S", 0.3)
+    slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
+    (fork_server,) = slot.fork_servers()
+    os.kill(fork_server, signal.SIGSTOP)
+    assert slot.end().cause is Cause.TIMEOUT
+    assert slot.result("good").state is TrialState.FINISHED
+    assert fork_server not in slot.fork_servers()
 
 
 # Who may talk to it.
