@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from db.audit import audit
 from tests.faults.history import History
-from tests.faults.journal import Journal, Verdict, compare
+from tests.faults.journal import Journal, Verdict, compare, ends_of_killed, noticed_s
 from tests.faults.service_under_fire import NotHealthyError, ServiceUnderFire
 from tests.faults.victims import KINDS, ON_RAY
 from tests.faults.workload import Workload
@@ -24,7 +24,7 @@ WEIGHTS = {
     "scheduler": 24, "api": 15, "gateway": 8, "host": 12, "slot": 8, "fork server": 8,
     "raylet": 4, "gcs": 3, "guardian": 3, "serve": 15,
 }  # fmt: skip
-AIM_S = {kind: 12.0 if kind in (*ON_RAY, "serve") else 5.0 for kind in KINDS}
+AIM_S = {kind: 12.0 if kind in (*ON_RAY, "serve") else 5.0 for kind in KINDS} | {"trial": 2.0}
 SECOND_SHARE = 0.2  # of the kills are followed by another while the first is being recovered from
 SECOND_WITHIN_S = 2.0
 PAUSE_S = 0.8  # mean time between health and the next kill
@@ -52,6 +52,7 @@ class Kill:
     kind: str  # one of `KINDS`, or "trial"
     at: float
     recovery_s: float | None = None  # until it was healthy again; None when another was killed meanwhile
+    pid: int | None = None  # of a trial's process
 
     @property
     def felt(self) -> tuple[float, float]:
@@ -101,7 +102,7 @@ class Snipe:
     def _kill(self, pid: int) -> None:
         at = time.time()
         self.service.kill("trial", pid)
-        self.kills.append(Kill("trial", at))
+        self.kills.append(Kill("trial", at, pid=pid))
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None]) -> Outcome:
@@ -138,7 +139,9 @@ class Campaign:
         orphans = [f"{trial.pid} of a trial that is over" for trial in service.census().trials()]
         service.stop()
         orphans += [f"{process.pid} {' '.join(process.cmdline())[:80]}" for process in service.processes()]
-        kills = tuple(sorted(self._kills, key=lambda kill: kill.at))
+        ended = ends_of_killed(service.data)
+        noticed = [replace(k, recovery_s=noticed_s(ended, k.pid, k.at)) if k.pid else k for k in self._kills]
+        kills = tuple(sorted(noticed, key=lambda kill: kill.at))
         return Outcome(
             plan=self._plan,
             kills=kills,

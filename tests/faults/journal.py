@@ -170,3 +170,18 @@ def _run_twice(bundles: Path) -> list[str]:
     for file in bundles.glob("*/runs"):
         runs.update(line.split()[0] for line in file.read_text().splitlines())
     return [f"{directory} ran {n} times" for directory, n in runs.items() if n > 1]
+
+
+def ends_of_killed(data: DataDirectory) -> dict[int, list[float]]:
+    """When the attempts ended that a signal has ended, by process id."""
+    ends: dict[int, list[float]] = {}
+    with closing(sqlite3.connect(f"file:{data.database}?mode=ro", uri=True)) as connection:
+        for pid, at in connection.execute("SELECT pid, ended_at FROM attempts WHERE exit = 'SIGKILL' AND pid > 0"):
+            ends.setdefault(pid, []).append(at)
+    return ends
+
+
+def noticed_s(ends: dict[int, list[float]], pid: int, killed_at: float) -> float | None:
+    """From the kill of a trial's process until its whole tree was gone and its slot free; None if its slot went too."""
+    later = [at - killed_at for at in ends.get(pid, ()) if at >= killed_at]
+    return min(later, default=None)
