@@ -19,12 +19,13 @@ from typing import Any
 from db import sweeps
 from db.engine import Database
 from db.migrate import migrate
+from sweep.changes import Enqueued
 from sweep.layout import DataDirectory
 from sweep.messages import Asked, Device, Inbox, Judged, Message, SlotNews, SlotOpened, Wake
 from sweep.recorder import DatabaseRecorder
 from sweep.scheduler import TICK_S, Scheduler
 from sweep.search import Search
-from sweep.slot import FLUSH_S
+from sweep.slot import FLUSH_S, POLL_S
 from sweep.spec import parse_spec
 from sweep.trial import AttemptKey, Ended, Event, Started, TrialState
 
@@ -67,6 +68,7 @@ class _Slot:
 
     device: Device
     waiting: bool = False
+    call: int = 0
     sequence: int = 0
     events: list[tuple[int, Event]] = field(default_factory=list)
 
@@ -90,6 +92,9 @@ class SimulatedSlots:
     def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
         self._sent.append((self._slots[device_id], acknowledged, list(commands)))
 
+    def kill(self, device_id: str) -> None:
+        raise AssertionError(f"{device_id} shows every {POLL_S:g} s that it lives, and is never stuck")
+
     def take_effect(self) -> None:
         """The step is over: slots hear what it sent."""
         for slot, acknowledged, commands in self._sent:
@@ -99,6 +104,9 @@ class SimulatedSlots:
                 assert command["kind"] == "run", command
                 self._run(slot, command["assignment"])
             self._answer(slot)
+            slot.call += 1
+            if slot.waiting:
+                self._agenda.add(self._clock.now_s + POLL_S, lambda slot=slot, call=slot.call: self._poll(slot, call))  # type: ignore[misc]
         self._sent.clear()
 
     def _run(self, slot: _Slot, assignment: dict[str, Any]) -> None:
@@ -120,6 +128,12 @@ class SimulatedSlots:
         slot.events.append((slot.sequence, event))
         self._answer(slot)
 
+    def _poll(self, slot: _Slot, call: int) -> None:
+        """A call that brought no news shows that the slot lives."""
+        if slot.waiting and slot.call == call:
+            slot.waiting = False
+            self._inbox.put(SlotNews(slot.device.device_id, ()))
+
     def _answer(self, slot: _Slot) -> None:
         if slot.waiting and slot.events:
             slot.waiting = False
@@ -129,8 +143,11 @@ class SimulatedSlots:
 class SimulatedSearch:
     """See `sweep.messages.Searcher`: really asks, at once, and answers when a thread beside the loop would have."""
 
-    def __init__(self, sweep_id: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
+    def __init__(
+        self, sweep_id: int, taken: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda
+    ) -> None:
         self._sweep_id = sweep_id
+        self._taken = taken
         self._search = search
         self._inbox = inbox
         self._clock = clock
@@ -140,16 +157,19 @@ class SimulatedSearch:
         self.spent_s = 0.0
         self.spent_cpu_s = 0.0
 
-    def ask(self) -> None:
-        took_s, planned = self._timed(self._search.ask)
-        self._answers.append((took_s, Asked(self._sweep_id, planned, took_s)))
+    def ask(self, enqueued: Enqueued | None = None) -> None:
+        took_s, planned = self._timed(lambda: self._search.ask(None if enqueued is None else enqueued.params))
+        self._answers.append((took_s, Asked(self._sweep_id, planned, took_s, taken=self._taken)))
+
+    def retry(self, number: int) -> None:
+        self._timed(lambda: self._search.retry(number))
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
-        self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict)))
+        self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict, self._taken)))
 
-    def tell(self, number: int, state: TrialState, value: float | None) -> None:
-        took_s, _ = self._timed(lambda: self._search.tell(number, state, value))
+    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
+        took_s, _ = self._timed(lambda: self._search.tell(number, state, value, infeasible=infeasible))
         self._answers.append((took_s, None))
 
     def close(self) -> None:
@@ -179,8 +199,8 @@ class _Searchers:
         self._ports = (inbox, clock, agenda)
         self.opened: SimulatedSearch | None = None
 
-    def open(self, sweep_id: int, search: Search) -> SimulatedSearch:
-        self.opened = SimulatedSearch(sweep_id, search, *self._ports)
+    def open(self, sweep_id: int, taken: int, search: Search) -> SimulatedSearch:
+        self.opened = SimulatedSearch(sweep_id, taken, search, *self._ports)
         return self.opened
 
 

@@ -17,6 +17,7 @@ import psutil
 from api.client import Client
 from sweep.errors import ServiceError
 from sweep.layout import DataDirectory, RuntimeDirectory
+from tests.doctor import assert_sound
 
 PODIUM = [sys.executable, "-P", "-m", "api.cli"]
 START_S = 90.0
@@ -95,6 +96,18 @@ class RunningService:
         if self.process.poll() is None:
             self.stop()
         wait_for("no process of the service is left", lambda: not self.processes(), 15.0)
+
+
+class AuditedService(RunningService):
+    """One that something is done to: in the end, all that must hold must hold."""
+
+    def __enter__(self) -> AuditedService:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if error[0] is None:
+            assert_sound(self.data)
 
 
 def service_marks(data: DataDirectory) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from api.client import Client
 from sweep import ray_head
 from sweep.errors import ServiceError
 from sweep.layout import RuntimeDirectory
-from tests.running_service import PODIUM, RunningService, function_sweep, podium, wait_for
+from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 
 CODE = """
 import os, time
@@ -64,7 +64,7 @@ def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
 
 
 def test_trials_outlive_a_killed_scheduler_and_count_once(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=12))
         for _ in range(2):
             wait_for("trials run", lambda: service.client.sweep(sweep["id"])["counts"].get("running"))
@@ -76,7 +76,7 @@ def test_trials_outlive_a_killed_scheduler_and_count_once(tmp_path: Path, code: 
 
 
 def test_a_scheduler_that_hangs_is_not_shown_as_ready(tmp_path: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         scheduler = service.part("scheduler")
         os.kill(scheduler["pid"], signal.SIGSTOP)
         try:
@@ -90,7 +90,7 @@ def test_a_scheduler_that_hangs_is_not_shown_as_ready(tmp_path: Path) -> None:
 
 
 def test_killed_ray_repeats_only_what_was_in_flight(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=10))
         wait_for("some have finished", lambda: service.client.sweep(sweep["id"])["counts"].get("finished", 0) >= 2)
         service.kill("ray")
@@ -102,7 +102,7 @@ def test_killed_ray_repeats_only_what_was_in_flight(tmp_path: Path, code: Path) 
 
 def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Path, code: Path) -> None:
     document = function_sweep(code, "naps:nap", run_cap=12)
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(document)["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
         assert service.stop() == 0
@@ -112,25 +112,25 @@ def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Pat
         states = {state for (state,) in connection.execute("select state from trials")}
         assert "running" not in states
         assert not connection.execute("select * from attempts where ended_at is null").fetchall()
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         assert service.client.wait(sweep_id, 60)["state"] == "finished"
         counted_once(service.client, sweep_id, 12)
 
 
 def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
         service.process.kill()
         service.process.wait()
         wait_for("no process is left", lambda: not service.processes(), 10.0)
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         assert service.client.wait(sweep_id, 60)["state"] == "finished"
         counted_once(service.client, sweep_id, 8)
 
 
 def test_a_daemonized_grandchild_ends_with_its_attempt(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep = service.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
         assert service.client.wait(sweep["id"], 60)["state"] == "finished"
         written = list((service.data.bundles).glob("*/pid-*"))
@@ -139,7 +139,7 @@ def test_a_daemonized_grandchild_ends_with_its_attempt(tmp_path: Path, code: Pat
 
 
 def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data", "pretend-gpu:2") as service:
+    with AuditedService(tmp_path / "data", "pretend-gpu:2") as service:
         assert {device["visible"] for device in service.client.devices()} == {"0", "1"}
         sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))
         assert service.client.wait(sweep["id"], 60)["state"] == "finished"
@@ -188,7 +188,7 @@ def _command_line(process: psutil.Process) -> list[str]:
 
 
 def test_a_second_service_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         second = podium("serve", "--data-dir", str(service.data.root), "--port", "0", "--gateway-port", "0")
         assert second.returncode == 3
         assert f"process {service.process.pid}" in second.stderr
@@ -226,7 +226,7 @@ def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_p
 
 
 def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as service:
+    with AuditedService(tmp_path / "data") as service:
         sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         guardian, scheduler = service.part("ray")["pid"], service.part("scheduler")["pid"]
         (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
@@ -240,7 +240,7 @@ def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(tmp_path: Path,
 
 
 def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left(tmp_path: Path, code: Path) -> None:
-    with RunningService(tmp_path / "data") as first:
+    with AuditedService(tmp_path / "data") as first:
         sweep_id = first.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
         wait_for("trials run", lambda: first.client.sweep(sweep_id)["counts"].get("running"))
         guardian = psutil.Process(first.part("ray")["pid"])
