@@ -24,7 +24,7 @@ from db.migrate import alembic_config, migrate, newest_schema
 from sweep.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from sweep.layout import DataDirectory
 from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
-from tests.running_service import PODIUM, AuditedService, function_sweep, wait_for
+from tests.running_service import PODIUM, AuditedService, RunningService, function_sweep, wait_for
 
 ROOT = Path(__file__).parents[2]
 CUTS = 1_000
@@ -126,7 +126,7 @@ def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Pa
 
 def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None:
     with _small_disk(tmp_path / "disk", "40m") as disk:
-        with AuditedService(disk / "data") as first:
+        with RunningService(disk / "data") as first:
             first.stop()
         _fill(disk / "filler")
         with subprocess.Popen(
@@ -274,7 +274,7 @@ def test_a_database_that_is_gone_is_not_made_again(database: Database) -> None:
 
 
 def test_serve_ends_when_its_database_is_gone(tmp_path: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
+    with RunningService(tmp_path / "data") as service:
         scheduler = service.part("scheduler")["pid"]
         service.data.database.rename(tmp_path / "elsewhere.sqlite3")
         os.kill(scheduler, signal.SIGKILL)
