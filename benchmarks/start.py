@@ -197,11 +197,15 @@ def fill(data_dir: Path, sweep_id: int, trials: int) -> None:
     for begin in range(0, trials, batch):
         offsets = range(begin, min(begin + batch, trials))
         changes: list[Change] = []
-        for kind in range(5):
+        for kinds in ((_PLANNED,), (_PLACED, _ENDED), (_STARTED,), (_MEASURED,)):  # they ran one after the other
             for offset in offsets:
-                changes += _changes(kind, last + 1 + offset, sweep_id, first_number + offset)
+                for kind in kinds:
+                    changes += _changes(kind, last + 1 + offset, sweep_id, first_number + offset)
         recorder.commit(changes)
     database.close()
+
+
+_PLANNED, _PLACED, _STARTED, _MEASURED, _ENDED = range(5)
 
 
 def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Change]:
@@ -209,14 +213,14 @@ def _changes(kind: int, trial_id: int, sweep_id: int, number: int) -> list[Chang
     key, at = AttemptKey(trial_id, 1), _BEGAN + _EACH_S * number
     x, y, z = (((number + 1) * step % 1.0) * 2 - 1 for step in (0.6180339887, 0.7548776662, 0.5698402910))
     value = x * x + y * y + z * z
-    if kind == 0:
+    if kind == _PLANNED:
         params: Params = {"seconds": 3600.0, "x": x, "y": y, "z": z}
         return [TrialPlanned(trial_id, sweep_id, number, params, "tpe", {}, at)]
-    if kind == 1:
+    if kind == _PLACED:
         return [AttemptPlaced(key, sweep_id, number, "cpu-0", "node", at)]
-    if kind == 2:
+    if kind == _STARTED:
         return [AttemptStarted(Started(key, 4321, at, "", "cpu"))]
-    if kind == 3:
+    if kind == _MEASURED:
         return [MetricPoint(key, "score", step, value / (step + 1), at) for step in range(REPORTS)]
     ended = Ended(key, TrialState.FINISHED, at, at + _EACH_S / 2, value=value, exit="0", pid=4321)
     return [AttemptEnded(ended, sweep_id, number, TrialState.FINISHED)]

@@ -16,7 +16,7 @@ from db.audit import audit
 from tests.faults.history import History
 from tests.faults.journal import Journal, Verdict, compare, ends_of_killed, noticed_s
 from tests.faults.service_under_fire import NotHealthyError, ServiceUnderFire
-from tests.faults.victims import KINDS, ON_RAY
+from tests.faults.victims import KINDS, ON_RAY, ON_SLOT
 from tests.faults.workload import Workload
 
 # How often each is killed, of 100. A service that is killed whole takes ten seconds: so not more often.
@@ -57,7 +57,7 @@ class Kill:
     @property
     def felt(self) -> tuple[float, float]:
         """From when until when what runs may go down with it."""
-        return self.at, self.at + (RAY_NOTICES_S if self.kind in (*ON_RAY, "serve") else 0.0)
+        return self.at, self.at + (RAY_NOTICES_S if self.kind in (*ON_RAY, *ON_SLOT, "serve") else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
