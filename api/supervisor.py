@@ -41,7 +41,7 @@ STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
 TURN_S = 1.0
 NO_ROOM_BYTES = 1 << 20
 FIRST_BACKOFF_S = 0.1
-MAX_BACKOFF_S = 10.0
+MAX_BACKOFF_S = 2.0  # a part that is killed again and again is back within 5 s all the same
 STABLE_S = 30.0  # a part that held so long starts again with the first backoff
 _MODULES = {
     "ray": "sweep.ray_head",
