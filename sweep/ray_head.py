@@ -7,6 +7,7 @@ a subreaper below which all of them live, slots, trials and members too: when it
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import secrets
@@ -24,7 +25,7 @@ from filelock import FileLock, Timeout
 from sweep.files import write_whole
 from sweep.layout import DataDirectory, RuntimeDirectory
 from sweep.part import say_ready
-from sweep.processes import become_subreaper, kill_descendants
+from sweep.processes import become_subreaper, die_with_parent, kill_descendants
 from sweep.settings import ServiceSettings
 
 STOP_S = 3.0
@@ -104,7 +105,9 @@ def guard(settings: ServiceSettings) -> int:
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL)
+    # If this process is killed together with `serve`, nobody is left to end Ray: so it ends itself.
+    with_us = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
+    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=with_us)
     announced = False
     while not stopping and ray.poll() is None:
         readable, _, _ = select.select([0, wake_read], [], [], 0.5 if announced else 0.05)

@@ -129,6 +129,16 @@ def test_when_serve_is_killed_everything_it_started_goes_too(tmp_path: Path, cod
         counted_once(service.client, sweep_id, 8)
 
 
+def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path: Path, code: Path) -> None:
+    with AuditedService(tmp_path / "data") as service:
+        sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=20))["id"]
+        wait_for("trials run", lambda: service.client.sweep(sweep_id)["counts"].get("running"))
+        for pid in (service.process.pid, service.part("ray")["pid"]):
+            os.kill(pid, signal.SIGKILL)
+        service.process.wait()
+        wait_for("nothing of the service is left", lambda: not service.processes(), 15.0)
+
+
 def test_a_daemonized_grandchild_ends_with_its_attempt(tmp_path: Path, code: Path) -> None:
     with AuditedService(tmp_path / "data") as service:
         sweep = service.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
