@@ -113,11 +113,6 @@ def set_state(connection: Connection, sweep_id: int, state: SweepState, reason: 
     change(connection, [SweepChanged(sweep_id, was, state, reason, at)])
 
 
-def cancel(connection: Connection, sweep_id: int, at: float) -> None:
-    """A client wants a sweep to end now. Raises `NotFoundError`, or `IllegalTransitionError` when it is over."""
-    set_state(connection, sweep_id, SweepState.CANCELLED, "cancelled on request", at)
-
-
 def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
     """What the `ensemble:` block asks for cannot be built, and why; nobody tries it again."""
     result = connection.execute(update(sweeps).where(sweeps.c.id == sweep_id).values(ensemble_error=reason))

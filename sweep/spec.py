@@ -27,6 +27,7 @@ from sweep.trial import Scalar
 
 GRID_LIMIT = 10_000
 MAX_RUN_CAP = 1_000_000
+MAX_GRACE_S = 300.0
 MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
@@ -147,7 +148,7 @@ class SpecLimits(Model):
     trial_s: float | None = Field(None, gt=0)
     silence_s: float | None = Field(None, gt=0)
     start_s: float = Field(60.0, gt=0)
-    grace_s: float = Field(5.0, ge=0, le=300)
+    grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S)
     memory_mb: float | None = Field(None, ge=64, description="host memory of the trial's processes together")
     log_mb: float = Field(8.0, ge=1, le=1024, description="of the log that are kept: its beginning and its end")
     work_dir_mb: float | None = Field(1024.0, ge=1, description="working and temporary directory together")

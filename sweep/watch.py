@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sweep.ledger import Slot
 from sweep.live import LiveTrial
-from sweep.spec import SpecLimits
+from sweep.spec import MAX_GRACE_S, SpecLimits
 
 LOOK_S = 1.0
 AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up
 SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens
-MAX_GRACE_S = 300.0  # as `sweep.spec` allows
 MARGIN_S = 15.0  # a slot keeps the clocks of its attempt; one that is so much late does not
 
 

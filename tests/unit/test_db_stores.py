@@ -104,10 +104,10 @@ def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
 def test_a_sweep_is_cancelled_once(database: Database) -> None:
     accept(database)
     with database.write() as connection:
-        sweeps.cancel(connection, 1, 11.0)
+        sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 11.0)
         assert sweeps.get(connection, 1).state is SweepState.CANCELLED
         with pytest.raises(IllegalTransitionError, match="it is over"):
-            sweeps.cancel(connection, 1, 12.0)
+            sweeps.set_state(connection, 1, SweepState.CANCELLED, "cancelled on request", 12.0)
 
 
 def test_what_is_not_there_is_not_found(database: Database) -> None:
