@@ -74,7 +74,9 @@ def _command(settings: ServiceSettings) -> list[str]:
     return [
         sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
         "--port=0", "--dashboard-port=0", "--dashboard-agent-listen-port=0",
-        "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats", "--log-color=false",
+        # The monitor would add and remove nodes for an autoscaler: it only takes time from every start.
+        "--include-dashboard=false", "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats",
+        "--log-color=false",
         "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
         f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus, *_client_server_port(),
     ]  # fmt: skip

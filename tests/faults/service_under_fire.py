@@ -82,7 +82,10 @@ class ServiceUnderFire:
         self._until(lambda: self.all_ready() and self._slots_work(but=0), "the whole service")
 
     def all_ready(self) -> bool:
-        """Whether the service itself says so, over HTTP."""
+        """Whether the service itself says so, over HTTP; it is not asked before its file says the same."""
+        shown = shown_parts(self.data)
+        if not shown or not all(part.ready for part in shown.values()):
+            return False
         try:
             with Client(self.url, self.token, 2.0) as client:
                 parts = {part["name"]: part["pid"] for part in client.ready()["parts"]}

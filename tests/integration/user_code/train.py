@@ -113,12 +113,13 @@ def finishes_though_asked_to_stop(trial: Any) -> float:
 def leaves_a_daemon(trial: Any) -> float:
     """A grandchild in a session of its own, whose parent is gone."""
     reading, writing = os.pipe()
-    if os.fork() == 0:
+    if (child := os.fork()) == 0:
         os.setsid()
         if os.fork() == 0:
             os.write(writing, str(os.getpid()).encode())
             time.sleep(1000)
         os._exit(0)
+    os.waitpid(child, 0)
     return float(os.read(reading, 16))
 
 
