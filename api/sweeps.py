@@ -17,15 +17,8 @@ from sweep import bundles, datasets
 from sweep.commands import SweepCommand
 from sweep.errors import DataError, InvalidSpecError, Problem
 from sweep.part import wake
-from sweep.spec import (
-    MAX_PRIORITY,
-    MAX_RUN_CAP,
-    MIN_PRIORITY,
-    BuiltinProgram,
-    FunctionProgram,
-    SweepSpec,
-    parse_spec,
-)
+from sweep.program import BuiltinProgram, FunctionProgram
+from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.trial import SweepState, TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])

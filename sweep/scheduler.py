@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from sweep.allowances import SpecLimits
 from sweep.changes import (
     ArtifactSaved,
     AttemptPlaced,
@@ -45,7 +46,6 @@ from sweep.messages import (
     Wake,
 )
 from sweep.roster import Roster, searcher_of
-from sweep.spec import SpecLimits
 from sweep.steering import Steering
 from sweep.trial import (
     COUNTED,

@@ -5,31 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, field_validator, model_validator
 
+from sweep.strict import LARGEST, Model, complain, unusable
 from sweep.trial import Params, Scalar
-
-# Whole numbers up to here are exact as floats, which searching computes with.
-LARGEST = 2**53
-
-
-def complain(message: str, *where: str) -> PydanticCustomError:
-    """An error that pydantic reports at `where`, below the field that raised it."""
-    return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
-
-
-def unusable(value: Scalar) -> str | None:
-    """Why a number can be neither searched over nor stored, or None."""
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return f"{shown(value)} is above 2**53, the largest whole number that searching keeps exact"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{value!r} is not a finite number"
-    return None
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Parameter(Model):
@@ -162,8 +141,3 @@ class Parameter(Model):
 
 
 _ON_STEP = 1e-8  # as exact as Optuna is
-
-
-def shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

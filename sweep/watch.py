@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
+from sweep.allowances import MAX_GRACE_S, SpecLimits
 from sweep.ledger import Slot
 from sweep.live import LiveTrial
-from sweep.spec import MAX_GRACE_S, SpecLimits
 
 LOOK_S = 1.0
 AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up

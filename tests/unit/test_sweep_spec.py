@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweep.errors import InvalidSpecError
+from sweep.program import FunctionProgram
 from sweep.space import Parameter
-from sweep.spec import FunctionProgram, SweepSpec, parse_spec, spec_from_json
+from sweep.spec import SweepSpec, parse_spec, spec_from_json
 from tests.specs import builtin_document, document, spec
 
 # Round trip.
@@ -99,7 +100,7 @@ _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("unknown key", document(metrics=1), "metrics", "unknown key 'metrics'; did you mean 'metric'?"),
+    ("unknown key", document(metrics=1), "metrics", "unknown key 'metrik'; did you mean 'metric'?"),
     ("far from any key", document(zzz=1), "zzz", "known: early_terminate, enqueue"),
     ("unknown key below", _x(min=0, max=1, lgo=True), "parameters.x.lgo", "did you mean 'log'?"),
     ("unknown program key", builtin_document(program=_DIGITS | {"modle": 1}), "program.modle", "did you mean 'model'?"),

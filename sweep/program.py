@@ -1,0 +1,51 @@
+"""What a trial runs: a built-in model, or a user's own code; a block of the sweep file; cli, api and scheduler."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from sweep import catalog
+from sweep.data_source import Data
+from sweep.strict import Model, complain
+
+
+class BuiltinProgram(Model):
+    """A built-in model with the built-in fit loop."""
+
+    model: str
+    data: Data
+
+    @field_validator("model")
+    @classmethod
+    def _known(cls, model: str) -> str:
+        if model not in catalog.MODELS:
+            hint = catalog.suggestion(model, catalog.MODELS)
+            raise complain(f"unknown model {model!r}; {hint}")
+        return model
+
+    @model_validator(mode="after")
+    def _fits_the_data(self) -> BuiltinProgram:
+        if self.model == "cnn" and self.data.name in catalog.TABLES:
+            raise complain(f"cnn needs images, and {self.data.name} is a table; write mlp", "model")
+        return self
+
+
+class FunctionProgram(Model):
+    """Your own function, `objective(trial)`: `module:function` in the folder `code`."""
+
+    function: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")
+    code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
+    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
+
+
+def _program_kind(value: Any) -> str:
+    given = value.get("function") if isinstance(value, dict) else getattr(value, "function", None)
+    return "builtin" if given is None else "function"
+
+
+Program = Annotated[
+    Annotated[BuiltinProgram, Tag("builtin")] | Annotated[FunctionProgram, Tag("function")],
+    Discriminator(_program_kind),
+]

@@ -1,0 +1,81 @@
+"""What pydantic found wrong with a sweep file, as sentences with a key; cli, api and scheduler."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from sweep import catalog
+from sweep.errors import Problem
+from sweep.strict import shown
+
+_BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
+_TAGS = frozenset({"builtin", "function", "command"})
+
+
+def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
+    """The problem and its key, as it stands in the file; `model` is what the whole file was checked against."""
+    location = [str(part) for part in details["loc"]]
+    if location[:1] == ["program"] and location[1:2] and location[1] in _TAGS:
+        del location[1]
+    context = details.get("ctx") or {}
+    location += context.get("where", ())
+    if details["type"] == "extra_forbidden":
+        hint = catalog.suggestion(location[-1], known_keys(model, location[:-1]))
+        return Problem(tuple(location), f"unknown key {location[-1]!r}; {hint}")
+    if details["type"] == "missing":
+        return Problem(tuple(location), "is missing")
+    if context.get("message"):
+        return Problem(tuple(location), context["message"])
+    if "error" in context:
+        return _named_inside(model, location, str(context["error"]))
+    location = _without_union_branches(location)
+    return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {shown(details['input'])}")
+
+
+def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:
+    """The keys that may stand below `path`; none where anything may."""
+    here: list[Any] = [model]
+    for part in path:
+        here = [inner for kind in here for inner in _below(kind, part)]
+    return [name for kind in here if _is_model(kind) for name in kind.model_fields]
+
+
+def _below(kind: Any, part: str) -> Iterator[Any]:
+    """The models, and the lists and dictionaries of models, that a key may hold."""
+    if _is_model(kind):
+        if part in kind.model_fields:
+            yield from _unwrapped(kind.model_fields[part].annotation)
+    elif typing.get_origin(kind) in (dict, list, tuple):
+        yield from _unwrapped(typing.get_args(kind)[-1])
+
+
+def _unwrapped(annotation: Any) -> Iterator[Any]:
+    """What a union or an annotated type is made of."""
+    if _is_model(annotation) or typing.get_origin(annotation) in (dict, list, tuple):
+        yield annotation
+    else:
+        for inner in typing.get_args(annotation):
+            yield from _unwrapped(inner)
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _named_inside(model: type[BaseModel], location: list[str], message: str) -> Problem:
+    """What the `ensemble:` block complains of: it says the key first."""
+    key, colon, rest = message.partition(": ")
+    if colon and key in known_keys(model, location):
+        return Problem((*location, key), rest)
+    return Problem(tuple(location), message)
+
+
+def _without_union_branches(location: list[str]) -> list[str]:
+    while len(location) > 2 and (location[-1] in _BRANCHES or "[" in location[-1]):
+        location = location[:-1]
+    return location

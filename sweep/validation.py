@@ -1,0 +1,28 @@
+"""How the rows of a data set are split; a block of the sweep file; cli, api and scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from sweep.strict import Model, complain
+
+
+class Validation(Model):
+    """How the rows are split: shares of train, validation, calibration and test, drawn by `seed`."""
+
+    split: tuple[float, float, float, float] = (0.7, 0.1, 0.1, 0.1)
+    seed: int = Field(0, ge=0)
+
+    @field_validator("split", mode="before")
+    @classmethod
+    def _as_tuple(cls, split: Any) -> Any:
+        return tuple(split) if isinstance(split, list) else split
+
+    @field_validator("split")
+    @classmethod
+    def _sums_to_one(cls, split: tuple[float, ...]) -> tuple[float, ...]:
+        if any(share <= 0 for share in split) or abs(sum(split) - 1) > 1e-6:
+            raise complain(f"four shares above 0 that sum to 1, not {sum(split):g}")
+        return split
