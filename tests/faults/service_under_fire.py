@@ -87,7 +87,7 @@ class ServiceUnderFire:
         if not shown or not all(part.ready for part in shown.values()):
             return False
         try:
-            with Client(self.url, self.token, 2.0) as client:
+            with Client(self.url, self.token, 2.0, retry_s=0) as client:
                 parts = {part["name"]: part["pid"] for part in client.ready()["parts"]}
                 return bool(client.ready()["ready"]) and parts["serve"] == self.process.pid
         except (PodiumError, OSError, KeyError):

@@ -90,11 +90,11 @@ def test_a_sweep_is_accepted_once_although_the_api_dies_at(service: ArmedService
     document = sweep()
     service.client.submit(sweep())  # its code is there from now on: the next commit is the one below
     service.arm(name, passings=1)
-    client = Client.of(service.data.root)
+    client = Client.of(service.data.root, retry_s=0)
     with pytest.raises(ServiceError):
         client.submit(document, idempotency_key=document["name"])
     service.wait_dead(name)
-    client = Client(service.client.url, service.data.admin_token.read_text().strip(), TIMEOUT_S)
+    client = Client(service.client.url, service.data.admin_token.read_text().strip(), TIMEOUT_S, retry_s=0)
     answer = wait_for("the api answers", lambda: _submitted(client, document))
     assert [found["id"] for found in client.sweeps() if found["name"] == document["name"]] == [answer["id"]]
     assert_counted_once(client, answer["id"])

@@ -46,7 +46,7 @@ class Workload(threading.Thread):
 
     def __init__(self, url: str, token: str, journal: Journal, *, trials: int, seed: int) -> None:
         super().__init__(name="workload", daemon=True)
-        self._client = Client(url, token, TIMEOUT_S)
+        self._client = Client(url, token, TIMEOUT_S, retry_s=0)
         self._journal = journal
         self._trials = trials
         self._seed = seed

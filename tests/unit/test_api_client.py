@@ -12,8 +12,8 @@ import httpx2
 import numpy as np
 import pytest
 
-from api import client as module
 from api.client import Client
+from api.connection import Connection
 from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, NotPossibleError, PodiumError, ServiceError
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document, document
@@ -28,9 +28,9 @@ def podium(service: ServiceRig) -> Client:
     return made
 
 
-def answering(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
-    """A client whose server is a function."""
-    made = Client("http://testserver", "token")
+def answering(handler: Callable[[httpx2.Request], httpx2.Response], retry_s: float = 0) -> Client:
+    """A client whose server is a function; it asks once."""
+    made = Client("http://testserver", "token", retry_s=retry_s)
     made._http.close()
     made._http = httpx2.Client(base_url="http://testserver", transport=httpx2.MockTransport(handler))
     return made
@@ -133,7 +133,7 @@ def test_a_conflict_is_the_servers_words(podium: Client, service: ServiceRig) ->
 def test_waiting_ends_when_the_time_is_over(
     podium: Client, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "POLL_S", 0)
+    monkeypatch.setattr(Connection, "poll_s", 0)
     with pytest.raises(ServiceError, match="still queued after 0 s"):
         podium.wait(service.sweep(), timeout_s=0)
 
@@ -186,7 +186,7 @@ def test_an_ensemble_through_its_life(podium: Client, service: ServiceRig) -> No
 
 
 def test_an_evaluation_is_waited_for_and_its_failure_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "POLL_S", 0)
+    monkeypatch.setattr(Connection, "poll_s", 0)
     states = iter(["queued", "queued", "finished", "queued", "failed"])
     seen: list[tuple[str, str]] = []
 
@@ -236,6 +236,60 @@ def test_whatever_goes_wrong_is_an_error_of_ours(
 ) -> None:
     with pytest.raises(error, match=words):
         answering(handler).devices()
+
+
+class Restarting:
+    """A service that fails in some way before it answers."""
+
+    def __init__(self, *failures: Exception | httpx2.Response) -> None:
+        self._failures = list(failures)
+        self.seen: list[httpx2.Request] = []
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.seen.append(request)
+        if not self._failures:
+            return httpx2.Response(200, json={"id": 1})
+        failure = self._failures.pop(0)
+        if isinstance(failure, Exception):
+            raise failure
+        return failure
+
+
+REFUSED = httpx2.ConnectError("connection refused")
+CUT = httpx2.RemoteProtocolError("server disconnected")
+
+
+def test_a_service_that_restarts_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "pause_s", 0)
+    service = Restarting(REFUSED, CUT, httpx2.Response(503, json={"detail": "too many writers wait"}))
+    assert answering(service, retry_s=60).sweep(1) == {"id": 1}
+    assert len(service.seen) == 4
+
+
+def test_a_submission_is_repeated_with_its_key_and_so_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "pause_s", 0)
+    service = Restarting(CUT, REFUSED)
+    podium = answering(service, retry_s=60)
+    assert podium.submit(builtin_document()) == {"id": 1}
+    keys = [request.headers["idempotency-key"] for request in service.seen]
+    assert len(keys) == 3 and len(set(keys)) == 1
+    podium.submit(builtin_document())
+    assert service.seen[-1].headers["idempotency-key"] != keys[0]
+
+
+def test_what_may_have_been_done_already_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "pause_s", 0)
+    service = Restarting(REFUSED, CUT)
+    with pytest.raises(ServiceError, match="server disconnected"):
+        answering(service, retry_s=60).build_ensemble(1)
+    assert len(service.seen) == 2, "the first was not sent"
+
+
+def test_patience_ends() -> None:
+    service = Restarting(*[REFUSED] * 5)
+    with pytest.raises(ServiceError, match="does not answer"):
+        answering(service, retry_s=0.01).sweep(1)
+    assert len(service.seen) == 1
 
 
 def test_a_prediction_carries_its_rows_and_deadline() -> None:

@@ -425,7 +425,7 @@ def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: P
 def test_an_evaluation_that_takes_long_is_waited_for(
     podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.client.POLL_S", 0)
+    monkeypatch.setattr("api.connection.Connection.poll_s", 0)
     queued = measured(Task.CLASSIFICATION, state="queued", result=None)
     server.on("POST", f"{URL}/3/evaluate", queued, status=202)
     server.on("GET", f"{URL}/3/evaluations/5", queued, measured(Task.CLASSIFICATION))
