@@ -27,8 +27,9 @@ from db import sweeps
 from db.engine import Database
 from db.migrate import migrate
 from sweep.changes import AttemptEnded, AttemptPlaced, AttemptStarted, Change, MetricPoint, TrialPlanned
+from sweep.past import Planned
 from sweep.recorder import DatabaseRecorder
-from sweep.search import Planned, Search
+from sweep.search import Search
 from sweep.spec import SweepSpec, parse_spec
 from sweep.trial import AttemptKey, Ended, Started, TrialState
 

@@ -2,20 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from sweep.strict import Model
+from sweep.strict import Model, complain
+
+# What each type takes beside `type`, `metric` and `goal`.
+_KEYS: Mapping[str, tuple[str, ...]] = {
+    "asha": ("min_iter", "eta"),
+    "hyperband": ("min_iter", "max_iter", "s", "eta"),
+    "median": ("min_iter", "min_trials"),
+    "percentile": ("percentile", "min_iter", "min_trials"),
+    "threshold": ("lower", "upper", "min_iter"),
+    "patient": ("patience", "min_delta", "wrap"),
+    "none": (),  # switches off: whatever else stands there stays for when it is switched on again
+}
+_NEEDS: Mapping[str, tuple[str, str]] = {
+    "percentile": ("percentile", "write percentile: 25, say, for the best quarter to go on"),
+    "patient": ("patience", "write patience: 3, say, for as many reports without improvement"),
+}
 
 
-class EarlyTerminate(Model):
-    """Which running trials to prune, from their reports of the metric.
+class Rule(Model):
+    """A rule by itself: what `early_terminate` is, and what `patient` may wrap."""
+
+    type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "none"]
+    min_iter: int = Field(1, ge=1, description="no trial is given up before this step")
+    max_iter: int | None = Field(None, ge=1, description="hyperband: the last step of a trial")
+    s: int | None = Field(None, ge=1, description="hyperband, with max_iter: how many times a trial is judged")
+    eta: int = Field(3, ge=2, description="asha and hyperband: one in `eta` goes on")
+    percentile: float | None = Field(None, gt=0, lt=100, description="percentile: so many percent go on, the best")
+    min_trials: int = Field(5, ge=1, description="median and percentile: finished trials to compare with")
+    lower: float | None = Field(None, allow_inf_nan=False, description="threshold: give up below")
+    upper: float | None = Field(None, allow_inf_nan=False, description="threshold: give up above")
+    patience: int | None = Field(None, ge=0, description="patient: reports in a row without improvement")
+    min_delta: float = Field(0.0, ge=0, allow_inf_nan=False, description="patient: what counts as improvement")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Any:
+        for key in sorted(self.model_fields_set - {"type", "metric", "goal"}):
+            if key not in _KEYS[self.type] and self.type != "none":
+                raise complain(_stray(self.type, key), key)
+        if self.type in _NEEDS and getattr(self, _NEEDS[self.type][0]) is None:
+            key, what = _NEEDS[self.type]
+            raise complain(f"{self.type} needs {key}; {what}")
+        if self.type == "threshold":
+            self._check_threshold()
+        if self.type == "hyperband":
+            self._check_hyperband()
+        return self
+
+    def _check_threshold(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise complain("threshold needs lower, upper, or both; write lower: 0.1, say")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise complain(f"lower {self.lower:g} is above upper {self.upper:g}; swap them", "lower")
+
+    def _check_hyperband(self) -> None:
+        if self.max_iter is None:
+            if self.s is not None:
+                raise complain("s counts back from max_iter; add max_iter, or leave s out", "s")
+            return
+        if self.s is not None and "min_iter" in self.model_fields_set:
+            raise complain("give min_iter, or s with max_iter, not both", "s")
+        if self.min_iter >= self.max_iter:
+            raise complain(f"max_iter {self.max_iter} is not above min_iter {self.min_iter}", "max_iter")
+
+
+class EarlyTerminate(Rule):
+    """Which running trials to prune, from their reports of one metric.
 
     `asha`: at each rung (`min_iter` x `eta`^r steps) only the best 1/`eta` go on (Li et al. 2020, Algorithm 2).
-    `median`: prune what is worse than the median of the earlier trials at the same step, from `min_iter` on.
+    `hyperband`: with `min_iter` and `max_iter`, brackets of asha that begin ever later (Li et al. 2018); with
+    `min_iter` alone, or `max_iter` and `s`, one bracket, as W&B does it: rungs at `max_iter`/`eta`^r for r up to `s`.
+    `median`, `percentile`: prune what is worse, at its best so far, than that of the finished trials at the same step.
+    `threshold`: prune what leaves the range of `lower` to `upper`.
+    `patient`: prune what has not improved for `patience` reports; with `wrap`, only if that rule would prune too.
     """
 
-    type: Literal["asha", "median", "none"]
-    min_iter: int = Field(1, ge=1)
-    eta: int = Field(3, ge=2)
+    metric: str | None = Field(None, min_length=1, max_length=120, description="what is judged; the first objective")
+    goal: Literal["maximize", "minimize"] | None = Field(None, description="of `metric`, if it is no objective")
+    wrap: Rule | None = Field(None, description="patient: the rule that has the last word")
+
+    @model_validator(mode="after")
+    def _wraps(self) -> Any:
+        if self.wrap is not None and self.wrap.type in ("patient", "none"):
+            others = ", ".join(name for name in _KEYS if name not in ("patient", "none"))
+            raise complain(f"patient cannot wrap {self.wrap.type}; it can {others}", "wrap", "type")
+        if self.goal is not None and self.metric is None:
+            raise complain("goal is of metric; name that, or leave goal out", "goal")
+        return self
+
+
+def _stray(kind: str, key: str) -> str:
+    """What to say of a key that does not belong to its type."""
+    takers = [name for name, keys in _KEYS.items() if key in keys]
+    return f"{key} goes with {' or '.join(takers)}, and {kind} takes {', '.join(_KEYS[kind])}"

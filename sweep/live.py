@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from sweep.changes import StoredSweep, StoredTrial
 from sweep.layout import DataDirectory
 from sweep.messages import Device, Searcher
+from sweep.past import PastTrial
 from sweep.program import FunctionProgram
-from sweep.search import PastTrial
 from sweep.spec import SweepSpec, spec_from_json
 from sweep.trial import (
     COUNTED,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sweep.changes import Change, Enqueued, StoredSweep, Wishes
-from sweep.search import Planned, Search, Verdict
+from sweep.past import Planned, Verdict
+from sweep.search import Search
 from sweep.trial import AttemptKey, Cause, Event
 
 

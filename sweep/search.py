@@ -1,273 +1,336 @@
-"""The one door to Optuna: ask, report, tell, and a study rebuilt from what the database remembers; scheduler.
+"""The search of one sweep: ask, report, tell, and all of it rebuilt from what the database remembers; scheduler.
 
-The study lives in memory; our tables are the truth. Every ask gets a sampler seeded by (sweep seed, trial number),
-so a rebuilt study does not repeat the stream of the old one, and suggests what it would have suggested. Samplers
-and pruners keep notes on their trials (the rungs of ASHA, for one); those travel with the trial in `attributes`.
+Optuna chooses and judges, in studies that live in memory; our tables are the truth. What samplers and pruners note on
+their trials (the rungs of ASHA, the generations of NSGA-II), and samplers on the study, travels with the trials in
+`attributes`; with it stands how many trials were over when a trial was asked for, so that each ask can be replayed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import logging
-import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
-from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
-from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import TrialState as OptunaState
 
-from sweep.space import Parameter
+from sweep.distributions import distribution_of
+from sweep.drawing import draw
+from sweep.grid import grid
+from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
+from sweep.pruners import Judge
+from sweep.samplers import at_random, sampler_of
 from sweep.spec import SweepSpec
-from sweep.trial import TRIAL_OVER, Params, Scalar, TrialState
+from sweep.study import Study
+from sweep.trial import TRIAL_OVER, Params, TrialState
 
-optuna.logging.set_verbosity(optuna.logging.WARNING)
 log = logging.getLogger("podium.search")
 
 _OPTUNA_STATES = {
-    TrialState.WAITING: optuna.trial.TrialState.RUNNING,  # planned: its values are taken
-    TrialState.RUNNING: optuna.trial.TrialState.RUNNING,
-    TrialState.FINISHED: optuna.trial.TrialState.COMPLETE,
-    TrialState.PRUNED: optuna.trial.TrialState.PRUNED,
-    TrialState.FAILED: optuna.trial.TrialState.FAIL,
-    TrialState.CANCELLED: optuna.trial.TrialState.FAIL,
+    TrialState.WAITING: OptunaState.RUNNING,  # planned: its values are taken
+    TrialState.RUNNING: OptunaState.RUNNING,
+    TrialState.FINISHED: OptunaState.COMPLETE,
+    TrialState.PRUNED: OptunaState.PRUNED,
+    TrialState.FAILED: OptunaState.FAIL,
+    TrialState.CANCELLED: OptunaState.FAIL,
 }
-
-
-ENQUEUED = "enqueue"  # the sampler of a trial that the sweep file asks for
-CLONED = "clone"  # and of one that a client added
-_INFEASIBLE = "constraints:memory"  # as `Trial.set_constraint` writes it
-
-
-@dataclass(frozen=True, slots=True)
-class PastTrial:
-    """A trial as the database remembers it: all that a study needs to know."""
-
-    number: int
-    state: TrialState
-    params: Params
-    value: float | None = None
-    reports: dict[int, float] = field(default_factory=dict)  # step -> metric
-    attributes: dict[str, Any] = field(default_factory=dict)
-    sampler: str = ""
-    infeasible: bool = False  # it failed for want of memory
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What to try next, and who chose it."""
-
-    number: int
-    params: Params
-    sampler: str
-    attributes: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a trial should give up at its last step; all notes on it if the pruner changed any, else none."""
-
-    prune: bool
-    attributes: dict[str, Any]
+_STATES = {
+    OptunaState.RUNNING: TrialState.RUNNING,
+    OptunaState.COMPLETE: TrialState.FINISHED,
+    OptunaState.PRUNED: TrialState.PRUNED,
+    OptunaState.FAIL: TrialState.FAILED,
+}
+_CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
+_MEMORY = "constraints:memory"
+TOLD = "podium:told"  # on a trial: how many were over when it was asked for
+STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
+_NOT_KEPT = ("fixed_params", "relative_params", _CONSTRAINT)  # what the trial's own values say as well
 
 
 class Search:
-    """The search of one sweep. Not thread-safe: each sweep asks, reports and tells in one thread."""
+    """The search of one sweep. Not thread-safe: each sweep asks, reports and tells in one thread.
 
-    def __init__(self, spec: SweepSpec, past: Sequence[PastTrial] = ()) -> None:
-        self._spec = spec
-        self._study = _study(spec)
-        self._ids: dict[int, int] = {}
-        self._grid = list(_grid(spec)) if spec.method == "grid" else []
-        self._taken = {ENQUEUED: 0, "grid": 0}  # how many of those that are known beforehand have been asked for
+    `past`: its trials so far. `earlier`: trials of other sweeps that it is to learn from.
+    """
+
+    def __init__(self, spec: SweepSpec, past: Sequence[PastTrial] = (), earlier: Sequence[PastTrial] = ()) -> None:
+        self.spec = spec
+        self.method = spec.searched_by
+        self.earlier = tuple(earlier)
+        self._objectives = len(spec.objectives)
+        self._one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
+        taught = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
+        self._study = Study([metric.goal for metric in spec.objectives], taught)
+        self._judge = None if spec.early_terminate.type == "none" else Judge(spec)
+        self._grid = grid(spec) if self.method == GRID else []
+        self._samplers: dict[int, str] = {}
+        self._chosen: Counter[str] = Counter()  # how many trials by each sampler
+        self._over: set[int] = set()
+        self._finished: set[int] = set()
+        self._constraints: set[str] = set()
         for trial in sorted(past, key=lambda trial: trial.number):
-            self._remember(trial)
+            self.put(trial)
+
+    def __len__(self) -> int:
+        """How many trials were asked for: the number of the next one."""
+        return len(self._study)
+
+    @property
+    def finished(self) -> int:
+        """How many trials were told finished."""
+        return len(self._finished)
+
+    # Asking.
 
     def ask(self, wanted: Params | None = None) -> Planned | None:
         """The next trial, or None when a grid is exhausted; `wanted`: the values that it must have."""
-        number = len(self._ids)
-        fixed, sampler = self._fixed() if wanted is None else (wanted, CLONED)
+        fixed, sampler = self._fixed(wanted)
         if fixed is None:
             return None
-        self._count(sampler)
-        self._study.sampler = _sampler(self._spec, number)
-        if fixed:
-            self._study.enqueue_trial(fixed)
-        trial = self._study.ask()
-        self._ids[number] = trial._trial_id
+        return self._plan(fixed, sampler, self._sampler(len(self)))
+
+    def ask_at_random(self, sampler: str) -> Planned:
+        """The next trial, drawn at random; `sampler`: what to call that."""
+        return self._plan({}, sampler, at_random(self.spec, len(self)))
+
+    def is_fixed(self, wanted: Params | None) -> bool:
+        """Whether `ask` would answer with values that stand already, without its sampler."""
+        return self._fixed(wanted)[0] != {}
+
+    def accept(self, proposal: Planned) -> Planned:
+        """The next trial, with values that a search beside this one chose; maybe for a trial before it."""
+        number, late = len(self), proposal.number != len(self)
+        sampler = f"{proposal.sampler}, asked for trial {proposal.number}" if late else proposal.sampler
+        self.put(
+            PastTrial(number, TrialState.RUNNING, proposal.params, attributes=proposal.attributes, sampler=sampler)
+        )
+        return Planned(number, proposal.params, sampler, self._attributes(number))
+
+    def _plan(self, fixed: Params, sampler: str, optunas: BaseSampler) -> Planned:
+        number, notes = len(self), dict(self._study.notes())
+        trial = self._study.ask(optunas, self._known_to_optuna(fixed))
         params: Params = {}
-        for name, parameter in self._spec.ordered():
+        for name, parameter in self.spec.ordered():
             if parameter.active(params):
-                params[name] = _suggest(trial, name, parameter)
+                distribution = distribution_of(parameter)
+                if distribution is not None:
+                    params[name] = trial._suggest(name, distribution)
+                else:
+                    params[name] = (
+                        fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
+                    )
+        self._attribute_to(sampler, number)
+        self._note_ask(number, notes)
+        if self._judge is not None:
+            self._judge.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._noted(number)))
         return Planned(number, params, sampler, self._attributes(number))
 
+    def _note_ask(self, number: int, before: Mapping[str, Any]) -> None:
+        self._study.note(number, TOLD, len(self._over))
+        noted = {key: value for key, value in self._study.notes().items() if before.get(key) is not value}
+        if noted:
+            self._study.note(number, STUDY_NOTES, noted)
+
+    def _fixed(self, wanted: Params | None) -> tuple[Params | None, str]:
+        """The values that stand already, {} where the sampler is free, None for the end; and who chose them."""
+        if wanted is not None:
+            return wanted, CLONED
+        enqueued = self._chosen[ENQUEUED]
+        if enqueued < len(self.spec.enqueue):
+            return dict(self.spec.enqueue[enqueued]), ENQUEUED
+        if self.method != GRID:
+            return {}, self.method
+        index = self._chosen[GRID]
+        return (dict(self._grid[index]) if index < len(self._grid) else None), GRID
+
+    def _known_to_optuna(self, fixed: Params) -> Params:
+        return {name: value for name, value in fixed.items() if not self.spec.parameters[name].drawn}
+
+    def _sampler(self, number: int) -> BaseSampler:
+        position = self._chosen[self.method]
+        return sampler_of(self.spec, self.method, number, position=position, finished=self.finished)
+
+    def _attribute_to(self, sampler: str, number: int) -> None:
+        if number in self._samplers:
+            self._chosen[_short(self._samplers[number])] -= 1
+        self._samplers[number] = sampler
+        self._chosen[_short(sampler)] += 1
+
+    # Judging.
+
     def report(self, number: int, step: int, value: float) -> Verdict:
-        """Note a value of the metric and judge the trial by it."""
-        before = self._attributes(number)
-        trial = optuna.trial.Trial(self._study, self._ids[number])
-        if step not in self._frozen(number).intermediate_values:
-            trial.report(value, step)
-        prune = trial.should_prune()
-        after = self._attributes(number)
-        return Verdict(prune, after if after != before else {})
+        """Note a value of the metric that is pruned on, and judge the trial by it."""
+        if self._one_metric and math.isfinite(value):
+            self._study.report(number, step, value)
+        if self._judge is None:
+            return Verdict(prune=False, attributes={})
+        verdict = self._judge.judge(number, step, value)
+        return Verdict(verdict.prune, self._attributes(number) if verdict.attributes else {})
 
-    def retry(self, number: int) -> None:
-        """A trial that was told to be over runs again.
+    # Telling.
 
-        Optuna changes no trial that is over: the study is built anew with this one running, as after a restart.
-        """
-        trials = [self._frozen(each) for each in sorted(self._ids)]
-        self._study, self._ids = _study(self._spec), {}
-        for position, frozen in enumerate(trials):
-            self._add(position, _running_again(frozen) if position == number else frozen)
-
-    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
+    def tell(
+        self,
+        number: int,
+        state: TrialState,
+        values: Sequence[float] | float | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
         """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect.
 
         `infeasible`: it failed for want of memory. A sampler that knows of constraints keeps away from such values,
-        while it would learn nothing from a failure.
+        while it would learn nothing from a failure. `constraints`: above 0 means violated.
         """
-        trial = optuna.trial.Trial(self._study, self._ids[number])
-        if state is TrialState.FINISHED:
-            self._study.tell(trial, value)
-        elif infeasible:
-            trial.set_constraint("memory", 1.0)
-            self._study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-        else:
-            self._study.tell(trial, state=_OPTUNA_STATES[state])
+        given = (float(values),) if isinstance(values, int | float) else None if values is None else tuple(values)
+        past = self.remembered(number)
+        self.put(
+            PastTrial(
+                number, state, past.params, None, past.reports, past.attributes, past.sampler, infeasible, given,
+                dict(constraints or {}), past.distributions,
+            )
+        )  # fmt: skip
 
-    def _fixed(self) -> tuple[dict[str, Scalar] | None, str]:
-        enqueued = self._taken[ENQUEUED]
-        if enqueued < len(self._spec.enqueue):
-            return dict(self._spec.enqueue[enqueued]), ENQUEUED
-        if self._spec.method != "grid":
-            return {}, self._spec.method
-        index = self._taken["grid"]
-        return (dict(self._grid[index]) if index < len(self._grid) else None), "grid"
+    def retry(self, number: int) -> None:
+        """A trial that was told to be over runs again."""
+        past = self.remembered(number)
+        self.put(
+            PastTrial(
+                number, TrialState.RUNNING, past.params, None, past.reports, past.attributes, past.sampler,
+                distributions=past.distributions,
+            )
+        )  # fmt: skip
 
-    def _count(self, sampler: str) -> None:
-        if sampler in self._taken:
-            self._taken[sampler] += 1
+    # Remembering.
 
-    def _remember(self, past: PastTrial) -> None:
-        self._count(past.sampler)
+    def put(self, past: PastTrial) -> None:
+        """The next trial, or one that is there, is now so."""
         try:
-            frozen = self._remembered(past)
-        except ValueError as error:  # a value outside its space, from a study that knew no better
+            frozen = self._frozen(past)
+        except (KeyError, ValueError) as error:  # a value outside its space, from a search that knew no better
             log.warning("trial %d teaches the search nothing: %s", past.number, error)
-            over = past.state in TRIAL_OVER
-            state = optuna.trial.TrialState.FAIL if over else optuna.trial.TrialState.RUNNING
-            frozen = optuna.trial.create_trial(state=state)
-        self._add(past.number, frozen)
+            state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
+            frozen = create_trial(state=state, system_attrs=dict(past.attributes))
+        self._study.put(past.number, frozen)
+        self._attribute_to(past.sampler, past.number)
+        self._sort(past.number, frozen)
+        self._study.set_notes(past.attributes.get(STUDY_NOTES, {}))
+        if self._judge is not None:
+            self._judge.put(past)
 
-    def _remembered(self, past: PastTrial) -> optuna.trial.FrozenTrial:
-        return optuna.trial.create_trial(
-            state=optuna.trial.TrialState.PRUNED if past.infeasible else _OPTUNA_STATES[past.state],
-            value=_value_of(past),
-            params=dict(past.params),
-            distributions={name: _distribution(self._spec.parameters[name]) for name in past.params},
-            intermediate_values=dict(past.reports),
-            system_attrs={**past.attributes, **({_INFEASIBLE: 1.0} if past.infeasible else {})},
+    def remembered(self, number: int) -> PastTrial:
+        """The trial as another search needs it to know what this one knows."""
+        frozen = self._study[number]
+        notes = frozen.system_attrs
+        infeasible = _MEMORY in notes
+        reports = frozen.intermediate_values if self._judge is None else self._judge.reports(number)
+        values = frozen.values if frozen.state is OptunaState.COMPLETE else None
+        return PastTrial(
+            number=number,
+            state=TrialState.FAILED if infeasible else _STATES[frozen.state],
+            params=dict(frozen.params),
+            reports=dict(reports),
+            attributes=self._attributes(number),
+            sampler=self._samplers[number],
+            infeasible=infeasible,
+            values=None if values is None else tuple(values),
+            constraints={
+                key.removeprefix(_CONSTRAINT): value
+                for key, value in notes.items()
+                if key.startswith(_CONSTRAINT) and key != _MEMORY
+            },
+            distributions={
+                name: distribution_to_json(distribution)
+                for name, distribution in frozen.distributions.items()
+                if name not in self.spec.parameters
+            },
         )
 
-    def _add(self, number: int, frozen: optuna.trial.FrozenTrial) -> None:
-        self._study.add_trial(frozen)
-        self._ids[number] = self._study.get_trials(deepcopy=False)[-1]._trial_id
+    def _sort(self, number: int, frozen: FrozenTrial) -> None:
+        self._over.discard(number)
+        self._finished.discard(number)
+        if frozen.state.is_finished():
+            self._over.add(number)
+        if frozen.state is OptunaState.COMPLETE:
+            self._finished.add(number)
+            self._level(number, frozen)
 
-    def _frozen(self, number: int) -> optuna.trial.FrozenTrial:
-        """The trial as the study has it; in memory, Optuna's ids are positions."""
-        return self._study.get_trials(deepcopy=False)[self._ids[number]]
+    def _level(self, number: int, frozen: FrozenTrial) -> None:
+        """All finished trials have the same constraints, or GP refuses: what one does not name, it does not break."""
+        own = {key for key in frozen.system_attrs if key.startswith(_CONSTRAINT)}
+        new, self._constraints = own - self._constraints, self._constraints | own
+        for other in self._finished if new else {number}:
+            for key in sorted(self._constraints - self._study[other].system_attrs.keys()):
+                self._study.note(other, key, 0.0)
+
+    def _frozen(self, past: PastTrial) -> FrozenTrial:
+        state, values = self._outcome(past)
+        constraints = {_MEMORY: 1.0} if past.infeasible else _constraints_of(past)
+        return create_trial(
+            state=state,
+            values=values,
+            params=self._params_of(past),
+            distributions=self._distributions_of(past),
+            intermediate_values=dict(past.reports) if self._one_metric else {},
+            system_attrs={**past.attributes, **constraints},
+        )
+
+    def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
+        """The state and the values that a sampler is to learn of."""
+        if past.infeasible or past.state is TrialState.PRUNED:
+            last = past.reports[max(past.reports)] if past.reports and self._one_metric else None
+            return OptunaState.PRUNED, None if last is None else [last]
+        if past.state is not TrialState.FINISHED:
+            return _OPTUNA_STATES[past.state], None
+        values = past.objectives
+        if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
+            log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
+            return OptunaState.FAIL, None
+        return OptunaState.COMPLETE, list(values)
+
+    def _params_of(self, past: PastTrial) -> Params:
+        known = self._distributions_of(past)
+        return {name: value for name, value in past.params.items() if name in known}
+
+    def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
+        found: dict[str, BaseDistribution] = {}
+        for name in past.params:
+            if name in past.distributions:
+                found[name] = json_to_distribution(past.distributions[name])
+            elif (distribution := distribution_of(self.spec.parameters[name])) is not None:
+                found[name] = distribution
+        return found
+
+    def _taught(self, trial: PastTrial) -> FrozenTrial | None:
+        """A trial of another sweep as one of this; None where it is none: other objectives, or other values."""
+        params: Params = {}
+        for name, parameter in self.spec.ordered():
+            if parameter.active(params):
+                if name not in trial.params or parameter.complaint(trial.params[name]) is not None:
+                    return None
+                params[name] = trial.params[name]
+        frozen = self._frozen(replace(trial, params=params, attributes={}, distributions={}))
+        return frozen if frozen.state in (OptunaState.COMPLETE, OptunaState.PRUNED) else None
 
     def _attributes(self, number: int) -> dict[str, Any]:
-        return {name: note for name, note in self._frozen(number).system_attrs.items() if name != "fixed_params"}
+        """What is to be kept with the trial."""
+        return self._noted(number) | ({} if self._judge is None else self._judge.notes(number))
+
+    def _noted(self, number: int) -> dict[str, Any]:
+        """What the sampler noted, and we with it."""
+        return {key: note for key, note in self._study[number].system_attrs.items() if not key.startswith(_NOT_KEPT)}
 
 
-def _study(spec: SweepSpec) -> optuna.Study:
-    """An empty study. The name is fixed: samplers and pruners may derive choices from it."""
-    return optuna.create_study(
-        study_name="podium", direction=spec.metric.goal, sampler=RandomSampler(seed=0), pruner=_pruner(spec)
-    )
+def _constraints_of(past: PastTrial) -> dict[str, float]:
+    return {f"{_CONSTRAINT}{name}": value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
 
 
-def _running_again(frozen: optuna.trial.FrozenTrial) -> optuna.trial.FrozenTrial:
-    return optuna.trial.create_trial(
-        state=optuna.trial.TrialState.RUNNING,
-        params=frozen.params,
-        distributions=frozen.distributions,
-        intermediate_values=frozen.intermediate_values,
-        system_attrs={name: note for name, note in frozen.system_attrs.items() if name != _INFEASIBLE},
-    )
-
-
-def _value_of(past: PastTrial) -> float | None:
-    if past.state is TrialState.PRUNED or past.infeasible:
-        return past.reports[max(past.reports)] if past.reports else None
-    return past.value if past.state is TrialState.FINISHED else None
-
-
-def _sampler(spec: SweepSpec, number: int) -> BaseSampler:
-    digest = hashlib.sha256(f"{spec.seed}:{number}".encode()).digest()
-    seed = int.from_bytes(digest[:4], "big")
-    return TPESampler(seed=seed) if spec.method == "tpe" else RandomSampler(seed=seed)
-
-
-def _pruner(spec: SweepSpec) -> BasePruner:
-    early = spec.early_terminate
-    if early.type == "asha":
-        return SuccessiveHalvingPruner(min_resource=early.min_iter, reduction_factor=early.eta)
-    if early.type == "median":
-        return MedianPruner(n_warmup_steps=early.min_iter)
-    return NopPruner()
-
-
-def _distribution(parameter: Parameter) -> BaseDistribution:
-    if not parameter.is_range:
-        return CategoricalDistribution(parameter.choices() or [])
-    assert parameter.min is not None and parameter.max is not None
-    if parameter.integer:
-        return IntDistribution(int(parameter.min), int(parameter.max), log=parameter.log, step=int(parameter.step or 1))
-    step = None if parameter.step is None else float(parameter.step)
-    return FloatDistribution(float(parameter.min), float(parameter.max), log=parameter.log, step=step)
-
-
-def _suggest(trial: optuna.trial.Trial, name: str, parameter: Parameter) -> Scalar:
-    distribution = _distribution(parameter)
-    if isinstance(distribution, CategoricalDistribution):
-        choice: Scalar = trial.suggest_categorical(name, distribution.choices)
-        return choice
-    if isinstance(distribution, IntDistribution):
-        return trial.suggest_int(
-            name, distribution.low, distribution.high, log=distribution.log, step=distribution.step
-        )
-    assert isinstance(distribution, FloatDistribution)
-    return trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log, step=distribution.step)
-
-
-def _grid(spec: SweepSpec) -> Iterable[Params]:
-    """Every combination once, in an order shuffled by the seed; inactive parameters make no copies.
-
-    Optuna's own grid raises when it is exhausted and samples again after a restart; hence this one.
-    """
-    names = [name for name, _ in spec.ordered()]
-    choices = [spec.parameters[name].choices() or [] for name in names]
-    seen: set[tuple[tuple[str, Scalar], ...]] = set()
-    points: list[Params] = []
-    for values in itertools.product(*choices):
-        point: Params = {}
-        for name, value in zip(names, values, strict=True):
-            if spec.parameters[name].active(point):
-                point[name] = value
-        key = tuple(point.items())
-        if key not in seen:
-            seen.add(key)
-            points.append(point)
-    random.Random(spec.seed).shuffle(points)  # noqa: S311 - an order, not a secret
-    return points
+def _short(sampler: str) -> str:
+    """Who chose, without the remark: `random` of `random, for tpe was slow`."""
+    return sampler.partition(",")[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from sweep.distribution_names import Name, resolved
 from sweep.strict import LARGEST, Model, complain, unusable
 from sweep.trial import Params, Scalar
 
@@ -14,18 +15,31 @@ from sweep.trial import Params, Scalar
 class Parameter(Model):
     """One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
 
-    A range is over whole numbers when both ends are; it includes both ends.
+    A range is over whole numbers when both ends are; it includes both ends. W&B's names of distributions are known; one
+    that is no range and no list (normal, beta, weighted choices) is drawn by Podium itself, with `method: random`.
     """
 
+    distribution: Name | None = Field(None, description="W&B's name of it; most are short for min, max, log and step")
     value: Scalar = None
     values: list[Scalar] | None = Field(None, min_length=1)
     min: int | float | None = None
     max: int | float | None = None
     log: bool = False
     step: int | float | None = None
+    mu: float = Field(0.0, description="normal: the mean; log_normal: of the logarithm")
+    sigma: float = Field(1.0, description="normal: the standard deviation")
+    a: float = Field(1.0, description="beta")
+    b: float = Field(1.0, description="beta")
+    q: int | float | None = Field(None, description="rounded to multiples of this")
+    probabilities: list[float] | None = Field(None, description="of `values`, as weights")
     when: dict[str, Scalar | list[Scalar]] | None = Field(
         None, description="active only where another parameter has this value, or one of these"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, document: Any) -> Any:
+        return resolved(document, frozenset(cls.model_fields)) if isinstance(document, dict) else document
 
     @field_validator("value", "values")
     @classmethod
@@ -40,13 +54,31 @@ class Parameter(Model):
         kinds: list[str] = [kind for kind in ("value", "values") if kind in self.model_fields_set]
         if {"min", "max"} & self.model_fields_set:
             kinds.append("min and max")
+        if self.distribution is not None:
+            self._check_drawn()
+            return self
         if len(kinds) != 1:
             raise complain("give exactly one of: value, values, or min with max")
+        if self.probabilities is not None:
+            self._check_probabilities(self.probabilities)
         if kinds == ["min and max"]:
             self._check_range()
         elif {"log", "step"} & self.model_fields_set:
             raise complain("log and step go with min and max only")
         return self
+
+    def _check_drawn(self) -> None:
+        if self.is_range:
+            self._check_range()
+        if self.q is None and (self.distribution or "").startswith("q_"):
+            raise complain(f"{self.distribution} needs q; write q: 1, say")
+
+    def _check_probabilities(self, weights: list[float]) -> None:
+        count = len(self.values or [])
+        if len(weights) != count:
+            raise complain(f"{len(weights)} probabilities for {count} values; give one for each", "probabilities")
+        if any(not math.isfinite(weight) or weight < 0 for weight in weights) or sum(weights) <= 0:
+            raise complain("probabilities are at least 0, and one of them above 0", "probabilities")
 
     def _check_range(self) -> None:
         low, high = self.min, self.max
@@ -81,8 +113,15 @@ class Parameter(Model):
     def is_range(self) -> bool:
         return self.min is not None
 
+    @property
+    def drawn(self) -> bool:
+        """Whether Podium draws it by itself: no search but a random one can choose it."""
+        return self.distribution is not None or self.probabilities is not None
+
     def count(self) -> int | None:
         """How many `choices` there are, counted without listing them; None for a continuous range."""
+        if self.distribution is not None:
+            return None
         if self.values is not None:
             return len(self.values)
         if not self.is_range:
@@ -94,6 +133,8 @@ class Parameter(Model):
 
     def choices(self) -> list[Scalar] | None:
         """The finite list of values, or None for a continuous range."""
+        if self.distribution is not None:
+            return None
         if self.values is not None:
             return list(self.values)
         if not self.is_range:
@@ -124,9 +165,21 @@ class Parameter(Model):
             if self.integer and not isinstance(value, int):
                 return f"{value!r} is not a whole number"
             return self._off_step(value)
+        if self.distribution is not None:
+            return self._undrawable(value)
         choices = self.choices()
         assert choices is not None
         return None if value in choices else f"{value!r} is not one of {choices}"
+
+    def _undrawable(self, value: Scalar) -> str | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"{value!r} is not a number"
+        kind = self.distribution or ""
+        if kind.endswith("beta") and not 0 <= value <= 1 and self.q is None:
+            return f"{value!r} is not within 0 and 1"
+        if kind == "log_normal" and value <= 0:
+            return f"{value!r} is not above 0"
+        return None
 
     def _off_step(self, value: float) -> str | None:
         """What is wrong with a number that lies between two steps: no search would choose it, or take it back."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Rule, Select
-from sweep import catalog
+from sweep import catalog, methods
 from sweep.allowances import Resources, Retries, SpecLimits
 from sweep.budget import Budget, Keep
 from sweep.early_termination import EarlyTerminate
@@ -36,7 +36,7 @@ class SweepSpec(Model):
 
     name: str = Field(min_length=1, max_length=120)
     method: Annotated[
-        Literal["tpe", "random", "grid"],
+        Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "auto"],
         BeforeValidator(_method_name),
     ] = "tpe"
     seed: int = Field(0, ge=0, lt=2**63)
@@ -80,6 +80,24 @@ class SweepSpec(Model):
         """What a finished trial is judged by, one or several, in the order of its values."""
         return tuple(self.metrics or [self.metric])
 
+    @property
+    def searched_by(self) -> methods.Method:
+        """The method, with `auto` decided."""
+        if self.method == "auto":
+            return methods.choose(self.parameters, self.run_cap, len(self.objectives))
+        return self.method
+
+    @property
+    def pruned_on(self) -> Metric:
+        """The one metric that trials report for early termination; the first objective, or what the file names."""
+        early = self.early_terminate
+        if early.metric is None:
+            return self.metric
+        known = {metric.name: metric for metric in self.objectives}
+        if early.metric in known:
+            return known[early.metric]
+        return Metric(name=early.metric, goal=early.goal or "maximize")
+
     @field_validator("ensemble", mode="before")
     @classmethod
     def _says_something(cls, block: Any) -> Any:
@@ -91,8 +109,8 @@ class SweepSpec(Model):
     def _consistent(self) -> SweepSpec:
         self._check_conditions()
         self._check_enqueued()
-        if self.method == "grid":
-            self._check_grid()
+        self._check_method()
+        self._check_pruned_on()
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
             self._check_metric(self.program.data.name)
@@ -131,6 +149,28 @@ class SweepSpec(Model):
                     raise complain(f"there is no parameter {name!r}; {hint}", *where)
                 if complaint := self.parameters[name].complaint(value):
                     raise complain(complaint, *where)
+
+    def _check_method(self) -> None:
+        if self.method == "grid":
+            self._check_grid()
+        if (complaint := methods.complaint(self.method, self.parameters, len(self.objectives))) is not None:
+            raise complain(complaint, "method")
+        for name, parameter in self.parameters.items():
+            if parameter.drawn and self.method not in ("random", "auto"):
+                raise complain(methods.only_at_random(self.method, parameter), "parameters", name)
+
+    def _check_pruned_on(self) -> None:
+        early = self.early_terminate
+        objective = next((metric for metric in self.objectives if metric.name == early.metric), None)
+        if objective is None and early.metric is not None and early.goal is None:
+            names = ", ".join(metric.name for metric in self.objectives)
+            message = (
+                f"{early.metric} is no objective (those are: {names}); say which way is better: goal: minimize, say"
+            )
+            raise complain(message, "early_terminate", "metric")
+        if objective is not None and early.goal not in (None, objective.goal):
+            message = f"{objective.name} is to {objective.goal}, as its metric says; leave goal out here"
+            raise complain(message, "early_terminate", "goal")
 
     def _check_grid(self) -> None:
         size = 1

@@ -11,8 +11,8 @@ from sweep.changes import StoredSweep
 from sweep.errors import DatabaseError, FencedError
 from sweep.live import AVOID_S, MAX_INTERRUPTIONS
 from sweep.messages import Asked, SearchFailed, SlotLost
+from sweep.past import Planned
 from sweep.scheduler import FULL_S, TICK_S
-from sweep.search import Planned
 from sweep.trial import DISK_IS_FULL, Cause, SweepState, TrialRequest, TrialState
 from sweep.watch import MARGIN_S, SILENT_S
 from tests.rig import Rig
@@ -332,10 +332,10 @@ def test_memory_failures_have_a_budget_of_their_own_and_teach_the_search(rig: Ri
     rig.settle()
     assert rig.states()[0] is FAILED
     searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
     rig.restart()
     searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
 
 
 def test_a_slot_that_does_not_speak_is_ended_and_its_trial_repeated(rig: Rig) -> None:
@@ -556,7 +556,7 @@ def test_a_sweep_that_failed_for_memory_and_goes_on_still_keeps_away_from_such_v
     rig.assert_over(SweepState.FAILED)
     steer(rig, SweepState.QUEUED)
     searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search._frozen(0).constraints == {"memory": 1.0}  # type: ignore[union-attr]
+    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
 
 
 def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
@@ -564,9 +564,9 @@ def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
     ask(rig, 1, TrialRequest.RETRY)
-    study = rig.scheduler._roster.sweeps[1].searcher._search._study  # type: ignore[union-attr]
-    assert [trial.number for trial in study.get_trials()] == [trial.number for trial in rig.trials()]
-    assert study.get_trials()[0].constraints == {}
+    search = rig.scheduler._roster.sweeps[1].searcher._search  # type: ignore[union-attr]
+    assert len(search) == len(rig.trials())
+    assert not search.remembered(0).infeasible
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sweep.search import PastTrial, Planned, Search, Verdict
+from sweep.past import PastTrial, Planned, Verdict
+from sweep.search import Search
 from sweep.spec import SweepSpec
 from sweep.trial import Params, TrialState
 from tests.specs import spec
@@ -23,6 +24,11 @@ CONDITIONAL: dict[str, Any] = {
 FINITE: dict[str, Any] = CONDITIONAL | {
     "lr": {"values": [1e-4, 1e-3, 1e-2]},
     "momentum": {"values": [0.0, 0.9], "when": {"optimizer": "sgd"}},
+}
+RULES: dict[str, Any] = {
+    "asha": {"type": "asha", "min_iter": 1, "eta": 2},
+    "median": {"type": "median", "min_iter": 1},
+    "none": {"type": "none"},
 }
 
 
@@ -125,9 +131,7 @@ def test_a_trial_without_a_value_is_told_and_the_search_goes_on(state: TrialStat
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 @pytest.mark.parametrize("kind", ["asha", "median"])
 def test_the_worst_of_many_is_pruned_and_the_best_is_not(kind: str, goal: str) -> None:
-    search = Search(
-        spec(metric={"name": "m", "goal": goal}, early_terminate={"type": kind, "min_iter": 1, "eta": 3}, run_cap=50)
-    )
+    search = Search(spec(metric={"name": "m", "goal": goal}, early_terminate=RULES[kind], run_cap=50))
 
     def pruned(value: float) -> bool:
         planned = _asked(search)
@@ -228,7 +232,7 @@ def test_a_rebuilt_search_suggests_and_prunes_as_one_that_never_stopped(method: 
         seed=3,
         parameters=FINITE if method == "grid" else CONDITIONAL,
         enqueue=[{"lr": 1e-2}],
-        early_terminate={"type": kind, "min_iter": 1, "eta": 2},
+        early_terminate=RULES[kind],
     )
     restarts = {(1, -1), (4, 0), (12, -1), (17, 1), (17, 4), (23, 3), (24, -1), (31, 0)}
     never = Sweep(searched, frozenset()).play(42)

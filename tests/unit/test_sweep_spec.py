@@ -48,7 +48,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "method": st.sampled_from(["tpe", "random", "bayes"]),
         "run_cap": st.integers(1, 10**6),
         "early_terminate": st.fixed_dictionaries(
-            {"type": st.sampled_from(["asha", "median", "none"])}, optional={"eta": st.integers(2, 9)}
+            {"type": st.sampled_from(["asha", "hyperband", "none"])}, optional={"eta": st.integers(2, 9)}
         ),
         "limits": st.fixed_dictionaries({}, optional={"trial_s": st.floats(0.1, 1e6), "grace_s": st.floats(0, 300)}),
         "retries": st.fixed_dictionaries({}, optional={"user": st.integers(0, 100)}),

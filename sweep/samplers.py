@@ -1,0 +1,91 @@
+"""Which of Optuna's samplers chooses a trial, and with which seed; scheduler and search process.
+
+A sampler is made anew for each trial and seeded by (sweep seed, trial number): what it suggests depends on nothing but
+the study, so that a study rebuilt from the database suggests what the old one would have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from optuna import Study
+from optuna.distributions import BaseDistribution
+from optuna.samplers import (
+    BaseSampler,
+    CmaEsSampler,
+    GPSampler,
+    NSGAIISampler,
+    QMCSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.trial import FrozenTrial
+
+from sweep.distributions import distribution_of
+from sweep.methods import Method
+from sweep.spec import SweepSpec
+
+GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
+_NSGA2_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
+
+
+def seed_of(spec: SweepSpec, number: int) -> int:
+    """The seed of a trial's ask."""
+    digest = hashlib.sha256(f"{spec.seed}:{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def at_random(spec: SweepSpec, number: int) -> BaseSampler:
+    """What chooses where nothing better can."""
+    return RandomSampler(seed=seed_of(spec, number))
+
+
+def sampler_of(spec: SweepSpec, method: Method, number: int, *, position: int, finished: int) -> BaseSampler:
+    """The sampler for one trial; `position`: how many it has chosen before, `finished`: trials that were told so."""
+    seed = seed_of(spec, number)
+    if method == "gp" and finished < GP_STARTS_AT:
+        return RandomSampler(seed=seed)  # as GP itself does until then, without loading torch
+    if method == "qmc":
+        return _Sequence(spec, position, seed)
+    make = _SAMPLERS.get(method)
+    return RandomSampler(seed=seed) if make is None else make(spec, seed)
+
+
+def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
+    size = min(max(spec.run_cap // 5, _NSGA2_POPULATION.start), _NSGA2_POPULATION.stop - 1)
+    return NSGAIISampler(seed=seed, population_size=size)
+
+
+_SAMPLERS: Mapping[str, Callable[[SweepSpec, int], BaseSampler]] = {
+    "tpe": lambda _, seed: TPESampler(seed=seed),
+    "cmaes": lambda _, seed: CmaEsSampler(seed=seed, warn_independent_sampling=False),
+    "gp": lambda _, seed: GPSampler(seed=seed, warn_independent_sampling=False),
+    "nsga2": _nsga2,
+}
+
+
+class _Sequence(QMCSampler):
+    """A scrambled Sobol sequence over all parameters; one that is inactive leaves its coordinate unused.
+
+    Optuna takes the space from the first trial and counts the points in the study: here both are known.
+    """
+
+    def __init__(self, spec: SweepSpec, position: int, seed: int) -> None:
+        independent = RandomSampler(seed=seed)
+        super().__init__(
+            scramble=True, seed=spec.seed % 2**32, independent_sampler=independent, warn_independent_sampling=False
+        )
+        self._space: dict[str, BaseDistribution] = {}
+        for name, parameter in spec.ordered():
+            distribution = distribution_of(parameter)
+            if distribution is not None and not distribution.single():
+                self._space[name] = distribution
+        self._position = position
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return self._space
+
+    def _find_sample_id(self, study: Study, search_space: dict[str, Any]) -> int:
+        return self._position
