@@ -77,10 +77,14 @@ class Client(EnsembleCalls):
         return self._tell_sweep(sweep_id, "cancel")
 
     def extend_sweep(
-        self, sweep_id: int, run_cap: int | None = None, *, priority: float | None = None
+        self, sweep_id: int, run_cap: int | None = None, *, priority: float | None = None, **terms: Any
     ) -> dict[str, Any]:
-        """Let `run_cap` trials count in all, or change the priority; a finished sweep goes on."""
-        body = {"run_cap": run_cap, "priority": priority}
+        """Let `run_cap` trials count in all, or change the priority; a finished sweep goes on.
+
+        `budget={"device_s": 7200}` and `target=0.95` change what ends it; None is no bound. Raises `PodiumError` where
+        what it may use is spent.
+        """
+        body = {"run_cap": run_cap, "priority": priority, **terms}
         return self._object("PATCH", f"/api/v1/sweeps/{sweep_id}", json=body, repeatable=True)
 
     def best(self, sweep_id: int, k: int = 1) -> list[dict[str, Any]]:

@@ -92,6 +92,24 @@ def best(sweep: dict[str, Any]) -> str:
     return f"best {metric} –" if found is None else f"best {metric} {number(found['value'])} (trial {found['number']})"
 
 
+def budget(sweep: dict[str, Any]) -> str:
+    """What it has used of its budget, as far as it has one; "" where it has none."""
+    has = sweep["budget"]
+    if has is None:
+        return ""
+    parts = [
+        f"{name} {has[name]['used']:,.1f} of {has[name]['allowed']:,.10g} s"
+        for name in ("wall_s", "device_s")
+        if has[name]["allowed"] is not None
+    ]
+    if plateau := has["plateau"]:
+        parts.append(f"{plateau['used']} of {plateau['allowed']} trials without a better value")
+    if target := has["target"]:
+        reached = "not reached" if target["reached_by"] is None else f"reached by trial {target['reached_by']}"
+        parts.append(f"target {target['value']:g} {reached}")
+    return ", ".join(parts)
+
+
 def held(sweep: dict[str, Any]) -> str:
     """That a sweep is paused or stopping, for who wonders why nothing starts."""
     return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""

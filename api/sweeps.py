@@ -11,14 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from api.auth import submitter, viewer
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
-from api.views import BestView, Page, SweepView, TrialView, best_view
-from db import devices, requests, sweeps, trial_pages
+from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_view
+from db import devices, requests, spending, sweeps, trial_pages
 from sweep import bundles, datasets
+from sweep.budget import Budget
 from sweep.commands import SweepCommand
 from sweep.errors import DataError, InvalidSpecError, Problem
 from sweep.part import wake
 from sweep.program import BuiltinProgram, FunctionProgram
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
+from sweep.spending import Terms
 from sweep.trial import SweepState, TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -31,11 +33,22 @@ class Extension(BaseModel):
 
     run_cap: int | None = Field(None, ge=1, le=MAX_RUN_CAP, description="trials that count, in all; it only goes up")
     priority: float | None = Field(None, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
+    budget: Budget | None = Field(None, description="what is given takes the place of what there is; null: no bound")
+    target: float | None = Field(None, allow_inf_nan=False, description="of the metric; null: none")
+
+    @property
+    def terms(self) -> Terms | None:
+        """The budget and target that are given; None where none are."""
+        budget = self.budget or Budget()
+        given = {name: getattr(budget, name) for name in budget.model_fields_set}
+        if "target" in self.model_fields_set:
+            given["target"] = self.target
+        return Terms(**given) if given else None
 
     @model_validator(mode="after")
     def _says_something(self) -> Extension:
-        if self.run_cap is None and self.priority is None:
-            raise ValueError("give run_cap, priority, or both")
+        if self.run_cap is None and self.priority is None and self.terms is None:
+            raise ValueError("give run_cap, priority, budget or target")
         return self
 
 
@@ -120,9 +133,12 @@ def best_trials(
 
 @router.patch("/sweeps/{sweep_id}", dependencies=[submitter])
 def extend_sweep(sweep_id: RowId, body: Extension, service: ServiceContext = context) -> SweepView:
-    """Let more trials count, or change the priority. One that is finished or stopping goes on with all it knows."""
+    """Let more trials count, or change priority, budget or target.
+
+    One that is finished or stopping goes on with all it knows; 409 where its budget is spent.
+    """
     with service.database.write() as connection:
-        requests.extend(connection, sweep_id, body.run_cap, body.priority, time.time())
+        requests.extend(connection, sweep_id, body.run_cap, body.priority, time.time(), body.terms)
     return _woken(service, sweep_id)
 
 
@@ -166,7 +182,9 @@ def _show(service: ServiceContext, sweep_id: int) -> SweepView:
         row = sweeps.get(connection, sweep_id)
         best = trial_pages.best(connection, sweep_id, row.goal, 1)
         share = trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection)))
-    return SweepView.of(row, best[0] if best else None, share)
+        terms = Terms.read(row.terms)
+        budget = BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
+    return SweepView.of(row, best[0] if best else None, share, budget)
 
 
 def _check_program(spec: SweepSpec, service: ServiceContext) -> None:

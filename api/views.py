@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from db.devices import DeviceRow
 from db.sweeps import SweepRow
 from db.trial_pages import ArtifactRow, AttemptRow, TrialRow
+from sweep.spending import Terms, Used
 from sweep.trial import Scalar
 
 Item = TypeVar("Item")
@@ -40,6 +41,51 @@ class BestView(View):
     params: dict[str, Scalar]
 
 
+class SpendingView(View):
+    """How much of something is used, and how much is allowed; null: no bound."""
+
+    used: float
+    allowed: float | None
+
+
+class PlateauView(View):
+    """How many trials in a row have not improved the best, and how many may."""
+
+    used: int
+    allowed: int
+    min_delta: float
+
+
+class TargetView(View):
+    """The value that ends the sweep, and the trial that reached it."""
+
+    value: float
+    reached_by: int | None  # its number
+
+
+class BudgetView(View):
+    """What a sweep has used of what it may."""
+
+    wall_s: SpendingView
+    device_s: SpendingView
+    plateau: PlateauView | None
+    target: TargetView | None
+
+    @classmethod
+    def of(cls, terms: Terms, used: Used) -> BudgetView:
+        plateau, reached = terms.plateau, used.reached_by
+        return cls(
+            wall_s=SpendingView(used=round(used.wall_s, 3), allowed=terms.wall_s),
+            device_s=SpendingView(used=round(used.device_s, 3), allowed=terms.device_s),
+            plateau=None
+            if plateau is None
+            else PlateauView(used=used.still_trials, allowed=plateau.trials, min_delta=plateau.min_delta),
+            target=None
+            if terms.target is None
+            else TargetView(value=terms.target, reached_by=None if reached is None else reached.number),
+        )
+
+
 class SweepView(View):
     """A sweep."""
 
@@ -56,12 +102,15 @@ class SweepView(View):
     ensemble_id: int | None  # the one that its `ensemble:` block asked for
     ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
     device_busy_share: float | None
+    budget: BudgetView | None  # null in lists
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
 
     @classmethod
-    def of(cls, row: SweepRow, best: TrialRow | None, busy_share: float | None) -> SweepView:
+    def of(
+        cls, row: SweepRow, best: TrialRow | None, busy_share: float | None, budget: BudgetView | None = None
+    ) -> SweepView:
         return cls(
             id=row.id,
             name=row.name,
@@ -76,6 +125,7 @@ class SweepView(View):
             ensemble_id=row.built.requested_id,
             ensemble_error=row.ensemble_error,
             device_busy_share=busy_share,
+            budget=budget,
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from db import devices, events, sweeps, trial_pages
+from db import devices, events, spending, sweeps, trial_pages
 from db.devices import DeviceRow
 from db.events import NewEvent
 from db.sweeps import SweepRow
@@ -26,6 +27,7 @@ from sweep.commands import (
 )
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import spec_from_json
+from sweep.spending import Terms, how_to_go_on, spent
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
 
 _REASON = {
@@ -59,29 +61,47 @@ def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at:
     _set_state(connection, row, state, _REASON.get(command, "resumed on request"), at)
 
 
-def extend(connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float) -> None:
-    """Let more trials of a sweep count, or give it another share of the devices.
+def extend(
+    connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float,
+    terms: Terms | None = None,
+) -> None:  # fmt: skip
+    """Let more trials of a sweep count, give it another share of the devices, or change the `terms` that are set.
 
-    One that is finished or stopping goes on where the cap has room. Raises `NotFoundError`, `NotPossibleError`, and
-    `ConflictError` for a lower cap.
+    One that is finished or stopping goes on where cap and budget have room. Raises `NotFoundError`,
+    `NotPossibleError`, and `ConflictError` for a lower cap or a budget that is spent.
     """
     row = sweeps.get(connection, sweep_id)
     state = sweep_after(SweepCommand.EXTEND, row.state, started=_started(row))
     if run_cap is not None and run_cap < row.run_cap:
         raise ConflictError(f"run_cap is {row.run_cap} and can only go up, not down to {run_cap}")
-    if run_cap is None or run_cap <= _counted(row):
+    cap, before = run_cap or row.run_cap, Terms.read(row.terms)
+    after = before if terms is None else before.changed(terms)
+    if (run_cap is None and after == before) or cap <= _counted(row):
         state = row.state  # there is nothing to go on with
-    elif row.state is SweepState.RUNNING and _planned(connection, row) >= row.run_cap < run_cap:
+    elif row.state is SweepState.RUNNING and _planned(connection, row) >= row.run_cap < cap:
         # The scheduler may be about to write that it has ended, which it does for a running one only.
         state = SweepState.QUEUED
-    _change_terms(connection, row, {"run_cap": run_cap or row.run_cap, "priority": priority or row.priority}, at)
-    _set_state(connection, row, state, f"extended to {run_cap} trials", at)
+    elif state is not row.state:
+        _check_unspent(connection, row, after, at)
+    values = {"run_cap": cap, "priority": priority or row.priority, "terms": after.to_json()}
+    _change_terms(connection, row, values, at)
+    _set_state(connection, row, state, f"extended to {cap} trials" if after == before else "its budget was changed", at)
 
 
-def _change_terms(connection: Connection, row: SweepRow, values: dict[str, float], at: float) -> None:
-    if values != {"run_cap": row.run_cap, "priority": row.priority}:
-        connection.execute(update(sweep_table).where(sweep_table.c.id == row.id).values(values))
-        events.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=values)])
+def _check_unspent(connection: Connection, row: SweepRow, terms: Terms, at: float) -> None:
+    """Raises `ConflictError` where a sweep would go on only to end at once."""
+    used = spending.used(connection, row, terms, at)
+    if reason := spent(terms, used):
+        raise ConflictError(f"{reason}; {how_to_go_on(terms, used)} to have the sweep go on")
+
+
+def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any], at: float) -> None:
+    changed = {name: value for name, value in values.items() if value != getattr(row, name)}
+    if changed:
+        connection.execute(update(sweep_table).where(sweep_table.c.id == row.id).values(changed))
+        shown = {name: values.get(name, getattr(row, name)) for name in ("run_cap", "priority")}
+        budget = {"budget": json.loads(values["terms"])} if "terms" in changed else {}
+        events.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=shown | budget)])
 
 
 def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:
@@ -115,7 +135,7 @@ def _make_room(connection: Connection, row: SweepRow, reason: str, at: float) ->
     needed = _planned(connection, row) + 1
     if row.state not in SWEEP_OVER:
         needed = max(row.run_cap, needed)
-    _change_terms(connection, row, {"run_cap": needed, "priority": row.priority}, at)
+    _change_terms(connection, row, {"run_cap": needed}, at)
     if row.state in SWEEP_OVER:
         _set_state(connection, row, SweepState.QUEUED, reason, at)
 

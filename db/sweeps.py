@@ -13,6 +13,7 @@ from db.tables import enqueued, ensembles, sweeps, trials
 from sweep.changes import SweepChanged, SweepWish
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import SweepSpec
+from sweep.spending import Terms
 from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialRequest, TrialState, check_sweep_transition
 
 _OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
@@ -38,10 +39,12 @@ class SweepRow:
     metric: str
     goal: str
     run_cap: int
+    terms: str  # JSON, see `sweep.spending`
     priority: float
     created_at: float
     started_at: float | None
     ended_at: float | None
+    over_s: float
     ensemble_error: str | None
     counts: dict[TrialState, int]
     built: Built
@@ -69,6 +72,7 @@ def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: 
         "metric": spec.metric.name,
         "goal": spec.metric.goal,
         "run_cap": spec.run_cap,
+        "terms": Terms.of(spec).to_json(),
         "priority": spec.priority,
         "idempotency_key": idempotency_key,
         "created_at": at,
@@ -89,9 +93,13 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
         if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
             values["ended_at"] = item.at if item.state in SWEEP_OVER else None
+        if item.was in SWEEP_OVER:
+            values["over_s"] = sweeps.c.over_s + func.max(0.0, item.at - func.coalesce(sweeps.c.ended_at, item.at))
         believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value)
         if item.run_cap is not None:
             believed = and_(believed, sweeps.c.run_cap == item.run_cap)
+        if item.terms is not None:
+            believed = and_(believed, sweeps.c.terms == item.terms)
         result = connection.execute(update(sweeps).where(believed).values(values))
         if result.rowcount:
             if item.was is SweepState.FAILED:
@@ -159,9 +167,9 @@ def unfinished(connection: Connection) -> list[SweepRow]:
 
 def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
     """What these sweeps are to be now, by id."""
-    columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority)
+    columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority, sweeps.c.terms)
     return {
-        row.id: SweepWish(SweepState(row.state), row.reason, row.run_cap, row.priority)
+        row.id: SweepWish(SweepState(row.state), row.reason, row.run_cap, row.priority, row.terms)
         for row in connection.execute(columns.where(sweeps.c.id.in_(list(ids))))
     }
 
@@ -205,10 +213,12 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Bui
         metric=values["metric"],
         goal=values["goal"],
         run_cap=values["run_cap"],
+        terms=values["terms"],
         priority=values["priority"],
         created_at=values["created_at"],
         started_at=values["started_at"],
         ended_at=values["ended_at"],
+        over_s=values["over_s"],
         ensemble_error=values["ensemble_error"],
         counts=counts,
         built=built,

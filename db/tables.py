@@ -40,11 +40,13 @@ sweeps = Table(
     Column("metric", String, nullable=False),
     Column("goal", String, nullable=False),
     Column("run_cap", Integer, nullable=False),  # as submitted, or as extended since
+    Column("terms", Text, nullable=False, server_default="{}"),  # JSON: its budget and target, as submitted or extended
     Column("priority", Float, nullable=False, server_default="1"),
     Column("idempotency_key", String, unique=True),
     Column("created_at", Float, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
+    Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
     Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
 )
 
@@ -107,6 +109,7 @@ attempts = Table(
     Column("torch_device", String),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float),
+    Column("device_s", Float),  # how long it held its device
     Column("state", String),
     Column("cause", String),
     Column("message", Text),

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Boolean, ColumnElement, Connection, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
-from db import events
+from db import events, spending
 from db.events import NewEvent
 from db.tables import artifacts, attempts, sweeps, trial_params, trials
 from db.tables import enqueued as enqueued_table
@@ -60,6 +60,7 @@ _END_ATTEMPT = (
     )
     .values(
         ended_at=bindparam("b_at"),
+        device_s=bindparam("b_device_s"),
         state=bindparam("b_state"),
         cause=bindparam("b_cause"),
         message=bindparam("b_message"),
@@ -214,6 +215,7 @@ def _ended_row(item: AttemptEnded) -> dict[str, Any]:
         "b_id": event.key.trial_id,
         "b_attempt": event.key.attempt,
         "b_at": event.ended_at,
+        "b_device_s": item.device_s,
         "b_ended_at": event.ended_at if over else None,
         "b_state": item.state.value,
         "b_value": event.value if item.state is TrialState.FINISHED else None,
@@ -313,7 +315,8 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
     )
     for trial_id, number, cause in connection.execute(failed):
         causes.setdefault(trial_id, []).append((number, Cause(cause)))
-    rows = connection.execute(select(trials).where(which).order_by(trials.c.number))
+    rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
+    placed = spending.open_attempts(connection, which)
     return tuple(
         StoredTrial(
             trial_id=row.id,
@@ -329,6 +332,8 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
             forgiven=row.forgiven,
             ended_at=row.ended_at,
             last_cause=causes[row.id][-1][1] if row.id in causes else None,
+            placed_at=placed[row.id][0] if row.id in placed else None,
+            seen_at=placed[row.id][1] if row.id in placed else None,
         )
         for row in rows
     )

@@ -85,6 +85,7 @@ class AttemptEnded:
     sweep_id: int
     number: int
     state: TrialState
+    device_s: float = 0.0  # how long it held its device
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,9 @@ class SweepChanged:
     state: SweepState
     reason: str
     at: float
-    run_cap: int | None = None  # what ends it was decided by: a client who has extended it meanwhile wants it to go on
+    # What ends it was decided by: a client who has extended it meanwhile wants it to go on.
+    run_cap: int | None = None
+    terms: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +201,8 @@ class StoredTrial:
     forgiven: int = 0  # failures of attempts up to this one no longer count
     ended_at: float | None = None
     last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
+    placed_at: float | None = None  # of an attempt that has not ended: when it got its device
+    seen_at: float | None = None  # and when something was last heard of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +217,11 @@ class StoredSweep:
     reason: str = ""
     run_cap: int | None = None  # None: as in the spec
     priority: float | None = None
+    terms: str | None = None  # JSON, see `sweep.spending`
+    started_at: float | None = None  # when its first trial did
+    ended_at: float | None = None
+    over_s: float = 0.0  # how long it was over before it went on
+    device_s: float = 0.0  # of the attempts that have ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +232,7 @@ class SweepWish:
     reason: str
     run_cap: int
     priority: float
+    terms: str
 
 
 @dataclass(frozen=True, slots=True)

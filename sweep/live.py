@@ -7,10 +7,11 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
+from sweep.account import Account
 from sweep.changes import StoredSweep, StoredTrial
 from sweep.layout import DataDirectory
 from sweep.messages import Device, Searcher
-from sweep.past import PastTrial
+from sweep.past import CLONED, PastTrial
 from sweep.program import FunctionProgram
 from sweep.spec import SweepSpec, spec_from_json
 from sweep.trial import (
@@ -47,7 +48,9 @@ class LiveTrial:
     avoid: str | None = None  # the device that failed it last
     avoid_until_s: float = 0.0  # monotonic
     placed_s: float = 0.0  # when its attempt got its device; monotonic
-    wanted: bool = False  # a client added it: it is before those that the search chose
+    ran_s: float = 0.0  # how long its attempt had run when this scheduler found it
+    seen_s: float = 0.0  # and up to when something was heard of it
+    wanted: bool = False  # a client added it, or wants it again: it is before those that the search chose
     stopping: bool = False  # a client wants it to end
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
@@ -85,7 +88,8 @@ def _budget(cause: Cause, spec: SweepSpec) -> tuple[str, int]:
 class LiveSweep:
     """A sweep that is not over: its plan, what runs, and what counts so far."""
 
-    def __init__(self, stored: StoredSweep) -> None:
+    def __init__(self, stored: StoredSweep, at: float = 0.0, now_s: float = 0.0) -> None:
+        """As it is found at `at`, in seconds since the epoch, which is `now_s` on the monotonic clock."""
         self.sweep_id = stored.sweep_id
         self.state = stored.state
         self.spec = spec_from_json(stored.spec)
@@ -99,6 +103,8 @@ class LiveSweep:
         self.asked_for: set[int] = set()  # configurations of clients that the search was asked for
         self.running = 0  # how many have an attempt on a slot
         self._placed_s = 0.0  # the sum of when they got there
+        self._ran_s = 0.0  # the sum of how long they had run when this scheduler found them
+        self.account = Account(self.spec, stored, at, now_s)
         self.exhausted = False
         self.counted = 0
         self.finished = 0
@@ -109,14 +115,16 @@ class LiveSweep:
         self.mean_ask_s = 0.0
         self.mean_trial_s = _STARTING_TRIAL_S
         for trial in sorted(stored.trials, key=lambda trial: trial.ended_at or 0.0):
-            self._restore(trial)
+            self._restore(trial, at)
         self.trials = dict(sorted(self.trials.items()))
-        self.ready = deque(sorted(self.ready, key=lambda trial: trial.number))
+        self.ready = deque(sorted(self.ready, key=lambda trial: (not trial.wanted, trial.number)))
 
     def place(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
         """The trial's next attempt goes to a device."""
         self.ready.remove(trial)
         trial.attempt += 1
+        trial.ran_s = trial.seen_s = 0.0
+        self.account.begin(now_s)
         self.adopt(trial, device_id, now_s)
 
     def adopt(self, trial: LiveTrial, device_id: str, now_s: float) -> None:
@@ -124,6 +132,7 @@ class LiveSweep:
         trial.device_id, trial.placed_s = device_id, now_s
         self.running += 1
         self._placed_s += now_s
+        self._ran_s += trial.ran_s
 
     def add(self, trial: LiveTrial) -> None:
         """A new trial waits; those that clients added come first, in their order."""
@@ -139,7 +148,7 @@ class LiveSweep:
         """A trial that was over waits again, before all others."""
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.attempt,
-            reported=set(stored.reports),
+            wanted=True, reported=set(stored.reports),
         )  # fmt: skip
         self.trials[trial.number] = trial
         self.ready.appendleft(trial)
@@ -151,14 +160,17 @@ class LiveSweep:
         if trial in self.ready:
             self.ready.remove(trial)
 
-    def unplace(self, trial: LiveTrial, now_s: float) -> None:
-        """The trial's attempt is no longer on its device."""
+    def unplace(self, trial: LiveTrial, now_s: float, late_s: float = 0.0) -> float:
+        """The trial's attempt ended `late_s` ago; how long it had held its device."""
+        cost_s = self.account.charge(trial.ran_s + (now_s - trial.placed_s if trial.device_id else 0.0), late_s)
         if trial.device_id is not None:
             trial.avoid, trial.device_id = trial.device_id, None
             trial.avoid_until_s = now_s + AVOID_S
             self.running -= 1
             self._placed_s -= trial.placed_s
+            self._ran_s -= trial.ran_s
             self.still_since_s = now_s
+        return cost_s
 
     def begun(self) -> list[LiveTrial]:
         """The trials whose attempt is not over: on a slot, or on none that we know of."""
@@ -173,14 +185,35 @@ class LiveSweep:
 
     @property
     def wants_more(self) -> bool:
-        """Whether another trial may start: the cap is on those that count, so running ones are taken to."""
+        """Whether the search may go on: the cap is on trials that count, so running ones are taken to."""
+        return self._has_room and not self.account.spent
+
+    @property
+    def _has_room(self) -> bool:
         return self.state in (SweepState.QUEUED, SweepState.RUNNING) and self.counted + self.running < self.run_cap
 
     @property
     def to_end(self) -> list[LiveTrial]:
-        """What a sweep that is being stopped still starts: trials that had begun, and lost their attempt."""
-        begun = self.ready if self.state is SweepState.STOPPING else ()
-        return [trial for trial in begun if trial.attempt > trial.forgiven]
+        """What a sweep that is being stopped still starts: trials that had begun, and lost their attempt.
+
+        And what clients want of one whose budget is spent.
+        """
+        if self.state is SweepState.STOPPING:
+            return [trial for trial in self.ready if trial.attempt > trial.forgiven]
+        if self._has_room and self.account.spent:
+            return [trial for trial in self.ready if trial.wanted or trial.attempt > trial.forgiven]
+        return []
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it is to be stopped: its budget is spent, and no client wants a trial of it all the same."""
+        is_open = self.state in (SweepState.QUEUED, SweepState.RUNNING, SweepState.PAUSED)
+        wanted = self.asking or any(trial.wanted for trial in self.ready)
+        return is_open and bool(self.account.spent) and not wanted
+
+    def look_at_budget(self, now_s: float) -> None:
+        """Find out whether its budget is spent."""
+        self.account.look(self.used_s(now_s) + self._ran_s, now_s)
 
     @property
     def failing(self) -> bool:
@@ -220,11 +253,12 @@ class LiveSweep:
         room = self.run_cap - self.counted - self.running - len(self.ready) - self.asking
         return max(0, min(min(free_slots, concurrent) + min(ahead, slots) - planned, room))
 
-    def count(self, event: Ended, state: TrialState) -> None:
+    def count(self, number: int, event: Ended, state: TrialState) -> None:
         """Note how a trial ended, by its last attempt."""
         self.mean_trial_s += 0.2 * (event.ended_at - event.started_at - self.mean_trial_s)
         if state in COUNTED:
             self.counted += 1
+            self.account.note(number, event.value if state is TrialState.FINISHED else None)
             self.failures_in_a_row = 0
         elif state is TrialState.FAILED:
             self.failures_in_a_row += 1
@@ -263,7 +297,10 @@ class LiveSweep:
         if self.state is SweepState.STOPPING and not self.last_failure:
             return SweepState.FINISHED, self.reason
         if not self.finished:
-            return SweepState.FAILED, f"no trial finished; {self.last_failure or 'all were pruned or stopped'}"
+            why = "; ".join(filter(None, [self.account.spent, self.last_failure])) or "all were pruned or stopped"
+            return SweepState.FAILED, f"no trial finished; {why}"
+        if self.state is SweepState.STOPPING and self.account.spent:
+            return SweepState.FINISHED, self.reason
         if self.counted >= self.run_cap:
             return SweepState.FINISHED, "1 trial counted" if self.counted == 1 else f"{self.counted} trials counted"
         return SweepState.FINISHED, self.reason if self.state is SweepState.STOPPING else "the grid is exhausted"
@@ -273,9 +310,10 @@ class LiveSweep:
         digest = hashlib.sha256(f"trial:{self.spec.seed}:{number}".encode()).digest()
         return int.from_bytes(digest[:4], "big")
 
-    def _restore(self, stored: StoredTrial) -> None:
+    def _restore(self, stored: StoredTrial, at: float) -> None:
         if stored.state in COUNTED:
             self.counted += 1
+            self.account.note(stored.number, stored.value)
         if stored.state is TrialState.FINISHED:
             self.finished += 1
         if stored.state in TRIAL_OVER:
@@ -287,8 +325,11 @@ class LiveSweep:
             return
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.forgiven,
-            reported=set(stored.reports),
+            wanted=stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven, reported=set(stored.reports),
         )  # fmt: skip
+        if stored.placed_at is not None:
+            trial.ran_s = max(0.0, at - stored.placed_at)
+            trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))
         for cause in stored.causes:
             trial.failed[cause] = trial.failed.get(cause, 0) + 1
         self.trials[trial.number] = trial

@@ -59,7 +59,7 @@ class Roster:
 
     def take_in(self, stored: StoredSweep) -> LiveSweep:
         """A sweep that is new here, or that a scheduler before us left."""
-        sweep = LiveSweep(stored)
+        sweep = LiveSweep(stored, self._clock.wall_s(), self._clock.monotonic_s())
         search = Search(sweep.spec, past_trials(stored))
         self._taken += 1
         sweep.taken = self._taken
@@ -108,9 +108,10 @@ class Roster:
             self._change(sweep, sweep.state, reason)
 
     def _change(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
-        decided_by = sweep.run_cap if state in (SweepState.STOPPING, SweepState.FINISHED) else None
+        ends = state in (SweepState.STOPPING, SweepState.FINISHED)
+        decided_by = (sweep.run_cap, sweep.account.text) if ends else (None, None)
         at = self._clock.wall_s()
-        self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, state, reason, at, decided_by))
+        self._changes.append(SweepChanged(sweep.sweep_id, sweep.state, state, reason, at, *decided_by))
         sweep.state, sweep.reason = state, reason
 
     # Trials.
@@ -167,16 +168,16 @@ class Roster:
     def end_attempt(self, trial: LiveTrial, event: Ended, *, repeat: bool) -> None:
         """An attempt is over; its trial is too, unless it is to be repeated."""
         sweep = self.sweeps[trial.sweep_id]
-        sweep.unplace(trial, self._clock.monotonic_s())
+        device_s = sweep.unplace(trial, self._clock.monotonic_s(), self._clock.wall_s() - event.ended_at)
         state = TrialState.WAITING if repeat else event.state
         if trial.stopping and state is TrialState.FAILED:
             state = TrialState.CANCELLED  # as a client wanted, whatever became of the attempt
-        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state))
+        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state, device_s))
         if repeat:
             sweep.ready.appendleft(trial)
             return
         self._let_go(trial)
-        sweep.count(event, state)
+        sweep.count(trial.number, event, state)
         infeasible = state is TrialState.FAILED and event.cause in MEMORY_CAUSES
         searcher_of(sweep).tell(trial.number, state, event.value, infeasible=infeasible)
 

@@ -281,6 +281,7 @@ class Scheduler:
 
         Unless that happens again and again: then this trial may be the reason.
         """
+        trial.ran_s = trial.seen_s  # when it ended nobody knows
         if trial.often_interrupted:
             self._end_lost(trial, Cause.INFRASTRUCTURE, reason)
             return
@@ -354,7 +355,6 @@ class Scheduler:
             self._judge_device(slot, trial, event)
         repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
         self._roster.end_attempt(trial, event, repeat=repeat)
-        self._react(sweep, event)
 
     def _is_repeated(self, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
         if event.state is TrialState.CANCELLED:
@@ -381,15 +381,6 @@ class Scheduler:
             self._changes.append(DeviceSetAside(device_id, reason, at))
             if not slot.lost:
                 self._changes.append(slot.shown(at))
-
-    def _react(self, sweep: LiveSweep, event: Ended) -> None:
-        """Stop a sweep that has what it wants."""
-        metric = sweep.spec.metric
-        if sweep.state is not SweepState.RUNNING or event.state is not TrialState.FINISHED or event.value is None:
-            return
-        if metric.reached(event.value):
-            reason = f"{metric.name} reached its target {metric.target:g}"
-            self._roster.set_state(sweep, SweepState.STOPPING, reason)
 
     # Planning and placement.
 
@@ -467,6 +458,9 @@ class Scheduler:
 
     def _end_sweeps(self) -> None:
         for sweep in list(self._roster.sweeps.values()):
+            sweep.look_at_budget(self._clock.monotonic_s())
+            if sweep.is_spent:
+                self._roster.set_state(sweep, SweepState.STOPPING, sweep.account.spent)
             if sweep.failing:
                 failed = f"{sweep.failures_in_a_row} trials in a row failed, the last one with {sweep.last_failure}"
                 self._fail_sweep(sweep.sweep_id, failed)

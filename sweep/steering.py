@@ -60,6 +60,8 @@ class Steering:
             self._cancel(sweep)
             return
         sweep.run_cap, sweep.priority = wish.run_cap, wish.priority
+        if wish.terms != sweep.account.text:
+            sweep.account.set_terms(wish.terms)
         sweep.state, sweep.reason = wish.state, wish.reason
         if sweep.state is SweepState.QUEUED and sweep.running:
             self._roster.set_state(sweep, SweepState.RUNNING, "")

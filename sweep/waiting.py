@@ -44,7 +44,7 @@ def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], short_of_room:
 def _why_not(sweep: LiveSweep, device: Device) -> str:
     limit = sweep.spec.resources.max_concurrent
     if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
-        return f"is {sweep.state}"
+        return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
     if not sweep.fits(device):
         return f"asks for a {sweep.spec.resources.device}"
     if limit is not None and sweep.running >= limit:

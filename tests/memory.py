@@ -30,6 +30,7 @@ from sweep.changes import (
 )
 from sweep.errors import DatabaseError, FencedError
 from sweep.spec import SweepSpec
+from sweep.spending import Terms
 from sweep.trial import (
     SWEEP_OVER,
     TRIAL_OVER,
@@ -61,15 +62,18 @@ class MemoryTrial:
     requested: TrialRequest | None = None
     forgiven: int = 0
     ended_at: float | None = None
+    placed_at: float = 0.0
+    seen_at: float = 0.0
 
     def stored(self) -> StoredTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
+        placed = (self.placed_at, self.seen_at) if self.state is TrialState.RUNNING else (None, None)
         failed = [end.cause for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
-            failed[-1] if failed else None,
+            failed[-1] if failed else None, *placed,
         )  # fmt: skip
 
 
@@ -82,8 +86,13 @@ class MemorySweep:
     created_at: float
     run_cap: int
     priority: float
+    terms: str
     state: SweepState = SweepState.QUEUED
     reason: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    over_s: float = 0.0
+    device_s: float = 0.0
 
 
 class MemoryRecorder:
@@ -106,15 +115,20 @@ class MemoryRecorder:
 
     def accept(self, spec: SweepSpec, at: float) -> int:
         sweep_id = len(self.sweeps) + 1
-        self.sweeps[sweep_id] = MemorySweep(sweep_id, spec, at, spec.run_cap, spec.priority)
+        self.sweeps[sweep_id] = MemorySweep(
+            sweep_id, spec, at, spec.run_cap, spec.priority, Terms.of(spec).to_json()
+        )  # fmt: skip
         return sweep_id
 
-    def set_state(self, sweep_id: int, state: SweepState, reason: str = "on request") -> None:
+    def set_state(self, sweep_id: int, state: SweepState, reason: str = "on request", at: float = 20.0) -> None:
         sweep = self.sweeps[sweep_id]
         check_sweep_transition(sweep.state, state)
-        if sweep.state is SweepState.FAILED:
-            self._forgive(sweep_id)
-        sweep.state, sweep.reason = state, reason
+        self._change(SweepChanged(sweep_id, sweep.state, state, reason, at))
+
+    def extend(self, sweep_id: int, **terms: Any) -> None:
+        """Change its terms; one that is over is queued again."""
+        sweep = self.sweeps[sweep_id]
+        sweep.terms = Terms.read(sweep.terms).changed(Terms(**terms)).to_json()
 
     def cancel(self, sweep_id: int) -> None:
         self.set_state(sweep_id, SweepState.CANCELLED)
@@ -146,7 +160,7 @@ class MemoryRecorder:
         return [
             StoredSweep(
                 s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored() for t in of_sweep),
-                s.reason, s.run_cap, s.priority,
+                s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s,
             )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
@@ -168,7 +182,7 @@ class MemoryRecorder:
     def wishes(self, known: frozenset[int]) -> Wishes:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
         return Wishes(
-            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority) for i, s in sweeps.items()},
+            sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority, s.terms) for i, s in sweeps.items()},
             trials=tuple(
                 TrialWish(
                     trial.sweep_id,
@@ -202,6 +216,7 @@ class MemoryRecorder:
             self._place(self.trials[change.key.trial_id], change)
         elif isinstance(change, MetricPoint):
             trial = self.trials[change.key.trial_id]
+            trial.seen_at = max(trial.seen_at, change.at)
             if change.name == self.sweeps[trial.sweep_id].spec.metric.name:
                 trial.reports.setdefault(change.step, change.value)
         elif isinstance(change, SearchNotes):
@@ -215,17 +230,28 @@ class MemoryRecorder:
         elif isinstance(change, RequestMoot):
             self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
-            sweep = self.sweeps[change.sweep_id]
-            if sweep.state is change.was and change.run_cap in (None, sweep.run_cap):
-                sweep.state, sweep.reason = change.state, change.reason
-                if change.was is SweepState.FAILED:
-                    self._forgive(change.sweep_id)
+            self._change(change)
         elif isinstance(change, DeviceChanged):
             self.devices[change.device_id] = change
         elif isinstance(change, DeviceSetAside):
             self.aside.setdefault(change.device_id, change.reason)
         elif isinstance(change, AttemptStarted):
             assert change.event.key.attempt in self.trials[change.event.key.trial_id].attempts
+
+    def _change(self, change: SweepChanged) -> None:
+        sweep = self.sweeps[change.sweep_id]
+        believed = sweep.state is change.was and change.run_cap in (None, sweep.run_cap)
+        if not believed or change.terms not in (None, sweep.terms):
+            return
+        sweep.state, sweep.reason = change.state, change.reason
+        if change.state is SweepState.RUNNING and sweep.started_at is None:
+            sweep.started_at = change.at
+        if change.was in SWEEP_OVER and sweep.ended_at is not None:
+            sweep.over_s += max(0.0, change.at - sweep.ended_at)
+        if change.state in SWEEP_OVER or change.was in SWEEP_OVER:
+            sweep.ended_at = change.at if change.state in SWEEP_OVER else None
+        if change.was is SweepState.FAILED:
+            self._forgive(change.sweep_id)
 
     def _drop(self, trial: MemoryTrial, change: TrialDropped) -> None:
         if trial.state is TrialState.WAITING:
@@ -256,6 +282,7 @@ class MemoryRecorder:
             raise DatabaseError(f"attempt {change.key} is there already")
         trial.attempts[change.key.attempt] = None
         trial.devices.append(change.device_id)
+        trial.placed_at = trial.seen_at = change.at
         if trial.state is TrialState.WAITING:
             trial.state, trial.attempt = TrialState.RUNNING, change.key.attempt
 
@@ -263,6 +290,7 @@ class MemoryRecorder:
         event = change.event
         if trial.attempts.get(event.key.attempt, event) is None:
             trial.attempts[event.key.attempt] = event
+            self.sweeps[trial.sweep_id].device_s += change.device_s
         if trial.attempt == event.key.attempt and trial.state is TrialState.RUNNING:
             trial.state = change.state
             trial.value = event.value if change.state is TrialState.FINISHED else None

@@ -158,7 +158,7 @@ class ServiceRig:
             self.commit(ArtifactSaved(Saved(key, MODEL, self._save_model(sweep_id, number, architecture or {}), 1000)))
         if value is not None:
             ended = Ended(key, TrialState.FINISHED, AT + 1, AT + 3, value=value, exit="0")
-            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
+            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED, 2.0))
         return trial_id
 
     def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:

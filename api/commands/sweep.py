@@ -88,6 +88,8 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     reason = f" ({sweep['reason']})" if sweep["reason"] else ""
     show.console.print(show.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
+    if used := show.budget(sweep):
+        show.console.print(f"budget: {used}")
     if best:
         show.console.print(_best_trials(best))
     for ensemble in built:
@@ -178,22 +180,34 @@ def extend(
     run_cap: Annotated[int | None, typer.Option(help="trials that count, in all; it only goes up")] = None,
     by: Annotated[int | None, typer.Option(min=1, help="as many more")] = None,
     priority: Annotated[float | None, typer.Option(help="share of the devices' time, beside other sweeps'")] = None,
+    wall_s: Annotated[float | None, typer.Option(help="budget.wall_s from now on")] = None,
+    device_s: Annotated[float | None, typer.Option(help="budget.device_s from now on")] = None,
+    plateau: Annotated[int | None, typer.Option(min=1, help="budget.plateau.trials from now on")] = None,
+    target: Annotated[float | None, typer.Option(help="of the metric, from now on")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Let more trials of a sweep count, or change its priority; a finished one goes on with all it knows."""
-    if (run_cap is None) == (by is None) and (by is not None or priority is None):
-        raise typer.BadParameter("give one of --run-cap and --by, or --priority")
+    """Let a sweep have more trials or time, or change its priority; a finished one goes on with all it knows."""
+    budget: dict[str, Any] = {"wall_s": wall_s, "device_s": device_s}
+    budget = {name: value for name, value in budget.items() if value is not None}
+    others = bool(budget) or not (priority is plateau is target is None)
+    if (run_cap is None) == (by is None) and (by is not None or not others):
+        raise typer.BadParameter("give one of --run-cap and --by, or --priority, or a budget")
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
+        if plateau is not None:
+            known = client.sweep(sweep_id)["budget"]["plateau"] or {"min_delta": 0.0}
+            budget["plateau"] = {"trials": plateau, "min_delta": known["min_delta"]}
         wanted = run_cap if by is None else client.sweep(sweep_id)["run_cap"] + by
-        sweep = client.extend_sweep(sweep_id, wanted, priority=priority)
+        terms = {**({"budget": budget} if budget else {}), **({} if target is None else {"target": target})}
+        sweep = client.extend_sweep(sweep_id, wanted, priority=priority, **terms)
     if as_json:
         show.print_json(sweep)
     else:
-        print(f"{_now(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}")
+        used = show.budget(sweep)
+        print(f"{_now(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}{used and '; ' + used}")
 
 
 @app.command("validate")

@@ -254,6 +254,34 @@ def test_a_sweep_that_a_client_has_extended_meanwhile_is_not_over(store: Store) 
     assert store.sweep().state is SweepState.STOPPING
 
 
+def test_a_sweep_whose_terms_a_client_has_changed_meanwhile_is_not_over(store: Store) -> None:
+    terms = store.sweep().terms
+    change = SweepChanged(1, SweepState.QUEUED, SweepState.STOPPING, "", 11.0, terms="{}")
+    store.commit(change)
+    assert store.sweep().state is SweepState.QUEUED
+    store.commit(replace(change, terms=terms))
+    assert store.sweep().state is SweepState.STOPPING
+
+
+def test_what_a_sweep_has_used_comes_back(store: Store) -> None:
+    first, last = (ended(number, FAILED, then, cause=Cause.SIGNAL) for number, then in ((1, WAITING), (2, FAILED)))
+    store.commit(SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 11.0))
+    store.commit(planned(), placed(), replace(first, device_s=3.0), placed(2), replace(last, device_s=4.5))
+    assert (store.sweep().started_at, store.sweep().over_s, store.sweep().device_s) == (11.0, 0.0, 7.5)
+    store.commit(SweepChanged(1, SweepState.RUNNING, SweepState.FINISHED, "", 15.0))
+    store.commit(SweepChanged(1, SweepState.FINISHED, SweepState.QUEUED, "", 18.0))
+    assert (store.sweep().started_at, store.sweep().ended_at, store.sweep().over_s) == (11.0, None, 3.0)
+
+
+def test_an_open_attempt_says_since_when_it_has_its_device_and_when_it_was_heard_of(store: Store) -> None:
+    store.commit(planned(), placed())
+    assert (store.trial().placed_at, store.trial().seen_at) == (12.0, 12.0)
+    store.commit(MetricPoint(AttemptKey(1, 1), "loss", 0, 0.5, 14.0))
+    assert (store.trial().placed_at, store.trial().seen_at) == (12.0, 14.0)
+    store.commit(ended(value=0.5))
+    assert (store.trial().placed_at, store.trial().seen_at) == (None, None)
+
+
 def test_what_clients_make_of_a_sweep_is_told_to_whom_knows_it(store: Store) -> None:
     store.open(run_cap=7, priority=2.0)
     store.set_state(1, SweepState.CANCELLED)

@@ -104,7 +104,8 @@ def test_every_command_in_every_state(client: TestClient, service: ServiceRig, c
     assert kinds(service).count(f"sweep.{wanted}") == before.count(f"sweep.{wanted}") + (wanted is not state)
     after = kinds(service)
     again = tell(client, sweep_id, command)
-    assert (again.status_code, again.json()) == (200, answer.json())
+    assert again.status_code == 200
+    assert again.json() | {"budget": None} == answer.json() | {"budget": None}  # its time goes on
     assert kinds(service) == after
 
 
@@ -421,3 +422,67 @@ def test_devices_are_the_admins(service: ServiceRig, command: str) -> None:
 @pytest.mark.parametrize("path", ["sweeps/9/pause", "trials/9/stop", "trials/9/retry", "trials/9/clone"])
 def test_what_is_not_there_is_404(client: TestClient, path: str) -> None:
     assert_problem(client.post(f"{V1}/{path}"), 404, "there is no")
+
+
+# Budgets.
+
+
+def spent_sweep(service: ServiceRig, **changes: Any) -> int:
+    """A sweep that has finished with one trial, which took 2 s."""
+    sweep_id = sweep_in(service, R, run_cap=4, **changes)
+    service.trial(sweep_id, 0, 0.5)
+    move(service, sweep_id, R, S, FINISHED)
+    return sweep_id
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "less", "more"),
+    [
+        ({"budget": {"device_s": 1}}, "budget.device_s of 1 s is spent; raise budget.device_s above 2 to have",
+         {"budget": {"device_s": 1.5}}, {"budget": {"device_s": 9}}),
+        ({"budget": {"plateau": {"trials": 1}}}, "no better value in 1 trial; raise budget.plateau.trials above 1",
+         {"budget": {"plateau": {"trials": 1, "min_delta": 0.1}}}, {"budget": {"plateau": None}}),
+        ({"metric": {"name": "val_accuracy", "goal": "maximize", "target": 0.4}},
+         "target 0.4 reached by trial 0: 0.5; give another target", {"target": 0.5}, {"target": 0.9}),
+    ],
+    ids=["device_s", "plateau", "target"],
+)  # fmt: skip
+def test_a_spent_sweep_goes_on_only_when_it_is_given_more(
+    client: TestClient, service: ServiceRig, changes: Any, words: str, less: Any, more: Any
+) -> None:
+    sweep_id = spent_sweep(service, **changes)
+    if "plateau" in changes.get("budget", {}):
+        service.trial(sweep_id, 1, 0.5)
+    url = f"{V1}/sweeps/{sweep_id}"
+    assert_problem(client.patch(url, json={"run_cap": 9}), 409, words)
+    assert client.patch(url, json=less).status_code == 409
+    shown = client.get(url).json()
+    assert (shown["state"], shown["run_cap"]) == ("finished", 4)
+    extended = client.patch(url, json={"run_cap": 9, **more}).json()
+    assert (extended["state"], extended["run_cap"]) == ("queued", 9)
+
+
+def test_a_budget_shows_what_is_used_of_it(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = spent_sweep(service, budget={"wall_s": 60, "plateau": {"trials": 5, "min_delta": 0.01}})
+    shown = client.get(f"{V1}/sweeps/{sweep_id}").json()["budget"]
+    assert shown == {
+        "wall_s": {"used": 0.0, "allowed": 60.0},
+        "device_s": {"used": 2.0, "allowed": None},
+        "plateau": {"used": 0, "allowed": 5, "min_delta": 0.01},
+        "target": None,
+    }
+    assert client.get(f"{V1}/sweeps").json()["items"][0]["budget"] is None
+
+
+def test_a_budget_is_raised_by_itself_and_lifted_by_null(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = spent_sweep(service, budget={"device_s": 1, "wall_s": 60})
+    raised = client.patch(f"{V1}/sweeps/{sweep_id}", json={"budget": {"device_s": None}}).json()
+    assert (raised["state"], raised["reason"]) == ("queued", "its budget was changed")
+    assert raised["budget"]["device_s"] == {"used": 2.0, "allowed": None}
+    assert raised["budget"]["wall_s"]["allowed"] == 60.0
+    assert kinds(service)[-2:] == ["sweep.extended", "sweep.queued"]
+
+
+@pytest.mark.parametrize("body", [{"budget": {"wal_s": 5}}, {"budget": {"wall_s": 0}}, {"budget": {}}, {"target": "x"}])
+def test_a_budget_that_cannot_be_is_422(client: TestClient, service: ServiceRig, body: Any) -> None:
+    assert_problem(client.patch(f"{V1}/sweeps/{service.sweep()}", json=body), 422)

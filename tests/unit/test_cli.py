@@ -206,6 +206,13 @@ def test_json_is_one_document_on_standard_output(
         (("sweep", "extend", "1", "--by", "2"), ["sweep 1 is queued: up to 6 trials, priority 1\n"]),
         (("sweep", "extend", "1", "--run-cap", "9"), ["up to 9 trials"]),
         (("sweep", "extend", "1", "--priority", "0.5"), ["up to 4 trials, priority 0.5"]),
+        (
+            ("sweep", "extend", "1", "--device-s", "9000", "--plateau", "7", "--target", "0.9"),
+            [
+                "up to 4 trials, priority 1; device_s ",
+                " of 9,000 s, 0 of 7 trials without a better value, target 0.9 not reached",
+            ],
+        ),
         (("trial", "stop", "2"), ["trial 2 is running, being stopped\n"]),
         (("trial", "retry", "2"), ["trial 2 is running\n"]),
         (("trial", "clone", "1"), ["trial 1 is cloned into sweep 1: lr=0.01\n"]),

@@ -234,7 +234,7 @@ def test_a_reached_target_ends_the_sweep_and_lets_running_trials_finish(
     rig.pool.finish("cpu-1", miss)
     rig.settle()
     rig.assert_over(SweepState.FINISHED)
-    assert "reached its target 0.9" in rig.sweep().reason
+    assert rig.sweep().reason == f"target 0.9 reached by trial 2: {hit}"
     assert rig.counted() == 3
 
 

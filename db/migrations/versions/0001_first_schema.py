@@ -48,13 +48,11 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_events")),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_events_ensemble_id",
-        "events",
-        ["ensemble_id"],
-        unique=False,
-        sqlite_where=sa.text("ensemble_id IS NOT NULL"),
-    )
+    with op.batch_alter_table("events", schema=None) as batch_op:
+        batch_op.create_index(
+            "ix_events_ensemble_id", ["ensemble_id"], unique=False, sqlite_where=sa.text("ensemble_id IS NOT NULL")
+        )
+
     op.create_table(
         "scheduler_lease",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -73,16 +71,20 @@ def upgrade() -> None:
         sa.Column("metric", sa.String(), nullable=False),
         sa.Column("goal", sa.String(), nullable=False),
         sa.Column("run_cap", sa.Integer(), nullable=False),
+        sa.Column("terms", sa.Text(), server_default="{}", nullable=False),
         sa.Column("priority", sa.Float(), server_default="1", nullable=False),
         sa.Column("idempotency_key", sa.String(), nullable=True),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("started_at", sa.Float(), nullable=True),
         sa.Column("ended_at", sa.Float(), nullable=True),
+        sa.Column("over_s", sa.Float(), server_default="0", nullable=False),
         sa.Column("ensemble_error", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweeps")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_sweeps_idempotency_key")),
     )
-    op.create_index(op.f("ix_sweeps_state"), "sweeps", ["state"], unique=False)
+    with op.batch_alter_table("sweeps", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_sweeps_state"), ["state"], unique=False)
+
     op.create_table(
         "tokens",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -115,7 +117,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_ensembles_name")),
         sa.UniqueConstraint("requested_by", name=op.f("uq_ensembles_requested_by")),
     )
-    op.create_index(op.f("ix_ensembles_state"), "ensembles", ["state"], unique=False)
+    with op.batch_alter_table("ensembles", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_ensembles_state"), ["state"], unique=False)
+
     op.create_table(
         "trials",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -135,11 +139,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_trials")),
         sa.UniqueConstraint("sweep_id", "number", name=op.f("uq_trials_sweep_id_number")),
     )
-    op.create_index(
-        "ix_trials_requested", "trials", ["requested"], unique=False, sqlite_where=sa.text("requested IS NOT NULL")
-    )
-    op.create_index("ix_trials_running", "trials", ["id"], unique=False, sqlite_where=sa.text("state = 'running'"))
-    op.create_index("ix_trials_sweep_id_state_value", "trials", ["sweep_id", "state", "value"], unique=False)
+    with op.batch_alter_table("trials", schema=None) as batch_op:
+        batch_op.create_index(
+            "ix_trials_requested", ["requested"], unique=False, sqlite_where=sa.text("requested IS NOT NULL")
+        )
+        batch_op.create_index("ix_trials_running", ["id"], unique=False, sqlite_where=sa.text("state = 'running'"))
+        batch_op.create_index("ix_trials_sweep_id_state_value", ["sweep_id", "state", "value"], unique=False)
+
     op.create_table(
         "artifacts",
         sa.Column("trial_id", sa.Integer(), nullable=False),
@@ -162,6 +168,7 @@ def upgrade() -> None:
         sa.Column("torch_device", sa.String(), nullable=True),
         sa.Column("started_at", sa.Float(), nullable=False),
         sa.Column("ended_at", sa.Float(), nullable=True),
+        sa.Column("device_s", sa.Float(), nullable=True),
         sa.Column("state", sa.String(), nullable=True),
         sa.Column("cause", sa.String(), nullable=True),
         sa.Column("message", sa.Text(), nullable=True),
@@ -174,7 +181,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("trial_id", "number", name=op.f("pk_attempts")),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_attempts_device_id_started_at", "attempts", ["device_id", "started_at"], unique=False)
+    with op.batch_alter_table("attempts", schema=None) as batch_op:
+        batch_op.create_index("ix_attempts_device_id_started_at", ["device_id", "started_at"], unique=False)
+
     op.create_table(
         "enqueued",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -190,10 +199,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_enqueued")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_enqueued_idempotency_key")),
     )
-    op.create_index(op.f("ix_enqueued_trial_id"), "enqueued", ["trial_id"], unique=False)
-    op.create_index(
-        "ix_enqueued_waiting", "enqueued", ["sweep_id"], unique=False, sqlite_where=sa.text("trial_id IS NULL")
-    )
+    with op.batch_alter_table("enqueued", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_enqueued_trial_id"), ["trial_id"], unique=False)
+        batch_op.create_index(
+            "ix_enqueued_waiting", ["sweep_id"], unique=False, sqlite_where=sa.text("trial_id IS NULL")
+        )
+
     op.create_table(
         "ensemble_members",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -246,8 +257,10 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["ensemble_id"], ["ensembles.id"], name=op.f("fk_evaluations_ensemble_id_ensembles")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_evaluations")),
     )
-    op.create_index(op.f("ix_evaluations_ensemble_id"), "evaluations", ["ensemble_id"], unique=False)
-    op.create_index(op.f("ix_evaluations_state"), "evaluations", ["state"], unique=False)
+    with op.batch_alter_table("evaluations", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_evaluations_ensemble_id"), ["ensemble_id"], unique=False)
+        batch_op.create_index(batch_op.f("ix_evaluations_state"), ["state"], unique=False)
+
     op.create_table(
         "metrics",
         sa.Column("trial_id", sa.Integer(), nullable=False),
@@ -289,7 +302,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_replicas")),
         sa.UniqueConstraint("member_id", "number", name=op.f("uq_replicas_member_id_number")),
     )
-    op.create_index(op.f("ix_replicas_device_id"), "replicas", ["device_id"], unique=False)
+    with op.batch_alter_table("replicas", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_replicas_device_id"), ["device_id"], unique=False)
+
     # ### end Alembic commands ###
 
 
@@ -308,6 +323,11 @@ def downgrade() -> None:
     op.drop_table("evaluations")
     op.drop_table("ensemble_versions")
     op.drop_table("ensemble_members")
+    with op.batch_alter_table("enqueued", schema=None) as batch_op:
+        batch_op.drop_index("ix_enqueued_waiting", sqlite_where=sa.text("trial_id IS NULL"))
+        batch_op.drop_index(batch_op.f("ix_enqueued_trial_id"))
+
+    op.drop_table("enqueued")
     with op.batch_alter_table("attempts", schema=None) as batch_op:
         batch_op.drop_index("ix_attempts_device_id_started_at")
 
@@ -315,6 +335,8 @@ def downgrade() -> None:
     op.drop_table("artifacts")
     with op.batch_alter_table("trials", schema=None) as batch_op:
         batch_op.drop_index("ix_trials_sweep_id_state_value")
+        batch_op.drop_index("ix_trials_running", sqlite_where=sa.text("state = 'running'"))
+        batch_op.drop_index("ix_trials_requested", sqlite_where=sa.text("requested IS NOT NULL"))
 
     op.drop_table("trials")
     with op.batch_alter_table("ensembles", schema=None) as batch_op:
@@ -326,6 +348,11 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_sweeps_state"))
 
     op.drop_table("sweeps")
+    op.drop_table("scheduler_lease")
+    with op.batch_alter_table("events", schema=None) as batch_op:
+        batch_op.drop_index("ix_events_ensemble_id", sqlite_where=sa.text("ensemble_id IS NOT NULL"))
+
     op.drop_table("events")
+    op.drop_table("devices_aside")
     op.drop_table("devices")
     # ### end Alembic commands ###

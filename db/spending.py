@@ -1,0 +1,52 @@
+"""What sweeps have used of their devices' time, and how their values came along."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from db.sweeps import SweepRow
+from db.tables import attempts, metrics, trials
+from sweep.spending import Outcome, Progress, Terms, Used
+from sweep.trial import COUNTED, TrialState
+
+_COUNTED = [state.value for state in COUNTED]
+
+
+def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
+    """Seconds of devices that a sweep's attempts held; of those that run too, where `until` is given."""
+    running = None if until is None else func.max(0.0, until - attempts.c.started_at)
+    held = func.sum(attempts.c.device_s if running is None else func.coalesce(attempts.c.device_s, running))
+    statement = select(held).join(trials, trials.c.id == attempts.c.trial_id).where(trials.c.sweep_id == sweep_id)
+    return float(connection.execute(statement).scalar_one() or 0.0)
+
+
+def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Used:
+    """What a sweep has used up to `at`, or up to its end where it is over; its values judged by `terms`."""
+    judged = terms.plateau is not None or terms.target is not None
+    progress = Progress(sweep.goal, terms, outcomes(connection, sweep.id) if judged else ())
+    until = at if sweep.ended_at is None else sweep.ended_at
+    wall_s = 0.0 if sweep.started_at is None else max(0.0, until - sweep.started_at - sweep.over_s)
+    return Used(wall_s, device_s(connection, sweep.id, at), progress.still_trials, progress.reached_by)
+
+
+def outcomes(connection: Connection, sweep_id: int) -> list[Outcome]:
+    """The trials of a sweep that count, in the order in which they ended."""
+    counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
+    statement = select(trials.c.number, trials.c.value).where(counted).order_by(trials.c.ended_at, trials.c.number)
+    return [Outcome(row.number, row.value) for row in connection.execute(statement)]
+
+
+def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float]]:
+    """Of each trial with an attempt that has not ended: when that was placed, and when it was last heard of."""
+    running = which & (trials.c.state == TrialState.RUNNING.value)
+    heard = (
+        select(func.max(metrics.c.at))
+        .where(metrics.c.trial_id == attempts.c.trial_id, metrics.c.attempt == attempts.c.number)
+        .scalar_subquery()
+    )
+    statement = (
+        select(attempts.c.trial_id, attempts.c.started_at, func.coalesce(heard, attempts.c.started_at).label("heard"))
+        .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
+        .where(running, attempts.c.ended_at.is_(None))
+    )
+    return {row.trial_id: (row.started_at, row.heard) for row in connection.execute(statement)}

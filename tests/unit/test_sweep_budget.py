@@ -1,0 +1,248 @@
+"""Sweeps that use up their budget: they start nothing more, let what runs end, and say what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sweep.trial import Cause, SweepState, TrialRequest, TrialState
+from tests.rig import Rig
+
+MakeRig = Callable[..., Rig]
+
+
+def finish(rig: Rig, device_id: str = "cpu-0", value: float = 0.5, *, after_s: float = 0.0) -> None:
+    rig.clock.advance(after_s)
+    rig.pool.finish(device_id, value)
+    rig.settle()
+
+
+def metric(**fields: Any) -> dict[str, Any]:
+    return {"name": "score", "goal": "maximize", **fields}
+
+
+def test_device_time_is_that_of_all_devices_together_and_of_what_runs(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    finish(rig, "cpu-0", after_s=30)
+    assert rig.sweep().state is SweepState.RUNNING
+    rig.clock.advance(19)
+    rig.settle()
+    assert rig.sweep().state is SweepState.RUNNING
+    rig.clock.advance(1)
+    rig.settle()
+    assert (rig.sweep().state, rig.sweep().reason) == (SweepState.STOPPING, "budget.device_s of 100 s is spent")
+    assert rig.pool.busy() == ["cpu-0", "cpu-1"] and rig.pool["cpu-0"].stops == []
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "budget.device_s of 100 s is spent"
+    assert rig.counted() == 3 and len(rig.pool.placed) == 3
+    assert rig.sweep().device_s == 100
+
+
+def test_failed_attempts_take_device_time_too(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 60}, retries={"infrastructure": 9})
+    for _ in range(2):
+        rig.clock.advance(25)
+        rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+        rig.settle()
+    finish(rig, after_s=10)
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "budget.device_s of 60 s is spent"
+
+
+def test_wall_time_begins_with_the_first_trial_and_pauses_count(rig: Rig) -> None:
+    rig.clock.advance(500)
+    rig.submit(run_cap=50, budget={"wall_s": 100})
+    finish(rig, after_s=40)
+    rig.recorder.set_state(1, SweepState.PAUSED)
+    finish(rig)
+    rig.clock.advance(59)
+    rig.settle()
+    assert rig.sweep().state is SweepState.PAUSED
+    rig.clock.advance(1)
+    rig.settle()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "budget.wall_s of 100 s is spent"
+
+
+@pytest.mark.parametrize("which", ["wall_s", "device_s"])
+def test_what_was_used_is_known_after_a_restart(rig: Rig, which: str) -> None:
+    rig.submit(run_cap=50, budget={which: 100})
+    finish(rig, after_s=40)
+    rig.clock.advance(30)
+    rig.restart()
+    rig.clock.advance(29)
+    rig.settle()
+    assert rig.sweep().state is SweepState.RUNNING
+    rig.clock.advance(1)
+    rig.settle()
+    assert rig.sweep().state is SweepState.STOPPING
+    rig.finish_all()
+    assert rig.sweep().device_s == 100
+
+
+def test_an_attempt_that_ended_while_the_scheduler_was_away_held_its_device_until_then(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.clock.advance(20)
+    rig.pool.finish("cpu-0")
+    rig.clock.advance(300)
+    rig.restart()
+    assert rig.sweep().device_s == 20
+    assert rig.sweep().state is SweepState.RUNNING
+
+
+def test_a_lost_attempt_held_its_device_as_long_as_something_was_heard_of_it(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.clock.advance(20)
+    rig.pool.report("cpu-0", 0, 0.1)
+    rig.settle()
+    rig.clock.advance(300)
+    rig.pool.lose("cpu-0")
+    rig.restart()
+    assert rig.sweep().device_s == 20
+    assert rig.sweep().state is SweepState.RUNNING
+
+
+def test_the_clock_that_people_set_changes_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.submit(run_cap=50, budget={"wall_s": 100, "device_s": 100})
+    monkeypatch.setattr(rig.clock, "wall_s", lambda: rig.clock.now_s + 1e6)
+    finish(rig, after_s=10)
+    assert rig.sweep().state is SweepState.RUNNING
+
+
+def test_a_plateau_ends_a_sweep(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"plateau": {"trials": 3, "min_delta": 0.01}})
+    for value in (0.5, 0.505, 0.6, 0.601, 0.602):
+        finish(rig, value=value)
+        assert rig.sweep().state is SweepState.RUNNING
+    finish(rig, value=0.603)
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "no better value by more than 0.01 in 3 trials"
+
+
+def test_a_plateau_is_remembered_over_a_restart(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"plateau": {"trials": 3}})
+    for value in (0.5, 0.4, 0.3):
+        finish(rig, value=value, after_s=1)
+    rig.restart()
+    rig.pool.end("cpu-0", TrialState.PRUNED)
+    rig.settle()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "no better value in 3 trials"
+
+
+def test_the_first_that_is_spent_ends_the_sweep(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"wall_s": 100, "device_s": 10}, metric=metric(target=0.9))
+    finish(rig, value=0.95, after_s=5)
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "target 0.9 reached by trial 0: 0.95"
+
+
+def test_a_spent_sweep_of_which_nothing_finished_has_failed(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 10})
+    rig.clock.advance(20)
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    assert rig.sweep().reason == "no trial finished; budget.device_s of 10 s is spent; user_error: as played"
+
+
+def test_a_trial_that_lost_its_attempt_ends_though_the_budget_is_spent(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 10})
+    rig.clock.advance(20)
+    rig.settle()
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    assert rig.sweep().state is SweepState.STOPPING
+    assert rig.pool.busy() == ["cpu-0"]
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states()[0] is TrialState.FINISHED
+
+
+def test_a_running_sweep_may_be_given_more(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.recorder.extend(1, device_s=200)
+    rig.clock.advance(150)
+    rig.settle()
+    assert rig.sweep().state is SweepState.RUNNING
+    rig.clock.advance(50)
+    rig.settle()
+    assert rig.sweep().reason == "budget.device_s of 200 s is spent"
+
+
+def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.clock.advance(100)
+    rig.recorder.extend(1, device_s=200)
+    rig.pool.finish("cpu-0")
+    rig.scheduler.step(rig._messages())
+    rig.settle()
+    rig.clock.advance(1)
+    rig.settle()
+    assert rig.sweep().state is SweepState.RUNNING
+    assert rig.pool.busy() == ["cpu-0"]
+
+
+def test_a_finished_sweep_goes_on_and_the_time_when_it_was_over_does_not_count(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"wall_s": 100})
+    finish(rig, after_s=100)
+    rig.assert_over(SweepState.FINISHED)
+    rig.clock.advance(10_000)
+    rig.recorder.extend(1, wall_s=150)
+    rig.recorder.set_state(1, SweepState.QUEUED, at=rig.clock.wall_s())
+    rig.settle()
+    finish(rig, after_s=49)
+    assert rig.sweep().state is SweepState.RUNNING
+    rig.restart()
+    finish(rig, after_s=1)
+    rig.assert_over(SweepState.FINISHED)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clone_runs_though_the_budget_is_spent_and_nothing_beside_it(make_rig: MakeRig, restarted: bool) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.clock.advance(100)
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    before = len(rig.trials())
+    rig.recorder.enqueue(1, {"x": 0.25})
+    rig.recorder.set_state(1, SweepState.QUEUED, "trial 0 is cloned")
+    rig.settle()
+    if restarted:
+        rig.restart()
+    (clone,) = rig.trials()[before:]
+    assert clone.state is TrialState.RUNNING and len(rig.pool.busy()) == 1
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "budget.device_s of 100 s is spent"
+    assert len(rig.trials()) == before + 1 and clone.trial_id in {key.trial_id for _, key in rig.pool.placed}
+
+
+def test_a_trial_is_retried_though_the_budget_is_spent(rig: Rig) -> None:
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    finish(rig, after_s=100)
+    rig.assert_over(SweepState.FINISHED)
+    rig.recorder.request(1, TrialRequest.RETRY)
+    rig.settle()
+    assert rig.pool.busy() == ["cpu-0"]
+    finish(rig)
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.states()[0] is TrialState.FINISHED
+
+
+def test_a_device_that_idles_while_a_spent_sweep_ends_says_why(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=50, budget={"device_s": 100})
+    rig.clock.advance(50)
+    finish(rig, "cpu-0")
+    for _ in range(3):
+        rig.clock.advance(1)
+        rig.settle()
+    assert rig.recorder.devices["cpu-0"].reason == "sweep 1 is stopping: budget.device_s of 100 s is spent"
