@@ -87,14 +87,15 @@ class Client(EnsembleCalls):
         body = {"run_cap": run_cap, "priority": priority, **terms}
         return self._object("PATCH", f"/api/v1/sweeps/{sweep_id}", json=body, repeatable=True)
 
-    def best(self, sweep_id: int, k: int = 1) -> list[dict[str, Any]]:
-        """The `k` best finished trials."""
-        found: list[dict[str, Any]] = self._json("GET", f"/api/v1/sweeps/{sweep_id}/best", params={"k": k})
+    def best(self, sweep_id: int, k: int | None = None) -> list[dict[str, Any]]:
+        """The `k` best finished trials: 1, if not said otherwise, or the Pareto front of several objectives."""
+        params = {} if k is None else {"k": k}
+        found: list[dict[str, Any]] = self._json("GET", f"/api/v1/sweeps/{sweep_id}/best", params=params)
         return found
 
-    def trials(self, sweep_id: int) -> Iterator[dict[str, Any]]:
-        """The trials of a sweep, by number."""
-        return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000)
+    def trials(self, sweep_id: int, sort: str = "number") -> Iterator[dict[str, Any]]:
+        """The trials of a sweep, by number, or by `value`, `values.NAME`, `params.NAME`; with - before it falling."""
+        return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort)
 
     def wait(self, sweep_id: int, timeout_s: float | None = None) -> dict[str, Any]:
         """The sweep when it is over. Raises `ServiceError` when it is not within `timeout_s`."""

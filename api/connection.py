@@ -44,10 +44,10 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pages(self, path: str, limit: int = 200) -> Iterator[dict[str, Any]]:
+    def _pages(self, path: str, limit: int = 200, **query: str) -> Iterator[dict[str, Any]]:
         after: int | None = None
         while True:
-            params = {"limit": limit} if after is None else {"limit": limit, "after": after}
+            params = {"limit": limit, **query} | ({} if after is None else {"after": after})
             page = self._object("GET", path, params=params)
             yield from page["items"]
             after = page["next"]

@@ -19,6 +19,7 @@ from api.client import Client
 
 REFRESH_S = 0.25
 PIPED_COLUMNS = 200  # a file or another program has no width; folded lines are hard to search
+MOST_ROWS = 20  # of a Pareto front, which may be as long as the sweep
 OVER = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
@@ -87,9 +88,47 @@ def counts(sweep: dict[str, Any]) -> str:
 
 def best(sweep: dict[str, Any]) -> str:
     """The best value so far."""
-    found = sweep["best"]
-    metric = sweep["spec"]["metric"]["name"]
-    return f"best {metric} –" if found is None else f"best {metric} {number(found['value'])} (trial {found['number']})"
+    found, (metric, *_) = sweep["best"], objectives(sweep)
+    if found is None:
+        return f"best {metric} –"
+    values = found["values"] or {metric: found["value"]}
+    return f"best {', '.join(f'{name} {number(value)}' for name, value in values.items())} (trial {found['number']})"
+
+
+def objectives(sweep: dict[str, Any]) -> list[str]:
+    """The names of the metrics that a sweep's trials are judged by."""
+    spec = sweep["spec"]
+    return [metric["name"] for metric in spec.get("metrics") or [spec["metric"]]]
+
+
+def top(client: Client, sweep: dict[str, Any]) -> list[dict[str, Any]]:
+    """The trials to show of a sweep: the best five, or of several objectives the Pareto front."""
+    return client.best(sweep["id"], None if len(objectives(sweep)) > 1 else 5)
+
+
+def top_table(sweep: dict[str, Any], found: list[dict[str, Any]]) -> Table:
+    """What `top` found, with a column for each objective."""
+    names = objectives(sweep)
+    rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MOST_ROWS]]
+    if len(names) == 1:
+        return table(None, ("trial", "value", "parameters"), rows)
+    more = f" (the first {MOST_ROWS} of {len(found)} trials)" if len(found) > MOST_ROWS else ""
+    return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
+
+
+def values(trial: dict[str, Any], names: list[str]) -> list[str]:
+    """A cell for each objective."""
+    if len(names) == 1:
+        return [number(trial["value"])]
+    return [number((trial["values"] or {}).get(name)) for name in names]
+
+
+def warm_start(account: dict[str, Any]) -> str:
+    """What a sweep's search started from."""
+    text = f"starts from {account['trials']} trials of earlier sweeps"
+    if not account["dropped"]:
+        return text
+    return f"{text}; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
 
 
 def budget(sweep: dict[str, Any]) -> str:

@@ -8,11 +8,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from sqlalchemy import Connection
 
 from api.auth import submitter, viewer
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
 from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_view
-from db import devices, requests, spending, sweeps, trial_pages
+from db import devices, requests, spending, sweeps, trial_pages, warm_starts
+from db.sweeps import SweepRow
+from db.trial_order import order_of
+from db.trial_pages import TrialRow
 from sweep import bundles, datasets
 from sweep.budget import Budget
 from sweep.commands import SweepCommand
@@ -73,8 +77,12 @@ def submit_sweep(
     """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep."""
     spec = parse_spec(document)
     _check_program(spec, service)
+    with service.database.read() as connection:
+        warm_start = warm_starts.choose_for(connection, spec)
     with service.database.write() as connection:
         sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key)
+        if new and warm_start is not None:
+            warm_starts.add(connection, sweep_id, warm_start)
     wake(service.settings.runtime.wake_socket("scheduler"))
     if not new:
         response.status_code = 200
@@ -92,10 +100,7 @@ def list_sweeps(
     """Sweeps, newest first."""
     with service.database.read() as connection:
         rows = sweeps.page(connection, after=after, limit=limit + 1, state=state)
-        items = []
-        for row in rows[:limit]:
-            best = trial_pages.best(connection, row.id, row.goal, 1)
-            items.append(SweepView.of(row, best[0] if best else None, None))
+        items = [SweepView.of(row, _best(connection, row), None) for row in rows[:limit]]
     return Page(items=items, next=items[-1].id if len(rows) > limit else None)
 
 
@@ -111,24 +116,34 @@ def list_trials(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     state: TrialState | None = None,
+    sort: Annotated[str, Query(max_length=250)] = "number",
     service: ServiceContext = context,
 ) -> Page[TrialView]:
-    """Trials of a sweep by number."""
+    """Trials of a sweep by number, `value`, `values.NAME` (an objective) or `params.NAME`; falling with - before it.
+
+    Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
+    """
     with service.database.read() as connection:
-        sweeps.get(connection, sweep_id)
-        rows = trial_pages.page(connection, sweep_id, after=after, limit=limit + 1, state=state)
+        order = order_of(sort, sweeps.get(connection, sweep_id))
+        rows = trial_pages.page(connection, sweep_id, after=after, limit=limit + 1, state=state, order=order)
     items = [TrialView.of(row) for row in rows[:limit]]
     return Page(items=items, next=items[-1].number if len(rows) > limit else None)
 
 
 @router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])
 def best_trials(
-    sweep_id: RowId, k: Annotated[int, Query(ge=1, le=1000)] = 1, service: ServiceContext = context
+    sweep_id: RowId, k: Annotated[int | None, Query(ge=1, le=1000)] = None, service: ServiceContext = context
 ) -> list[BestView]:
-    """The best finished trials, best first; ties go to the earlier one."""
+    """The best finished trials (1, or `k`), best first; ties go to the earlier one.
+
+    Of several objectives: the Pareto front, or `k` trials, that front first. One that violates a constraint is none.
+    """
     with service.database.read() as connection:
-        goal = sweeps.get(connection, sweep_id).goal
-        return [best_view(row) for row in trial_pages.best(connection, sweep_id, goal, k)]
+        sweep = sweeps.get(connection, sweep_id)
+        goals = [goal for _, goal in sweep.objectives]
+        if len(goals) == 1:
+            return [best_view(row) for row in trial_pages.best(connection, sweep_id, sweep.goal, k or 1)]
+        return [best_view(row, rank == 0) for rank, row in trial_pages.pareto(connection, sweep_id, goals, k)]
 
 
 @router.patch("/sweeps/{sweep_id}", dependencies=[submitter])
@@ -180,11 +195,17 @@ def _woken(service: ServiceContext, sweep_id: int) -> SweepView:
 def _show(service: ServiceContext, sweep_id: int) -> SweepView:
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        best = trial_pages.best(connection, sweep_id, row.goal, 1)
+        best = _best(connection, row)
         share = trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection)))
         terms = Terms.read(row.terms)
         budget = BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
-    return SweepView.of(row, best[0] if best else None, share, budget)
+    return SweepView.of(row, best, share, budget)
+
+
+def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
+    further = [goal for _, goal in row.objectives[1:]]
+    found = trial_pages.best(connection, row.id, row.goal, 1, further=further)
+    return found[0] if found else None
 
 
 def _check_program(spec: SweepSpec, service: ServiceContext) -> None:

@@ -33,12 +33,22 @@ class Page(BaseModel, Generic[Item]):
 
 
 class BestView(View):
-    """A sweep's best trial so far."""
+    """A sweep's best trial so far; of several objectives, by the first."""
 
     trial_id: int
     number: int
     value: float
+    values: dict[str, float] | None  # by metric, where there are several objectives
+    pareto: bool | None  # then also: no other trial is at least as good in all of them, and better in one
     params: dict[str, Scalar]
+
+
+class WarmStartView(View):
+    """What the search of a sweep started from."""
+
+    trials: int  # of earlier sweeps, given to the search
+    dropped: int  # that do not fit its parameters
+    why: list[str]  # the first few reasons
 
 
 class SpendingView(View):
@@ -101,6 +111,7 @@ class SweepView(View):
     ensembles: list[int]  # ids of those that were built of its trials
     ensemble_id: int | None  # the one that its `ensemble:` block asked for
     ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
+    warm_start: WarmStartView | None  # where it has one
     device_busy_share: float | None
     budget: BudgetView | None  # null in lists
     created_at: datetime | None
@@ -120,10 +131,11 @@ class SweepView(View):
             run_cap=row.run_cap,
             priority=row.priority,
             counts={state.value: count for state, count in sorted(row.counts.items())},
-            best=None if best is None else best_view(best),
+            best=None if best is None else best_view(best, None if best.values is None else True),
             ensembles=list(row.built.ensemble_ids),
             ensemble_id=row.built.requested_id,
             ensemble_error=row.ensemble_error,
+            warm_start=None if row.warm_start is None else WarmStartView(**json.loads(row.warm_start)),
             device_busy_share=busy_share,
             budget=budget,
             created_at=time_of(row.created_at),
@@ -132,10 +144,12 @@ class SweepView(View):
         )
 
 
-def best_view(row: TrialRow) -> BestView:
-    """A finished trial as the best one."""
+def best_view(row: TrialRow, pareto: bool | None = None) -> BestView:
+    """A finished trial as one of the best."""
     assert row.value is not None
-    return BestView(trial_id=row.id, number=row.number, value=row.value, params=row.params)
+    return BestView(
+        trial_id=row.id, number=row.number, value=row.value, values=row.values, pareto=pareto, params=row.params
+    )
 
 
 class AttemptView(View):
@@ -187,7 +201,10 @@ class TrialView(View):
     sweep_id: int
     number: int
     state: str
-    value: float | None
+    value: float | None  # of the first objective
+    values: dict[str, float] | None  # by metric, of a finished one where there are several objectives
+    constraints: dict[str, float]  # above 0 is violated: then it is never the best
+    user_attrs: dict[str, Any]  # what the trial noted of itself
     params: dict[str, Scalar]
     sampler: str
     attempt: int
@@ -205,6 +222,9 @@ class TrialView(View):
             number=row.number,
             state=row.state,
             value=row.value,
+            values=row.values,
+            constraints=row.constraints,
+            user_attrs=row.user_attrs,
             params=row.params,
             sampler=row.sampler,
             attempt=row.attempt,

@@ -106,7 +106,7 @@ def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int
             recorder.commit(changes)
             search.report(number, step, value / (step + 1))
             changes = []
-        search.tell(number, TrialState.FINISHED, value)
+        search.tell(number, TrialState.FINISHED, [value])
         now = time.time()
         ended = Ended(key, TrialState.FINISHED, now, now, value=value, exit="0", pid=4321)
         changes = [AttemptEnded(ended, sweep_id, number, TrialState.FINISHED)]

@@ -11,7 +11,7 @@ import itertools
 import queue
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,8 +168,18 @@ class SimulatedSearch:
         took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
         self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict, self._taken)))
 
-    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
-        took_s, _ = self._timed(lambda: self._search.tell(number, state, value, infeasible=infeasible))
+    def tell(
+        self,
+        number: int,
+        state: TrialState,
+        values: Sequence[float] | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
+        took_s, _ = self._timed(
+            lambda: self._search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+        )
         self._answers.append((took_s, None))
 
     def close(self) -> None:

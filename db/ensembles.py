@@ -17,6 +17,7 @@ from db.replicas import change as change_replica
 from db.replicas import of_members as replicas_of
 from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
 from db.tables import events as events_table
+from db.trial_notes import FEASIBLE
 from ensemble.spec import (
     WANTED,
     Combination,
@@ -104,9 +105,9 @@ class EnsembleRow:
 
 
 def candidates(connection: Connection, sweep_id: int) -> list[TrialFiles]:
-    """The finished trials of a sweep, by number."""
+    """The finished trials of a sweep that violate no constraint, by number."""
     finished = trials.c.state == TrialState.FINISHED.value
-    return _candidates(connection, (trials.c.sweep_id == sweep_id) & finished)
+    return _candidates(connection, (trials.c.sweep_id == sweep_id) & finished & FEASIBLE)
 
 
 def candidates_named(connection: Connection, trial_ids: Sequence[int]) -> list[TrialFiles]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,6 +49,13 @@ class SweepRow:
     ensemble_error: str | None
     counts: dict[TrialState, int]
     built: Built
+    warm_start: str | None = None  # JSON
+
+    @property
+    def objectives(self) -> tuple[tuple[str, str], ...]:
+        """The name and the goal of each metric that its trials are judged by; mostly one."""
+        several = json.loads(self.spec_json).get("metrics") or ()
+        return tuple((metric["name"], metric["goal"]) for metric in several) or ((self.metric, self.goal),)
 
 
 def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
@@ -220,6 +228,7 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Bui
         ended_at=values["ended_at"],
         over_s=values["over_s"],
         ensemble_error=values["ensemble_error"],
+        warm_start=values["warm_start"],
         counts=counts,
         built=built,
     )

@@ -48,6 +48,7 @@ sweeps = Table(
     Column("ended_at", Float),
     Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
     Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
+    Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
 )
 
 trials = Table(
@@ -94,6 +95,49 @@ trial_params = Table(
     Column("number", Float),  # to sort and filter by; NULL for text
     Column("value", Text, nullable=False),  # JSON, exact
     PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# Of sweeps with several objectives alone, in their order; the first is the trial's `value` too.
+trial_values = Table(
+    "trial_values",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "position"),
+    sqlite_with_rowid=False,
+)
+
+# What a trial that is over has said of conditions: above 0 is violated, and then it is never the best.
+trial_constraints = Table(
+    "trial_constraints",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+trial_attrs = Table(
+    "trial_attrs",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# The trials of earlier sweeps that a sweep's search starts from: all of them over, so that they never change.
+warm_trials = Table(
+    "warm_trials",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    PrimaryKeyConstraint("sweep_id", "trial_id"),
     sqlite_with_rowid=False,
 )
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from db.tables import artifacts, attempts, enqueued, trial_params, trials
+from db import trial_notes
+from db.tables import artifacts, attempts, enqueued, trial_params, trial_values, trials
+from db.trial_notes import FEASIBLE
+from db.trial_order import Order
 from db.trials import params_of
 from sweep.errors import NotFoundError
+from sweep.pareto import fronts
 from sweep.trial import Params, TrialRequest, TrialState
 
 
@@ -30,6 +35,9 @@ class TrialRow:
     created_at: float
     started_at: float | None
     ended_at: float | None
+    values: dict[str, float] | None = None  # by metric, of a finished one where there are several objectives
+    constraints: dict[str, float] = field(default_factory=dict)
+    user_attrs: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +87,65 @@ def page(
     after: int | None = None,
     limit: int = 100,
     state: TrialState | None = None,
+    order: Order | None = None,
 ) -> list[TrialRow]:
-    """Trials of a sweep by number, from the one after number `after` on."""
+    """Trials of a sweep, by number or in another order, from the one after number `after` on."""
     where = [trials.c.sweep_id == sweep_id]
     if after is not None:
-        where.append(trials.c.number > after)
+        where.append(trials.c.number > after if order is None else order.past(connection, sweep_id, after))
     if state is not None:
         where.append(trials.c.state == state.value)
-    return _select(connection, and_(*where), limit=limit)
+    by = (trials.c.number,) if order is None else order.by()
+    return _select(connection, and_(*where), limit=limit, order=by)
 
 
-def best(connection: Connection, sweep_id: int, goal: str, limit: int) -> list[TrialRow]:
-    """The best finished trials of a sweep; ties go to the earlier trial."""
-    order = trials.c.value.desc() if goal == "maximize" else trials.c.value.asc()
-    where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value)
-    return _select(connection, where, limit=limit, order=(order, trials.c.number))
+def best(
+    connection: Connection, sweep_id: int, goal: str, limit: int, *, further: Sequence[str] = ()
+) -> list[TrialRow]:
+    """The best finished trials of a sweep by its first metric; ties go to the earlier trial.
+
+    With the goals of `further` objectives, ties are judged by these first: then the best one is dominated by none.
+    Trials that violate a constraint are left out.
+    """
+    by = [trials.c.value, *(_value_at(position) for position in range(1, len(further) + 1))]
+    order = [_best_first(column, each) for column, each in zip(by, (goal, *further), strict=True)]
+    where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+    return _select(connection, where, limit=limit, order=(*order, trials.c.number))
+
+
+def _best_first(column: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
+    return column.desc() if goal == "maximize" else column.asc()
+
+
+def _value_at(position: int) -> ColumnElement[Any]:
+    found = select(trial_values.c.value).where(
+        trial_values.c.trial_id == trials.c.id, trial_values.c.position == position
+    )
+    return found.scalar_subquery()
+
+
+def pareto(
+    connection: Connection, sweep_id: int, goals: Sequence[str], limit: int | None = None
+) -> list[tuple[int, TrialRow]]:
+    """The finished trials that are dominated by none, each as (0, trial); with a `limit` so many, those of the next
+    fronts (1, 2, …) after them. In a front the first metric decides, then the number.
+
+    Those that violate a constraint are left out.
+    """
+    points: dict[int, list[float]] = {}
+    where = and_(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+    statement = select(trial_values.c.trial_id, trial_values.c.value).join(trials).where(where)
+    for trial_id, value in connection.execute(statement.order_by(trials.c.number, trial_values.c.position)):
+        points.setdefault(trial_id, []).append(value)
+    sign = -1 if goals[0] == "maximize" else 1
+    ids, values = list(points), list(points.values())
+    ranked = [
+        (rank, ids[position])
+        for rank, front in enumerate(fronts(values, goals, limit or 1))
+        for position in sorted(front, key=lambda position: sign * values[position][0])
+    ][:limit]
+    rows = {row.id: row for row in _select(connection, trials.c.id.in_([trial_id for _, trial_id in ranked]))}
+    return [(rank, rows[trial_id]) for rank, trial_id in ranked]
 
 
 def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
@@ -150,6 +202,7 @@ def _select(
     )
     rows = connection.execute(statement).all()
     params = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
+    notes = trial_notes.of(connection, [row.id for row in rows], user_attrs=True)
     return [
         TrialRow(
             id=row.id,
@@ -165,6 +218,9 @@ def _select(
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,
+            values=notes.values.get(row.id),
+            constraints=notes.constraints.get(row.id, {}),
+            user_attrs=notes.user_attrs.get(row.id, {}),
         )
         for row in rows
     ]

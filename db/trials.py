@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Boolean, ColumnElement, Connection, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
-from db import events, spending
+from db import events, spending, trial_notes
 from db.events import NewEvent
 from db.tables import artifacts, attempts, sweeps, trial_params, trials
 from db.tables import enqueued as enqueued_table
@@ -202,10 +202,14 @@ def end(connection: Connection, ended: Sequence[AttemptEnded]) -> None:
         connection.execute(_END_ATTEMPT, row | {"b_state": item.event.state.value})
         if not connection.execute(_END_TRIAL, row).rowcount:
             continue  # refused by the fence
+        payload: dict[str, object] = {"number": item.number, "value": item.event.value, "cause": item.event.cause}
+        if item.state in TRIAL_OVER:
+            trial_notes.add(connection, item)
+            if item.objectives and item.state is TrialState.FINISHED:
+                payload["values"] = list(item.event.values or ())
         event = NewEvent(
-            item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id,
-            payload={"number": item.number, "value": item.event.value, "cause": item.event.cause},
-        )  # fmt: skip
+            item.event.ended_at, f"trial.{item.state}", item.sweep_id, item.event.key.trial_id, payload=payload
+        )
         events.add(connection, [event])
 
 
@@ -252,6 +256,7 @@ def retry(connection: Connection, retried: Sequence[TrialRetried]) -> None:
         ),
         [{"b_id": item.trial_id} for item in retried],
     )
+    trial_notes.forget(connection, [item.trial_id for item in retried])
     _tell(connection, retried, TrialState.WAITING)
 
 
@@ -307,6 +312,7 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
     )
     for trial_id, step, value in connection.execute(points):
         reports.setdefault(trial_id, {})[step] = value
+    notes = trial_notes.of(connection, of_sweep)
     causes: dict[int, list[tuple[int, Cause]]] = {}
     failed = (
         select(attempts.c.trial_id, attempts.c.number, attempts.c.cause)
@@ -334,6 +340,8 @@ def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | N
             last_cause=causes[row.id][-1][1] if row.id in causes else None,
             placed_at=placed[row.id][0] if row.id in placed else None,
             seen_at=placed[row.id][1] if row.id in placed else None,
+            values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
+            constraints=notes.constraints.get(row.id, {}),
         )
         for row in rows
     )

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sweep.causes import cause_of, disk_is_full, shown
 from sweep.errors import BadReportError, PinningError, UserCodeError
 from sweep.fail_points import passing
-from sweep.handle import Channel, Pruned, Trial, finite_number
+from sweep.handle import Channel, Pruned, Trial
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK, over_quota
+from sweep.returned import returned_values
 from sweep.trial import Assignment, Cause
 from sweep.usage import folder_bytes
 
@@ -96,7 +97,7 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         traceback.print_exc()
         return _failed(error, assignment)
     try:
-        return {"state": "finished", "value": finite_number(value, f"the function returned {value!r}")}
+        return {"state": "finished", "values": returned_values(value, assignment.objectives)}
     except BadReportError as error:
         return _failed(error, assignment)
 

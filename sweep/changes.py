@@ -86,6 +86,7 @@ class AttemptEnded:
     number: int
     state: TrialState
     device_s: float = 0.0  # how long it held its device
+    objectives: tuple[str, ...] = ()  # the metrics that the event's values are of, where there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +204,24 @@ class StoredTrial:
     last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
     placed_at: float | None = None  # of an attempt that has not ended: when it got its device
     seen_at: float | None = None  # and when something was last heard of it
+    values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
+    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+
+    def __post_init__(self) -> None:
+        if self.values is None and self.value is not None:
+            object.__setattr__(self, "values", (self.value,))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTrial:
+    """A trial of an earlier sweep, finished or pruned, that a search starts from."""
+
+    trial_id: int
+    state: TrialState
+    params: Params
+    values: tuple[float, ...] | None = None
+    last_report: tuple[int, float] | None = None  # step and value, of a pruned one
+    constraints: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +241,7 @@ class StoredSweep:
     ended_at: float | None = None
     over_s: float = 0.0  # how long it was over before it went on
     device_s: float = 0.0  # of the attempts that have ended
+    earlier: tuple[EarlierTrial, ...] = ()  # that its search starts from; they count nowhere
 
 
 @dataclass(frozen=True, slots=True)

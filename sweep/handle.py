@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweep.errors import BadReportError, NonFiniteError, UserCodeError
+from sweep.errors import BadReportError, UserCodeError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory
+from sweep.notes import Notes
+from sweep.returned import finite_number
 from sweep.thinning import Curves
 from sweep.trial import Assignment, Params, Scalar
 
@@ -78,6 +80,7 @@ class Trial:
         self._channel = channel
         self._asked_step: int | None = None  # of the last report
         self._curves = Curves(channel.send)
+        self._notes = Notes()
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
@@ -101,6 +104,11 @@ class Trial:
     def metric(self) -> str:
         """The name of the metric that `report` reports."""
         return self._assignment.metric
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """The names of the metrics that the trial is judged by, in the order in which it returns their values."""
+        return self._assignment.objectives
 
     @property
     def dir(self) -> Path:
@@ -155,6 +163,33 @@ class Trial:
                 return bool(message["prune"])
         self.late_prune_answers += 1
         return False
+
+    def set_constraint(self, name: str, value: float) -> None:
+        """Note by how much a condition is violated: above 0 it is, 0 or below it holds, as in Optuna.
+
+        The search keeps away from values that violate one, and such a trial is never the best. What was set last under
+        a name counts. Raises `BadReportError` unless the value is a finite number.
+        """
+        number = self._notes.set_constraint(name, value)
+        self._channel.send(kind="noted", constraints={name: number})
+
+    @property
+    def constraints(self) -> dict[str, float]:
+        """What `set_constraint` has noted so far."""
+        return dict(self._notes.constraints)
+
+    def set_user_attr(self, key: str, value: Any) -> None:
+        """Note something for people who read the results: any JSON value, 16 KB a trial together.
+
+        Raises `BadReportError` for what is none, or too large.
+        """
+        plain = self._notes.set_user_attr(key, value)
+        self._channel.send(kind="noted", user_attrs={key: plain})
+
+    @property
+    def user_attrs(self) -> dict[str, Any]:
+        """What `set_user_attr` has noted so far."""
+        return dict(self._notes.user_attrs)
 
     def suggest_float(
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
@@ -231,13 +266,3 @@ class Trial:
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
             raise UserCodeError(f"{name} is {value!r} in this sweep, not within {low!r} and {high!r}")
         return value
-
-
-def finite_number(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise BadReportError(f"{what}: not a number; return or report one float") from None
-    if not math.isfinite(number):
-        raise NonFiniteError(f"{what}: not finite")
-    return number

@@ -28,6 +28,7 @@ from sweep.trial import (
     SweepState,
     TrialState,
 )
+from sweep.warm_start import fitted
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
@@ -216,6 +217,11 @@ class LiveSweep:
         self.account.look(self.used_s(now_s) + self._ran_s, now_s)
 
     @property
+    def several(self) -> tuple[str, ...]:
+        """The names of its objectives, if there are several."""
+        return tuple(metric.name for metric in self.spec.metrics or ())
+
+    @property
     def failing(self) -> bool:
         """Whether it does nothing but fail."""
         return self.failures_in_a_row >= self.spec.retries.max_consecutive_failures
@@ -286,6 +292,7 @@ class LiveSweep:
             prunable=spec.early_terminate.type != "none",
             threads=spec.resources.threads or threads,
             limits=Limits(**spec.limits.model_dump()),
+            objectives=tuple(metric.name for metric in spec.objectives),
         )
 
     def fits(self, device: Device) -> bool:
@@ -342,8 +349,20 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
     return [
         PastTrial(
             t.number, t.state, t.params, t.value, dict(t.reports), dict(t.attributes), t.sampler, infeasible(t),
+            values=t.values, constraints=dict(t.constraints),
         )
         for t in stored.trials
+    ]  # fmt: skip
+
+
+def earlier_trials(stored: StoredSweep, spec: SweepSpec) -> list[PastTrial]:
+    """What the search starts from: trials of other sweeps, which take no numbers of this one."""
+    return [
+        PastTrial(
+            position, t.state, fitted(spec, t.params), t.values[0] if t.values else None,
+            {} if t.last_report is None else dict([t.last_report]), values=t.values, constraints=dict(t.constraints),
+        )
+        for position, t in enumerate(stored.earlier)
     ]  # fmt: skip
 
 

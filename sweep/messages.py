@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -119,7 +119,15 @@ class Searcher(Protocol):
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None: ...
 
-    def tell(self, number: int, state: Any, value: float | None, *, infeasible: bool = False) -> None: ...
+    def tell(
+        self,
+        number: int,
+        state: Any,
+        values: Sequence[float] | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None: ...
 
     def close(self) -> None: ...
 

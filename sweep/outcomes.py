@@ -17,17 +17,21 @@ class ChildReport:
     """What the trial process said of itself, last. Raises `ValueError` for what `attempt` never says."""
 
     state: str
-    value: float | None = None
+    value: float | None = None  # the first of `values`
     cause: str | None = None
     message: str = ""
     traceback: str = ""
     late_prune_answers: int = 0
+    values: tuple[float, ...] | None = None  # one for each objective
 
     def __post_init__(self) -> None:
         if self.state not in ("finished", "pruned", "failed"):
             raise ValueError(f"no such outcome: {self.state!r}")
-        if self.value is not None and not isinstance(self.value, float):
-            raise ValueError(f"not a float: {self.value!r}")
+        values = (self.value,) if self.values is None and self.value is not None else tuple(self.values or ())
+        if not all(isinstance(value, float) for value in values):
+            raise ValueError(f"not floats: {values!r:.200}")
+        object.__setattr__(self, "values", values or None)
+        object.__setattr__(self, "value", values[0] if values else None)
         if self.cause is not None:
             Cause(self.cause)
         if not isinstance(self.message, str) or not isinstance(self.traceback, str):
@@ -44,14 +48,16 @@ class Kill:
     message: str = ""
 
 
-def judge(report: ChildReport | None, exit: str, kill: Kill | None, *, out_of_memory: bool = False) -> dict[str, Any]:
+def judge(
+    report: ChildReport | None, exit: str, kill: Kill | None, *, out_of_memory: bool = False, objectives: int = 1
+) -> dict[str, Any]:
     """The fields of `Ended` that say how it went.
 
     What the slot did to the process comes first, then how the process died, then what it said: a process that
     claims success and then crashes has still finished, since its result was complete. `out_of_memory` says that
-    the kernel has killed something for memory meanwhile.
+    the kernel has killed something for memory meanwhile; `objectives` is how many values a result has.
     """
-    if report is not None and report.state == "finished" and _finite(report.value):
+    if report is not None and report.state == "finished" and _complete(report.values, objectives):
         return _verdict(TrialState.FINISHED, report)
     if report is not None and report.state == "pruned":
         return _verdict(TrialState.PRUNED, report)
@@ -60,7 +66,12 @@ def judge(report: ChildReport | None, exit: str, kill: Kill | None, *, out_of_me
     if kill is not None:
         return _failure(kill.cause, kill.message or _KILL_MESSAGES.get(kill.cause, f"killed: {kill.cause}"))
     if report is not None:
-        return {**_verdict(TrialState.FAILED, report), "value": None, "cause": Cause(report.cause or "bad_report")}
+        return {
+            **_verdict(TrialState.FAILED, report),
+            "value": None,
+            "values": None,
+            "cause": Cause(report.cause or "bad_report"),
+        }
     if exit == "SIGKILL" and out_of_memory:
         return _failure(Cause.HOST_MEMORY, "the kernel killed the process: the machine, or its cgroup, had no memory")
     if exit.startswith("SIG"):
@@ -91,6 +102,7 @@ def _verdict(state: TrialState, report: ChildReport) -> dict[str, Any]:
     return {
         "state": state,
         "value": report.value,
+        "values": report.values,
         "message": storable(report.message[:MAX_MESSAGE]),
         "traceback": storable(report.traceback[-MAX_TRACEBACK:]),
         "late_prune_answers": report.late_prune_answers,
@@ -101,5 +113,5 @@ def _failure(cause: Cause, message: str) -> dict[str, Any]:
     return {"state": TrialState.FAILED, "cause": cause, "message": message}
 
 
-def _finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+def _complete(values: tuple[float, ...] | None, objectives: int) -> bool:
+    return values is not None and len(values) == objectives and all(math.isfinite(value) for value in values)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from db import devices, lease, metrics, replicas, spending, sweeps, trials
+from db import devices, lease, metrics, replicas, spending, sweeps, trials, warm_starts
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -81,6 +81,7 @@ class DatabaseRecorder:
                     trials.stored(connection, sweep.id, sweep.metric), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
+                    () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
                 )
                 for sweep in sweeps.unfinished(connection)
                 if sweep.id not in known

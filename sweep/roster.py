@@ -14,7 +14,7 @@ from sweep.changes import (
     TrialRetried,
 )
 from sweep.clock import Clock
-from sweep.live import LiveSweep, LiveTrial, past_trials
+from sweep.live import LiveSweep, LiveTrial, earlier_trials, past_trials
 from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed
 from sweep.search import Search
 from sweep.trial import (
@@ -60,7 +60,7 @@ class Roster:
     def take_in(self, stored: StoredSweep) -> LiveSweep:
         """A sweep that is new here, or that a scheduler before us left."""
         sweep = LiveSweep(stored, self._clock.wall_s(), self._clock.monotonic_s())
-        search = Search(sweep.spec, past_trials(stored))
+        search = Search(sweep.spec, past_trials(stored), earlier_trials(stored, sweep.spec))
         self._taken += 1
         sweep.taken = self._taken
         sweep.searcher = self._searchers.open(sweep.sweep_id, sweep.taken, search)
@@ -172,14 +172,14 @@ class Roster:
         state = TrialState.WAITING if repeat else event.state
         if trial.stopping and state is TrialState.FAILED:
             state = TrialState.CANCELLED  # as a client wanted, whatever became of the attempt
-        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state, device_s))
+        self._changes.append(AttemptEnded(event, sweep.sweep_id, trial.number, state, device_s, sweep.several))
         if repeat:
             sweep.ready.appendleft(trial)
             return
         self._let_go(trial)
         sweep.count(trial.number, event, state)
         infeasible = state is TrialState.FAILED and event.cause in MEMORY_CAUSES
-        searcher_of(sweep).tell(trial.number, state, event.value, infeasible=infeasible)
+        searcher_of(sweep).tell(trial.number, state, event.values, infeasible=infeasible, constraints=event.constraints)
 
     def _let_go(self, trial: LiveTrial) -> None:
         self.sweeps[trial.sweep_id].drop(trial)

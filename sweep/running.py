@@ -7,7 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweep.notes import Notes
 from sweep.outcomes import ChildReport, Kill
+from sweep.said import Noted
 from sweep.trial import Assignment, AttemptKey, Cause
 from sweep.trial_log import LogPipe
 
@@ -27,6 +29,7 @@ class Running:
     unheard: bool = False  # what it says waits here, so its silence is not its own
     pid: int | None = None
     report: ChildReport | None = None
+    notes: Notes = field(default_factory=Notes)
     kill: Kill | None = None
     killed_at_s: float | None = None
     exited: dict[str, Any] | None = None
@@ -34,6 +37,13 @@ class Running:
     @property
     def key(self) -> AttemptKey:
         return AttemptKey(self.assignment.trial_id, self.assignment.attempt)
+
+    def note(self, noted: Noted) -> None:
+        """Keep what the process noted of itself, until the end. Raises `BadReportError` for what is none."""
+        for name, value in noted.constraints.items():
+            self.notes.set_constraint(name, value)
+        for name, value in noted.user_attrs.items():
+            self.notes.set_user_attr(name, value)
 
     def deadline(self) -> tuple[float, Cause] | None:
         """When the next clock runs out, and what that means; once asked to end, when its grace is over."""

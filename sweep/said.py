@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,8 +17,16 @@ MAX_NAMES = 1000  # of metrics
 MAX_NAME = 200
 
 
-def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | None:
-    """The event or the outcome in a line, or None for a mere sign of life. Raises `ValueError` for anything else."""
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What the trial noted of itself; it goes with the attempt's end. The slot checks it where it keeps it."""
+
+    constraints: dict[str, float] = field(default_factory=dict)
+    user_attrs: dict[str, Any] = field(default_factory=dict)
+
+
+def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | Noted | None:
+    """The event, note or outcome in a line, or None for a mere sign of life. Raises `ValueError` for anything else."""
     try:
         message = json.loads(line)
         kind = message.pop("kind")
@@ -25,6 +34,10 @@ def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | None:
             return None
         if kind == "outcome":
             return ChildReport(**message)
+        if kind == "noted":
+            noted = Noted(**message)
+            _check(isinstance(noted.constraints, dict) and isinstance(noted.user_attrs, dict), message)
+            return noted
         return _event(key, kind, message)
     except ValueError:
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from sweep.changes import Enqueued
 from sweep.messages import Asked, Inbox, Judged, SearchFailed
@@ -33,8 +33,17 @@ class SearchThread:
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         self._work.put(lambda: self._report(number, key, step, value))
 
-    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
-        self._work.put(lambda: self._search.tell(number, state, value, infeasible=infeasible))
+    def tell(
+        self,
+        number: int,
+        state: TrialState,
+        values: Sequence[float] | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
+        told = dict(constraints or {})
+        self._work.put(lambda: self._search.tell(number, state, values, infeasible=infeasible, constraints=told))
 
     def close(self) -> None:
         self._work.put(None)

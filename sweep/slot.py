@@ -28,13 +28,14 @@ from typing import Any
 
 from sweep import usage
 from sweep.causes import disk_is_full
+from sweep.errors import BadReportError
 from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
 from sweep.processes import become_subreaper
 from sweep.removal import advance, finish, removing, unfinished
 from sweep.running import Running
-from sweep.said import MAX_LINE_BYTES, understand
+from sweep.said import MAX_LINE_BYTES, Noted, understand
 from sweep.template import Template
 from sweep.trial import COUNTED, Assignment, AttemptKey, Cause, Ended, Event, Started, TrialState, event_to_dict
 from sweep.trial_log import LogPipe, TrialLog
@@ -242,7 +243,10 @@ class Slot:
     def _hear(self, running: Running, line: bytes) -> None:
         try:
             said = understand(running.key, line)
-        except ValueError as error:
+            if isinstance(said, Noted):
+                running.note(said)
+                return
+        except (ValueError, BadReportError) as error:
             running.report = ChildReport(
                 state="failed", cause=Cause.BAD_REPORT.value, message=f"garbled message: {error}"
             )
@@ -272,7 +276,13 @@ class Slot:
         assert exited is not None
         killed = exited["exit"] == "SIGKILL"
         out_of_memory = killed and usage.oom_kills(self._oom_counter) != running.oom_kills
-        verdict = judge(running.report, exited["exit"], running.kill, out_of_memory=out_of_memory)
+        verdict = judge(
+            running.report,
+            exited["exit"],
+            running.kill,
+            out_of_memory=out_of_memory,
+            objectives=len(running.assignment.objectives),
+        )
         tail = running.log.finish(LOG_TAIL_BYTES if verdict["state"] is TrialState.FAILED else 0)
         return Ended(
             key=running.key,
@@ -282,6 +292,8 @@ class Slot:
             pid=exited["pid"],
             orphans_killed=exited["orphans"],
             log_tail=storable(tail),
+            constraints=running.notes.constraints,
+            user_attrs=running.notes.user_attrs,
             **verdict,
         )
 

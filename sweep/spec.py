@@ -24,6 +24,7 @@ from sweep.validation import Validation
 
 GRID_LIMIT = 10_000
 MAX_RUN_CAP = 1_000_000
+LEARN_NOTHING = ("random", "grid", "qmc")  # methods that choose without looking at results
 MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
@@ -52,7 +53,7 @@ class SweepSpec(Model):
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
     budget: Budget = Budget()
-    warm_start: list[int] = Field(
+    warm_start: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
         default_factory=list, max_length=100, description="ids of earlier sweeps whose trials the search starts from"
     )
     priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
@@ -111,9 +112,11 @@ class SweepSpec(Model):
         self._check_enqueued()
         self._check_method()
         self._check_pruned_on()
+        self._check_objectives()
+        self._check_warm_start()
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
-            self._check_metric(self.program.data.name)
+            self._check_metrics(self.program.data.name)
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
@@ -172,6 +175,20 @@ class SweepSpec(Model):
             message = f"{objective.name} is to {objective.goal}, as its metric says; leave goal out here"
             raise complain(message, "early_terminate", "goal")
 
+    def _check_objectives(self) -> None:
+        names = [metric.name for metric in self.objectives]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise complain(f"{name!r} is there twice; leave one out", "metrics", str(index), "name")
+
+    def _check_warm_start(self) -> None:
+        if self.warm_start and self.method in LEARN_NOTHING:
+            message = f"{self.method} does not learn from earlier trials; leave it out, or choose method tpe"
+            raise complain(message, "warm_start")
+        for index, sweep_id in enumerate(self.warm_start):
+            if sweep_id in self.warm_start[:index]:
+                raise complain(f"sweep {sweep_id} is there twice; leave one out", "warm_start", str(index))
+
     def _check_grid(self) -> None:
         size = 1
         for name, parameter in self.parameters.items():
@@ -195,14 +212,16 @@ class SweepSpec(Model):
                 if complaint := settings[name].complaint(value):
                     raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
 
-    def _check_metric(self, data: str) -> None:
-        name, known = self.metric.name, catalog.METRICS[catalog.task_of(data)]
-        if name not in known:
-            names = ", ".join(known)
-            raise complain(f"on {data} the built-in loop reports {names}, not {name!r}", "metric", "name")
-        if self.metric.goal != known[name]:
-            better = {"maximize": "higher", "minimize": "lower"}[known[name]]
-            raise complain(f"of {name}, {better} is better; write {known[name]}", "metric", "goal")
+    def _check_metrics(self, data: str) -> None:
+        known = catalog.METRICS[catalog.task_of(data)]
+        for index, metric in enumerate(self.objectives):
+            where = ("metrics", str(index)) if self.metrics else ("metric",)
+            if metric.name not in known:
+                names = ", ".join(known)
+                raise complain(f"on {data} the built-in loop reports {names}, not {metric.name!r}", *where, "name")
+            if metric.goal != known[metric.name]:
+                better = {"maximize": "higher", "minimize": "lower"}[known[metric.name]]
+                raise complain(f"of {metric.name}, {better} is better; write {known[metric.name]}", *where, "goal")
 
     def _check_ensemble(self, wanted: EnsembleOptions) -> None:
         if wanted.select is Select.EXPLICIT:

@@ -21,15 +21,16 @@ from sweep.trial import Scalar
 EVALUATION_ROWS = 4096
 
 
-def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], float]:
+def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], dict[str, float]]:
     """The built-in program of a sweep as a function of the trial."""
     return lambda trial: fit(trial, spec, split)
 
 
-def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> float:
-    """Train, report every epoch, keep the best epoch's weights and its predictions; returns its metric.
+def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, float]:
+    """Train, report every epoch, keep the best epoch's weights and its predictions; returns its metrics.
 
-    `trial.metric` is one of `catalog.METRICS` for the task of the data; it decides which epoch is the best.
+    The first of `trial.objectives`, all of them of `catalog.METRICS` for the task of the data, decides which epoch is
+    the best; its values of all of them are returned.
     The same seed on the same device with the same number of threads gives the same numbers, with or without an
     interruption: a checkpoint is kept now and then, and the trial's next attempt goes on from it.
     """
@@ -42,31 +43,35 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> floa
     train_x, train_y = _tensors(data, "train", trial.device)
     shuffle = torch.Generator().manual_seed(trial.seed)
     criterion = criterion_of(data, trial.device)
-    minimize = catalog.METRICS[data.task][trial.metric] == "minimize"
+    first_objective = trial.objectives[0]
+    minimize = catalog.METRICS[data.task][first_objective] == "minimize"
+    results: dict[str, float] = {}  # of the best epoch
     best, best_epoch, first = math.inf if minimize else -math.inf, -1, 0
     if (checkpoint := trial.resume()) is not None:
         first, best, best_epoch = checkpoint.epoch + 1, checkpoint.extra["best"], checkpoint.extra["best_epoch"]
+        results = dict(checkpoint.extra["results"])
         _resume(trial, checkpoint, model, optimizer, shuffle, _metadata(architecture, best_epoch))
     pace = Pace()
     for epoch in range(first, int(settings["epochs"])):
         train_loss = _train_epoch(model, criterion, optimizer, train_x, train_y, int(settings["batch_size"]), shuffle)
         measured = evaluate(model, criterion, data, "validation", trial.device)
-        value = measured[trial.metric]
+        value = measured[first_objective]
         trial.log({"train_loss": train_loss, **measured}, step=epoch)
         if value < best if minimize else value > best:
             best, best_epoch = value, epoch
+            results = {name: measured[name] for name in trial.objectives}
             checkpoints.save_weights(model, trial.directory.model, _metadata(architecture, epoch))
-        trial.report(value, step=epoch)
+        trial.report(measured[trial.metric], step=epoch)
         if trial.should_prune():
             raise trial.Pruned
         if settings["patience"] and epoch - best_epoch >= settings["patience"]:
             break
-        extra = {"best": best, "best_epoch": best_epoch, "shuffle": shuffle.get_state()}
+        extra = {"best": best, "best_epoch": best_epoch, "results": results, "shuffle": shuffle.get_state()}
         pace.save_if_due(partial(_save_checkpoint, trial, model, optimizer, epoch, extra))
     weights, _ = checkpoints.load_weights(trial.directory.model)
     model.load_state_dict(weights)
     _keep(trial, model, criterion, data)
-    return best
+    return results
 
 
 def _save_checkpoint(

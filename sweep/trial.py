@@ -149,7 +149,7 @@ class Assignment:
     attempt: int
     params: Params
     seed: int
-    metric: str
+    metric: str  # that `report` reports
     program: dict[str, Any]
     split: dict[str, Any]
     directory: str  # of this attempt: log, work folder, model
@@ -158,6 +158,10 @@ class Assignment:
     prunable: bool = False
     threads: int | None = None
     limits: Limits = field(default_factory=Limits)
+    objectives: tuple[str, ...] = ()  # the metrics that the trial is judged by, in order
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -238,6 +242,16 @@ class Ended:
     late_prune_answers: int = 0
     orphans_killed: int = 0
     log_tail: str = ""  # the end of what a failed attempt printed
+    values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
+    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+    user_attrs: dict[str, Any] = field(default_factory=dict)  # JSON values
+
+    def __post_init__(self) -> None:
+        if self.values is None and self.value is not None:
+            object.__setattr__(self, "values", (self.value,))
+        elif self.values is not None:
+            object.__setattr__(self, "values", tuple(self.values))
+            object.__setattr__(self, "value", self.values[0])
 
 
 Event = Started | Reported | Logged | Saved | Ended

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,8 +189,16 @@ class InlineSearcher:
         verdict = self._search.report(number, step, value)
         self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
 
-    def tell(self, number: int, state: TrialState, value: float | None, *, infeasible: bool = False) -> None:
-        self._search.tell(number, state, value, infeasible=infeasible)
+    def tell(
+        self,
+        number: int,
+        state: TrialState,
+        values: Sequence[float] | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
+        self._search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
 
     def close(self) -> None:
         pass

@@ -14,6 +14,7 @@ from sweep.changes import (
     Change,
     DeviceChanged,
     DeviceSetAside,
+    EarlierTrial,
     Enqueued,
     MetricPoint,
     RequestMoot,
@@ -64,6 +65,8 @@ class MemoryTrial:
     ended_at: float | None = None
     placed_at: float = 0.0
     seen_at: float = 0.0
+    values: tuple[float, ...] | None = None
+    constraints: dict[str, float] = field(default_factory=dict)
 
     def stored(self) -> StoredTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
@@ -73,7 +76,7 @@ class MemoryTrial:
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
-            failed[-1] if failed else None, *placed,
+            failed[-1] if failed else None, *placed, values=self.values, constraints=dict(self.constraints),
         )  # fmt: skip
 
 
@@ -93,6 +96,7 @@ class MemorySweep:
     ended_at: float | None = None
     over_s: float = 0.0
     device_s: float = 0.0
+    earlier: tuple[EarlierTrial, ...] = ()
 
 
 class MemoryRecorder:
@@ -160,7 +164,7 @@ class MemoryRecorder:
         return [
             StoredSweep(
                 s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored() for t in of_sweep),
-                s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s,
+                s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s, s.earlier,
             )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
@@ -260,7 +264,7 @@ class MemoryRecorder:
     def _retry(self, trial: MemoryTrial) -> None:
         if trial.state in (TrialState.FAILED, TrialState.CANCELLED):
             trial.state, trial.requested, trial.ended_at = TrialState.WAITING, None, None
-            trial.forgiven = trial.attempt
+            trial.forgiven, trial.constraints = trial.attempt, {}
 
     def _forgive(self, sweep_id: int) -> None:
         for trial in self.of(sweep_id):
@@ -296,3 +300,5 @@ class MemoryRecorder:
             trial.value = event.value if change.state is TrialState.FINISHED else None
             if change.state in TRIAL_OVER:
                 trial.ended_at, trial.requested = event.ended_at, None
+                trial.values = event.values if change.state is TrialState.FINISHED else None
+                trial.constraints = dict(event.constraints)

@@ -11,8 +11,6 @@ from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from api.client import Client
 
 app = typer.Typer(help="Submit sweeps, follow and steer them.", no_args_is_help=True)
@@ -37,11 +35,13 @@ def run(
                 sweep = client.wait(sweep["id"])
             else:
                 show.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
+                if sweep["warm_start"] is not None:
+                    show.console.print(show.warm_start(sweep["warm_start"]))
                 sweep = show.follow(client, sweep["id"])
-        best = client.best(sweep["id"], 5)
+        best = show.top(client, sweep)
         if not as_json:
             show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
-            show.console.print(_best_trials(best))
+            show.console.print(show.top_table(sweep, best))
         ensemble = None
         if wanted := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
             ensemble = show_ensemble.follow_block(client, sweep, quiet=as_json)
@@ -80,7 +80,7 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
 
     with Client.of(data_dir) as client:
         sweep = client.sweep(sweep_id)
-        best = client.best(sweep_id, 5)
+        best = show.top(client, sweep)
         built = [client.ensemble(ensemble_id) for ensemble_id in sweep["ensembles"]]
     if as_json:
         show.print_json({**sweep, "top": best})
@@ -90,8 +90,10 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
     if used := show.budget(sweep):
         show.console.print(f"budget: {used}")
+    if sweep["warm_start"] is not None:
+        show.console.print(show.warm_start(sweep["warm_start"]))
     if best:
-        show.console.print(_best_trials(best))
+        show.console.print(show.top_table(sweep, best))
     for ensemble in built:
         show.console.print(show_ensemble.headline(ensemble))
     if sweep["ensemble_error"] is not None:
@@ -219,13 +221,6 @@ def validate(file: SpecFile) -> None:
 
 def _now(sweep: dict[str, Any]) -> str:
     return f"sweep {sweep['id']} is {sweep['state']}"
-
-
-def _best_trials(best: list[dict[str, Any]]) -> Table:
-    from api import show  # rich: not for --help
-
-    rows = [(b["number"], show.number(b["value"]), show.params(b["params"])) for b in best]
-    return show.table(None, ("trial", "value", "parameters"), rows)
 
 
 def _no_ensemble(sweep: dict[str, Any]) -> str:

@@ -18,16 +18,17 @@ Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE"
 @app.command("list")
 def list_trials(
     sweep_id: SweepId,
+    sort: Annotated[str, typer.Option(help="number, value, values.NAME or params.NAME; -value: falling")] = "number",
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """List the trials of a sweep, by number."""
+    """List the trials of a sweep, by number or as --sort says."""
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
-        client.sweep(sweep_id)
-        found = list(client.trials(sweep_id))
+        names = show.objectives(client.sweep(sweep_id))
+        found = list(client.trials(sweep_id, sort))
     if as_json:
         show.print_json(found)
         return
@@ -36,13 +37,14 @@ def list_trials(
             t["number"],
             t["id"],
             show.state(t["state"]),
-            show.number(t["value"]),
+            *show.values(t, names),
             t["device"] or "–",
             show.params(t["params"]),
         )
         for t in found
     ]
-    show.console.print(show.table(None, ("trial", "id", "state", "value", "device", "parameters"), rows))
+    valued = names if len(names) > 1 else ["value"]
+    show.console.print(show.table(None, ("trial", "id", "state", *valued, "device", "parameters"), rows))
 
 
 @app.command("show")
@@ -62,9 +64,13 @@ def show_trial(
         return
     show.console.print(
         f"trial {trial['number']} of sweep {trial['sweep_id']} (id {trial['id']}): {trial['state']}, "
-        f"value {show.number(trial['value'])}"
+        f"{show.params(trial['values']) if trial['values'] else 'value ' + show.number(trial['value'])}"
     )
     show.console.print(show.params(trial["params"]))
+    for name, amount in trial["constraints"].items():
+        show.console.print(f"constraint {name}: {show.number(amount)}, {'violated' if amount > 0 else 'holds'}")
+    for name, value in trial["user_attrs"].items():
+        show.console.print(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     rows = [
         (
             a["number"],

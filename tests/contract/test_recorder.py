@@ -186,6 +186,35 @@ def test_an_ended_trial_is_over_and_only_a_finished_one_has_a_value(store: Store
     assert (store.trial().state, store.trial().value) == (state, 0.7 if state is FINISHED else None)
 
 
+def test_the_values_and_constraints_of_a_finished_trial_come_back(store: Store) -> None:
+    metrics = [{"name": "score", "goal": "maximize"}, {"name": "seconds", "goal": "minimize"}]
+    sweep_id = store.open(metric=None, metrics=metrics)
+    end = ended(values=(0.7, 3.0), constraints={"size": 2.0, "age": -1.0}, user_attrs={"note": "x"})
+    store.commit(planned(sweep_id=sweep_id), placed(), replace(end, sweep_id=sweep_id, objectives=("score", "seconds")))
+    assert (store.trial().value, store.trial().values) == (0.7, (0.7, 3.0))
+    assert store.trial().constraints == {"size": 2.0, "age": -1.0}
+
+
+def test_a_single_value_is_one_of_one(store: Store) -> None:
+    store.commit(planned(), placed(), ended(value=0.7))
+    assert (store.trial().values, store.trial().constraints) == ((0.7,), {})
+
+
+def test_what_a_failed_trial_noted_goes_when_it_waits_again(store: Store) -> None:
+    failed = ended(1, FAILED, cause=Cause.USER_ERROR, constraints={"size": 2.0}, user_attrs={"note": "x"})
+    store.commit(planned(), placed(), failed)
+    assert (store.trial().values, store.trial().constraints) == (None, {"size": 2.0})
+    store.commit(TrialRetried(1, 1, 0, 30.0))
+    assert store.trial().constraints == {}
+    store.commit(placed(2), ended(2, value=0.5, constraints={"size": -1.0}, user_attrs={"note": "y"}))
+    assert store.trial().constraints == {"size": -1.0}
+
+
+def test_an_attempt_that_is_repeated_leaves_no_notes(store: Store) -> None:
+    store.commit(planned(), placed(), ended(1, FAILED, WAITING, cause=Cause.NODE_LOST, constraints={"size": 2.0}))
+    assert store.trial().constraints == {}
+
+
 def test_a_retried_trial_waits_and_remembers_why_it_failed(store: Store) -> None:
     store.commit(planned(), *retried(1, Cause.NODE_LOST), *retried(2, Cause.USER_ERROR))
     assert (store.trial().state, store.trial().attempt) == (WAITING, 2)

@@ -30,7 +30,7 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
     searcher = open_searchers(inbox).open(3, 8, Search(searched))
     searcher.ask()
     searcher.report(0, KEY, 5, 0.5)
-    searcher.tell(0, TrialState.FINISHED, 0.5)
+    searcher.tell(0, TrialState.FINISHED, [0.5])
     searcher.ask()
     searcher.ask()
     first, judged, second, none = (inbox.get(timeout=ANSWER_S) for _ in range(4))
@@ -46,7 +46,7 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
 def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     inbox: Inbox = Inbox()
     searcher = SearchThreads(inbox).open(3, 8, Search(spec()))
-    searcher.tell(99, TrialState.FINISHED, 0.5)  # there is no such trial
+    searcher.tell(99, TrialState.FINISHED, [0.5])  # there is no such trial
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()

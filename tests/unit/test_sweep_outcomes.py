@@ -48,6 +48,24 @@ def test_the_judgement(
     assert verdict.get("value") == (0.5 if state is FINISHED else None)
 
 
+@pytest.mark.parametrize(
+    ("values", "objectives", "state"),
+    [
+        ((0.5, 2.0), 2, FINISHED),
+        ((0.5,), 2, FAILED),
+        ((0.5, 2.0), 1, FAILED),
+        ((0.5, math.nan), 2, FAILED),
+    ],
+)
+def test_a_result_has_a_finite_value_for_each_objective(
+    values: tuple[float, ...], objectives: int, state: TrialState
+) -> None:
+    verdict = judge(ChildReport("finished", values=values), "0", None, objectives=objectives)
+    assert verdict["state"] is state
+    assert verdict["values"] == (values if state is FINISHED else None)
+    assert verdict["value"] == (0.5 if state is FINISHED else None)
+
+
 @pytest.mark.parametrize("killed_for", [cause for cause in Cause if cause is not Cause.CANCELLED])
 def test_whoever_is_killed_is_told_why(killed_for: Cause) -> None:
     assert judge(None, "SIGKILL", Kill(killed_for))["message"]
@@ -68,6 +86,8 @@ def test_how_it_died_is_named(exit: str, word: str) -> None:
     [
         {"state": "failed", "cause": "no such cause"},
         {"state": "finished", "value": "high"},
+        {"state": "finished", "values": [0.5, "high"]},
+        {"state": "finished", "values": 3},
         {"state": 3},
         {"state": "failed", "message": 3},
         {"state": "failed", "late_prune_answers": -1},

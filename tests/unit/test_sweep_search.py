@@ -92,7 +92,7 @@ def test_every_suggestion_is_within_the_space(method: str) -> None:
         assert ("momentum" in planned.params) == (planned.params["optimizer"] == "sgd")
         for name, value in planned.params.items():
             assert space.parameters[name].complaint(value) is None
-        search.tell(planned.number, TrialState.FINISHED, random.Random(planned.number).random())
+        search.tell(planned.number, TrialState.FINISHED, [random.Random(planned.number).random()])
 
 
 @pytest.mark.parametrize("method", ["tpe", "random"])
@@ -110,7 +110,7 @@ def test_tpe_learns_in_the_direction_of_the_goal(goal: str) -> None:
         value = planned.params["x"]
         assert isinstance(value, float)
         values.append(value)
-        search.tell(planned.number, TrialState.FINISHED, value)
+        search.tell(planned.number, TrialState.FINISHED, [value])
     late = sum(values[25:]) / 15
     assert late > 0.7 if goal == "maximize" else late < 0.3
 
@@ -138,7 +138,7 @@ def test_the_worst_of_many_is_pruned_and_the_best_is_not(kind: str, goal: str) -
         verdicts = [search.report(planned.number, step, value if goal == "maximize" else -value) for step in (0, 1, 2)]
         prune = any(verdict.prune for verdict in verdicts)
         state = TrialState.PRUNED if prune else TrialState.FINISHED
-        search.tell(planned.number, state, None if prune else value)
+        search.tell(planned.number, state, None if prune else [value])
         return prune
 
     for value in range(10):
@@ -152,7 +152,7 @@ def test_without_early_termination_nothing_is_pruned() -> None:
     for value in (1.0, -1.0, -100.0):
         planned = _asked(search)
         assert not search.report(planned.number, 5, value).prune
-        search.tell(planned.number, TrialState.FINISHED, value)
+        search.tell(planned.number, TrialState.FINISHED, [value])
 
 
 # Rebuilding.
@@ -209,7 +209,7 @@ class Sweep:
                 state = TrialState.PRUNED
                 break
         result = value if state is TrialState.FINISHED else None
-        self.search.tell(number, state, result)
+        self.search.tell(number, state, None if result is None else [result])
         past = self.past[number]
         self._remember(replace(past, state=state, value=result))
 

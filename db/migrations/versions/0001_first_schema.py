@@ -79,6 +79,7 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.Float(), nullable=True),
         sa.Column("over_s", sa.Float(), server_default="0", nullable=False),
         sa.Column("ensemble_error", sa.Text(), nullable=True),
+        sa.Column("warm_start", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweeps")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_sweeps_idempotency_key")),
     )
@@ -274,6 +275,24 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "trial_attrs",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_attrs_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_attrs")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "trial_constraints",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("value", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_constraints_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_constraints")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "trial_params",
         sa.Column("trial_id", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
@@ -281,6 +300,25 @@ def upgrade() -> None:
         sa.Column("value", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_params_trial_id_trials")),
         sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_params")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "trial_values",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("value", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_values_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", "position", name=op.f("pk_trial_values")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "warm_trials",
+        sa.Column("sweep_id", sa.Integer(), nullable=False),
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_warm_trials_sweep_id_sweeps")),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_warm_trials_trial_id_trials")),
+        sa.PrimaryKeyConstraint("sweep_id", "trial_id", name=op.f("pk_warm_trials")),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -314,7 +352,11 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_replicas_device_id"))
 
     op.drop_table("replicas")
+    op.drop_table("warm_trials")
+    op.drop_table("trial_values")
     op.drop_table("trial_params")
+    op.drop_table("trial_constraints")
+    op.drop_table("trial_attrs")
     op.drop_table("metrics")
     with op.batch_alter_table("evaluations", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_evaluations_state"))

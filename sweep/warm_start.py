@@ -1,0 +1,59 @@
+"""Which trials of earlier sweeps the search of a new one starts from; pure, api and scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sweep.spec import SweepSpec
+from sweep.trial import Params
+
+MAX_REASONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """The trials that fit the new sweep's parameters, how many do not, and the first few reasons."""
+
+    trial_ids: tuple[int, ...] = ()
+    dropped: int = 0
+    why: tuple[str, ...] = ()
+
+
+def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
+    """Of trials (id and parameters) those that fit."""
+    taken: list[int] = []
+    dropped: dict[int, str] = {}
+    for trial_id, params in earlier:
+        complaint = misfit(spec, params)
+        if complaint is None:
+            taken.append(trial_id)
+        else:
+            dropped[trial_id] = complaint
+    return WarmStart(tuple(taken), len(dropped), tuple(dict.fromkeys(dropped.values()))[:MAX_REASONS])
+
+
+def misfit(spec: SweepSpec, params: Params) -> str | None:
+    """Why a trial with these parameters could be none of the sweep; None if it could.
+
+    It has a value within bounds for each parameter that takes part. Others of its parameters do not matter.
+    """
+    chosen: Params = {}
+    for name, parameter in spec.ordered():
+        if not parameter.active(chosen):
+            continue
+        if name not in params:
+            return f"{name}: it has none"
+        if complaint := parameter.complaint(params[name]):
+            return f"{name}: {complaint}"
+        chosen[name] = params[name]
+    return None
+
+
+def fitted(spec: SweepSpec, params: Params) -> Params:
+    """What the sweep knows of the parameters of a trial that fits, in the order of its own trials' parameters."""
+    chosen: Params = {}
+    for name, parameter in spec.ordered():
+        if parameter.active(chosen):
+            chosen[name] = params[name]
+    return chosen
