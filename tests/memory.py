@@ -71,12 +71,13 @@ class MemoryTrial:
     def stored(self) -> StoredTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
-        placed = (self.placed_at, self.seen_at) if self.state is TrialState.RUNNING else (None, None)
+        runs = self.state is TrialState.RUNNING
         failed = [end.cause for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
-            failed[-1] if failed else None, *placed, values=self.values, constraints=dict(self.constraints),
+            failed[-1] if failed else None, self.placed_at if runs else None, self.seen_at if runs else None,
+            self.values, dict(self.constraints),
         )  # fmt: skip
 
 
