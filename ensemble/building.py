@@ -25,7 +25,6 @@ from ensemble.spec import (
 )
 from ensemble.trial_files import Architecture
 from ensemble.version import NewVersion, TrialFiles
-from sweep import datasets
 from sweep.errors import EnsembleError
 from sweep.layout import DataDirectory
 from sweep.trial import TrialState
@@ -46,7 +45,7 @@ class Builder:
         members = [usable[position] for position in chosen.chosen]
         architecture = self._agreed(members)
         for member in members:
-            trial_files.check_model(trial_files.model_path(self._data, member), member.model_sha256 or "")
+            self._check_files(member)
         combination = self._fit(request, members, chosen.weights, architecture)
         return NewVersion(
             trial_ids=tuple(member.trial_id for member in members),
@@ -109,7 +108,20 @@ class Builder:
         return first
 
     def _architecture(self, trial: TrialFiles) -> Architecture:
-        return trial_files.read_architecture(trial_files.model_path(self._data, trial))
+        try:
+            return trial_files.read_architecture(trial_files.model_path(self._data, trial))
+        except EnsembleError as error:
+            raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
+
+    def _check_files(self, trial: TrialFiles) -> None:
+        """Raises `EnsembleError` unless weights and code are those that the trial left."""
+        trial_files.check_model(trial_files.model_path(self._data, trial), trial.model_sha256 or "")
+        found = self._architecture(trial)
+        if found.is_users:
+            try:
+                trial_files.check_code(self._data, found.bundle, found.code_sha256)
+            except EnsembleError as error:
+                raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
     # Fitting.
 
@@ -141,7 +153,7 @@ class Builder:
                     f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}: what one was "
                     "trained on, the other was judged by; use a rule that needs no fit, or trials of one sweep"
                 )
-        _, targets = datasets.load(found.data, found.split, self._data.data_cache).split(split.value)
+        targets = trial_files.targets_of(self._data, trials, found, split)
         predictions = [trial_files.read_predictions(self._data, trial, split) for trial in trials]
         for trial, said in zip(trials, predictions, strict=True):
             if said.shape != (len(targets), len(found.classes)):
@@ -165,7 +177,7 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
     if not usable:
         raise EnsembleError(
             "this sweep has no finished trial that saved a model; built-in programs save theirs, your own function "
-            "calls trial.save_model(network)"
+            "calls trial.save_model(network), with a function build(params) beside it"
         )
     return usable
 

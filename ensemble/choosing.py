@@ -27,6 +27,7 @@ HOPELESS = 3.0  # times the loop's, at the first try
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2.0**-6}  # of the largest answer, or of 1 if that is more
 
 Clock = Callable[[], float]
+Samples = Mapping[int, torch.Tensor]  # rows (rows, features) by their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,14 @@ class Trial:
         return {plan: statistics.quantiles(times, n=4)[0] for plan, times in took.items()}
 
 
-def samples(features: int, device: torch.device) -> dict[int, torch.Tensor]:
-    """Rows to try plans on, by their number: of several magnitudes, for raw rows are no standard ones."""
+def samples(features: int, device: torch.device, example: torch.Tensor | None = None) -> Samples:
+    """Rows to try plans on, by their number: of several magnitudes, for raw rows are no standard ones.
+
+    Where there is an `example`, its rows again and again: a user's network may take no others, indices of words say.
+    """
+    if example is not None:
+        rows = example.repeat(-(-max(SIZES) // len(example)), 1)
+        return {size: rows[:size].to(device) for size in SIZES}
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn((max(SIZES), features), generator=generator)
     rows *= torch.tensor([1.0, 4.0, 16.0]).repeat(max(SIZES))[: max(SIZES), None]

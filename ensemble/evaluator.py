@@ -81,6 +81,11 @@ class Evaluator:
         if evaluation.split == POSTED:
             posted = load_file(self._settings.data.posted_rows(evaluation.id))
             return posted["inputs"], posted["targets"]
+        if architecture.data is None:
+            raise EnsembleError(
+                f"the members brought data of their own, whose {evaluation.split} rows are not known here; post rows "
+                "with their targets, or name the data in the sweep file (program.data)"
+            )
         data = datasets.load(architecture.data, architecture.split, self._settings.data.data_cache)
         return data.split(evaluation.split)
 
@@ -91,12 +96,12 @@ class Evaluator:
         if len({repr((a.data, a.split)) for a in architectures}) > 1:
             return None
         data = self._settings.data
+        files = [member.files for member in version.members]
         try:
-            said = [trial_files.read_predictions(data, member.files, Split.CALIBRATION) for member in version.members]
+            said = [trial_files.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
+            return np.stack(said), trial_files.targets_of(data, files, architectures[0], Split.CALIBRATION)
         except EnsembleError:
             return None
-        _, targets = datasets.load(architectures[0].data, architectures[0].split, data.data_cache).split("calibration")
-        return np.stack(said), targets
 
     def _ask(
         self, ensemble_id: int, version: int, inputs: NDArray[Any]

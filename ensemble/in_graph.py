@@ -49,16 +49,18 @@ class RunningGroup:
         self._precision = precision
         self._fell_back = ""
 
-    def warm(self, features: int, budget_s: float, slow: bool, threads: Mapping[int, int]) -> None:
+    def warm(
+        self, samples: Mapping[int, torch.Tensor], budget_s: float, slow: bool, threads: Mapping[int, int]
+    ) -> None:
         """Choose a plan for each size, which has so many threads, within `budget_s` seconds for all sizes.
 
         Where the loop itself raises there is nothing to compare, and the loop it is.
         """
         trial = Trial(self._plans, self.group.device, self._precision, slow)
         try:
-            for size, sample in choosing.samples(features, self.group.device).items():
+            for size, sample in samples.items():
                 use_threads(threads[size])
-                self.choices[size] = trial.choose(sample, budget_s / len(SIZES))
+                self.choices[size] = trial.choose(sample.to(self.group.device), budget_s / len(SIZES))
         except Exception as error:  # noqa: BLE001 - a member's own fault: requests will tell whose
             self._fell_back = reason(error)
 
@@ -106,6 +108,7 @@ class WholeEnsemble:
     ) -> None:
         self._members = len(members)
         self._combination = combination
+        self._example = next((member.example for member in members if member.example is not None), None)
         self._groups = [RunningGroup(group, precision) for group in groups(members)]
         self._devices = self._by_device()
         self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
@@ -139,13 +142,14 @@ class WholeEnsemble:
         """
         began = time.perf_counter()
         budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
-        self._choose_threads(features)
+        samples = choosing.samples(features, torch.device("cpu"), self._example)
+        self._choose_threads(samples)
         for group in self._groups:
-            group.warm(features, budget_s / len(self._groups), slow, self._threads)
+            group.warm(samples, budget_s / len(self._groups), slow, self._threads)
         if self._stand_ins():
-            self._choose_at_once(features)
+            self._choose_at_once(samples)
         for size in SIZES[:2]:
-            self.predict(np.zeros((size, features), dtype=np.float32))
+            self.predict(self.known_rows(size, features))
         self._warm_s = time.perf_counter() - began
 
     def plan(self) -> dict[str, Any]:
@@ -158,7 +162,11 @@ class WholeEnsemble:
             "warm_s": round(self._warm_s, 2),
         }
 
-    def _choose_threads(self, features: int) -> None:
+    def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
+        """So many rows that the members take."""
+        return known_rows(rows, features, self._example)
+
+    def _choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
         """How many threads an operation is spread over, of those we may have.
 
         Many small operations wait for each other at every step, for long where other processes want the cores: one
@@ -167,7 +175,7 @@ class WholeEnsemble:
         most = torch.get_num_threads()
         if most == 1 or any(running.group.device.type == "cuda" for running in self._groups):
             return
-        for size, sample in choosing.samples(features, torch.device("cpu")).items():
+        for size, sample in samples.items():
             took: dict[int, list[float]] = {1: [], most: []}
             for _ in range(THREAD_ROUNDS):
                 for threads, times in took.items():
@@ -188,8 +196,8 @@ class WholeEnsemble:
         """Whether several CPU slots stand in for devices; a GPU computes by itself once it was told what."""
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
 
-    def _choose_at_once(self, features: int) -> None:
-        for size, sample in choosing.samples(features, torch.device("cpu")).items():
+    def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:
+        for size, sample in samples.items():
             use_threads(self._threads[size])
             took: dict[str, float] = {}
             for _ in range(2):  # the first starts the threads
@@ -228,6 +236,13 @@ class WholeEnsemble:
             if stacked:
                 predictions[answer.positions] = stacked[0] if stacked[0].ndim == 3 else stacked
         return predictions
+
+
+def known_rows(rows: int, features: int, example: torch.Tensor | None) -> NDArray[np.float32]:
+    """So many rows of an example, again and again; zeros where there is none."""
+    if example is None:
+        return np.zeros((rows, features), dtype=np.float32)
+    return np.resize(example.numpy(), (rows, features))
 
 
 def use_threads(threads: int) -> None:

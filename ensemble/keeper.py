@@ -210,6 +210,7 @@ class Keeper:
                 str(model_path(self._settings.data, member.files)),
                 member.files.model_sha256 or "",
                 visible.index(place.visible) if place.visible else 0,
+                str(self._settings.data.root),
             )
             for member, place in zip(post.members, places, strict=True)
         )

@@ -68,7 +68,7 @@ class MemberServer:
 
     def __init__(
         self, endpoint: str, epoch: int, network: Network, limits: Limits | None = None,
-        *, end_process: Callable[[], None] | None = None,
+        *, end_process: Callable[[], None] | None = None, known_row: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
         limits = limits or Limits()
         self._endpoint = endpoint
@@ -80,6 +80,7 @@ class MemberServer:
         self._statistics = _Statistics()
         self._known_failed: frozenset[int] = frozenset()
         self._failing = Failing()
+        self._known_row = known_row  # (1, features) that the network takes; None: zeros will do
         self._width: int | None = None  # of the last rows that could be computed
         self._outbox: deque[Frames] = deque()
         self._bell, self._button = socket.socketpair()
@@ -213,11 +214,12 @@ class MemberServer:
             self._failing.worked()
             self._width = width
         elif self._failing.failed(time.monotonic()):
-            self._try_zeros(self._width or width)
+            self._try_known(self._width or width)
 
-    def _try_zeros(self, width: int) -> None:
+    def _try_known(self, width: int) -> None:
+        row = np.zeros((1, width), np.float32) if self._known_row is None else self._known_row
         try:
-            error = _all_failed(self._network.predict(np.zeros((1, width), np.float32)))
+            error = _all_failed(self._network.predict(row))
         except Exception as raised:  # noqa: BLE001 - as when it is asked
             error = f"{type(raised).__name__}: {raised}"
         if error:

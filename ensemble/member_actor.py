@@ -39,7 +39,7 @@ class MemberActor:
         if self._server is None:
             torch.set_num_threads(self._threads)
             network = _load(files, in_graph, combination, precision, features)
-            server = MemberServer(endpoint, epoch, network)
+            server = MemberServer(endpoint, epoch, network, known_row=network.known_rows(1, features))
             server.start()
             self._server = server
             self._started = json.dumps({"pid": os.getpid(), "plan": network.plan()})

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A member's weights: where they lie, what they must be, and on which of the visible devices they go."""
+    """A member's weights: where they lie, what they must be, and on which of the visible devices they go.
+
+    `data_dir` is where the code of users' networks is found.
+    """
 
     path: str
     sha256: str
     device_index: int
+    data_dir: str = ""
 
 
 @dataclass(frozen=True, slots=True)

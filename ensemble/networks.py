@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from ensemble import user_networks
 from ensemble.grouping import Placed
-from ensemble.in_graph import WholeEnsemble
+from ensemble.in_graph import WholeEnsemble, known_rows
 from ensemble.network import ModelFile, Predicted
 from ensemble.spec import Combination, Precision, Task
+from ensemble.user_networks import Rebuilt, Weighed
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
 
@@ -56,7 +57,11 @@ class SingleNetwork:
     def warm(self, features: int) -> None:
         """Compute once as small and once as large as most requests are: the first time is slow."""
         for rows in WARM_ROWS:
-            self.predict(np.zeros((rows, features), dtype=np.float32))
+            self.predict(self.known_rows(rows, features))
+
+    def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
+        """So many rows that it takes."""
+        return known_rows(rows, features, self._placed.example)
 
     def plan(self) -> dict[str, Any]:
         """There is nothing to choose."""
@@ -67,26 +72,45 @@ def load(
     files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
 ) -> SingleNetwork | WholeEnsemble:
     """The network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or not ours."""
-    members = [_load_one(file, precision) for file in files]
+    weighed = [user_networks.read(file) for file in files]
+    rebuilt = user_networks.rebuild(weighed)
+    members = [
+        _place_users(one, rebuilt[position], precision) if position in rebuilt else _place_ours(one, precision)
+        for position, one in enumerate(weighed)
+    ]
     if in_graph:
         return WholeEnsemble(members, combination, getattr(torch, precision.value))
     (member,) = members
     return SingleNetwork(member)
 
 
-def _load_one(file: ModelFile, precision: Precision) -> Placed:
-    weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
+def _place_ours(one: Weighed, precision: Precision) -> Placed:
     try:
-        architecture: dict[str, Any] = checkpoints.architecture_of(metadata)
+        architecture: dict[str, Any] = checkpoints.architecture_of(one.metadata)
         model = models.build(architecture)
-        model.load_state_dict(weights)
+        model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
-        raise EnsembleError(f"{file.path} is not a model of ours: {error}") from error
+        raise EnsembleError(f"{one.file.path} is not a model of ours: {error}") from error
     if precision is Precision.BFLOAT16:
         model = _in_bfloat16(model)
-    device = torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
-    return Placed(Answering(model, task).to(device).eval(), device, file.device_index)
+    device = _device(one.file)
+    return Placed(Answering(model, task).to(device).eval(), device, one.file.device_index)
+
+
+def _place_users(one: Weighed, rebuilt: Rebuilt, precision: Precision) -> Placed:
+    """Its answers are what they are to be already. What it computes in is its own, but for bfloat16 in all of it."""
+    device, network = _device(one.file), rebuilt.network
+    if precision is Precision.BFLOAT16:
+        network = network.to(torch.bfloat16)
+        network.dtype = torch.bfloat16 if network.dtype.is_floating_point else network.dtype
+    if device.type == "cuda":
+        user_networks.guard_embeddings(network)
+    return Placed(network.to(device).eval(), device, one.file.device_index, rebuilt.example)
+
+
+def _device(file: ModelFile) -> torch.device:
+    return torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
 
 
 class _Rounded(nn.Module):

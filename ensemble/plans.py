@@ -43,10 +43,10 @@ class Plans:
         self._stacked = _stacked(group.modules) if len(group.modules) > 1 else None
 
     def candidates(self, slow: bool) -> tuple[Plan, ...]:
-        """What may be quicker than the loop; a member alone has nothing to be stacked with."""
+        """What may be quicker than the loop; a member alone has nothing to be stacked with, others cannot be."""
         known = QUICK + SLOW if slow else QUICK
-        alone = self._stacked is None
-        return tuple(plan for plan in known if not (alone and plan.value.endswith(Plan.STACKED.value)))
+        only_loops = self._stacked is None
+        return tuple(plan for plan in known if not (only_loops and plan.value.endswith(Plan.STACKED.value)))
 
     def prepare(self, plan: Plan, sample: torch.Tensor) -> Compute:
         """Ready to run on as many rows as `sample` (rows, features) has; if more than one, on any number above one.
@@ -54,7 +54,7 @@ class Plans:
         Raises whatever PyTorch raises for networks that cannot be stacked, recorded or compiled.
         """
         compute = self.loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
-        assert compute is not None, "a member alone is not stacked"
+        assert compute is not None, "it is no candidate"
         if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
             return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
         if plan in SLOW:
@@ -71,10 +71,14 @@ class Plans:
         return answers
 
 
-def _stacked(modules: tuple[nn.Module, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
-    parameters, buffers = stack_module_state(list(modules))
-    state = {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
-    skeleton = copy.deepcopy(modules[0]).to("meta")
+def _stacked(modules: tuple[nn.Module, ...]) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    """None for networks whose weights cannot be stacked, or that cannot be copied; that is so for some users' own."""
+    try:
+        parameters, buffers = stack_module_state(list(modules))
+        state = {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
+        skeleton = copy.deepcopy(modules[0]).to("meta")
+    except Exception:  # noqa: BLE001 - whatever PyTorch raises, there is always the loop
+        return None
     _share(modules, state)
 
     def one(weights: dict[str, torch.Tensor], rows: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from safetensors import safe_open
 
 from ensemble.spec import Split, Task
 from ensemble.version import TrialFiles
+from sweep import datasets
 from sweep.errors import EnsembleError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.user_network import TARGETS, TARGETS_SHA256, Unfit, UserNetwork, code_digest, read_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,11 @@ class Architecture:
     task: Task
     classes: tuple[str, ...]  # regression: the names of the outputs
     features: int
-    data: dict[str, Any]
+    data: dict[str, Any] | None  # None: a user's trial that brought its own
     split: dict[str, Any]
+    is_users: bool = False
+    bundle: str | None = None  # of the code of a user's network
+    code_sha256: str = ""
 
 
 def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -40,6 +46,8 @@ def read_architecture(path: Path) -> Architecture:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
+        if (user := read_header(metadata)) is not None:
+            return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
         return Architecture(
             task=Task(values.get("task", "classification")),
@@ -50,10 +58,42 @@ def read_architecture(path: Path) -> Architecture:
         )
     except OSError as error:
         raise EnsembleError(f"cannot read {path}: {error}") from error
+    except EnsembleError:
+        raise
     except KeyError:
         raise EnsembleError(f"{path} does not say its architecture; it was not saved by a built-in model") from None
     except Exception as error:
         raise EnsembleError(f"{path} is damaged: {error}") from error
+
+
+def _of_user(header: UserNetwork | Unfit) -> Architecture:
+    if isinstance(header, Unfit):
+        raise EnsembleError(f"its network cannot join an ensemble: {header.reason}")
+    return Architecture(
+        task=Task(header.task),
+        classes=header.classes,
+        features=header.features,
+        data=header.data,
+        split=header.split,
+        is_users=True,
+        bundle=header.bundle,
+        code_sha256=header.code_sha256,
+    )
+
+
+def check_code(data: DataDirectory, bundle: str | None, code_sha256: str) -> Path:
+    """The folder of a user's code. Raises `EnsembleError` when it is not what the trial ran."""
+    if bundle is None:
+        raise EnsembleError("its network cannot join an ensemble: its code came in no bundle")
+    folder = data.bundle(bundle)
+    if not folder.is_dir():
+        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is gone from {data.bundles}")
+    if code_digest(folder) != code_sha256:
+        raise EnsembleError(
+            f"the code of its network, {folder}, was changed since the trial: its network could be another now; put "
+            "back what was there"
+        )
+    return folder
 
 
 def check_model(path: Path, sha256: str) -> None:
@@ -66,6 +106,11 @@ def check_model(path: Path, sha256: str) -> None:
         raise EnsembleError(f"{path} is damaged: its SHA-256 is not the one recorded")
 
 
+def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
+    assert trial.predictions_attempt is not None
+    return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.predictions_attempt)).predictions
+
+
 def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> NDArray[np.float32]:
     """What the trial's best model said of a split, (rows, outputs), in the order of the data set's split.
 
@@ -73,11 +118,41 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
     """
     if trial.predictions_attempt is None:
         raise EnsembleError(
-            f"trial {trial.trial_id} left no predictions; use select top_k or trial_ids, with a rule that needs no fit"
+            f"trial {trial.trial_id} left no predictions; call trial.save_predictions in your function, or use select "
+            "top_k or trial_ids, with a rule that needs no fit"
         )
-    path = AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.predictions_attempt)).predictions
+    path = _predictions_path(data, trial)
     try:
         with safe_open(path, framework="numpy") as file:
-            return np.asarray(file.get_tensor(split.value), dtype=np.float32)
+            if split.value in file.keys():  # noqa: SIM118 - it is no dictionary
+                return np.asarray(file.get_tensor(split.value), dtype=np.float32)
     except Exception as error:
         raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id} ({path}): {error}") from error
+    raise EnsembleError(
+        f"trial {trial.trial_id} left no predictions of {split.value}; give them to trial.save_predictions, too"
+    )
+
+
+def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Architecture, split: Split) -> NDArray[Any]:
+    """What is true of a split's rows, (rows,) or (rows, outputs), where the trials have the same `data` and `split`.
+
+    Those that brought data of their own have left it with their predictions. Raises `EnsembleError` when they differ.
+    """
+    if found.data is not None:
+        return datasets.load(found.data, found.split, data.data_cache).split(split.value)[1]
+    (first, targets), *others = [_own_targets(data, trial, split) for trial in trials]
+    for trial, (other, _) in zip(trials[1:], others, strict=True):
+        if other != first:
+            raise EnsembleError(
+                f"trial {trial.trial_id} saved its predictions with other targets than trial {trials[0].trial_id}: "
+                "these are not the same rows; use a rule that needs no fit, or trials of one sweep"
+            )
+    return targets
+
+
+def _own_targets(data: DataDirectory, trial: TrialFiles, split: Split) -> tuple[str, NDArray[Any]]:
+    """The digest of all targets that the trial saved, and those of the split."""
+    read_predictions(data, trial, split)  # says what is missing
+    path = _predictions_path(data, trial)
+    with safe_open(path, framework="numpy") as file:
+        return (file.metadata() or {})[TARGETS_SHA256], file.get_tensor(f"{TARGETS}{split.value}")

@@ -12,14 +12,30 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from sweep.errors import EnsembleError
+from sweep.errors import EnsembleError, UserCodeError
 from sweep.files import sha256_of
 
 
 def save_weights(model: torch.nn.Module, path: Path, metadata: Mapping[str, str]) -> None:
     """Write the state of `model` so that `path` is the old file or the whole new one, never a part."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    save_whole(tensors, path, metadata)
+    save_whole(weights_of(model), path, metadata)
+
+
+def weights_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The state of `model` on the CPU; what layers share is there once for each, since a file shares nothing.
+
+    Raises `UserCodeError` for state that is no tensor.
+    """
+    found: dict[str, torch.Tensor] = {}
+    known: set[int] = set()
+    for name, value in model.state_dict().items():
+        if not isinstance(value, torch.Tensor):
+            raise UserCodeError(f"the network's state {name!r} is a {type(value).__name__}; only tensors can be kept")
+        tensor = value.detach().cpu().contiguous()
+        memory = tensor.untyped_storage().data_ptr()
+        found[name] = tensor.clone() if memory in known else tensor
+        known.add(memory)
+    return found
 
 
 def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ import json
 import math
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,7 @@ class Trial:
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
+        self._unfit = ""  # why the network that was saved last cannot join an ensemble
 
     @property
     def number(self) -> int:
@@ -208,12 +209,61 @@ class Trial:
             raise UserCodeError(f"{name} is {value!r} in this sweep, not one of {choices!r}")
         return value
 
-    def save_model(self, model: torch.nn.Module, metadata: Mapping[str, str] | None = None) -> None:
-        """Keep the weights of `model` as safetensors, whole or not at all: now it can stand on the podium."""
-        from sweep import checkpoints  # torch: only in this process
+    def save_model(
+        self,
+        model: torch.nn.Module,
+        metadata: Mapping[str, str] | None = None,
+        *,
+        example: Any = None,
+        outputs: str | None = None,
+        classes: Sequence[str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep the weights of `model` as safetensors, whole or not at all: now it can stand on the podium.
 
-        checkpoints.save_weights(model, self.directory.model, dict(metadata or {}))
+        With a function `build(params)` beside the objective, it can join ensembles; that it can is checked at once, and
+        `UserCodeError` says why not. `example` is a batch as it goes into the network, rows first (default: rows of
+        the width of the first layer, where that is linear); `outputs` what comes out, `logits`, `probabilities` or
+        `values`; `classes` the names of the outputs; `params` what `build` is called with (default: `trial.params`).
+        """
+        from sweep import leaving  # torch: only in this process
+        from sweep.user_network import Unfit
+
+        found = leaving.save(
+            self._assignment,
+            self.directory.model,
+            model,
+            dict(metadata or {}),
+            example=example,
+            outputs=outputs,
+            classes=classes,
+            params=self.params if params is None else params,
+        )
         self.keep(self.directory.model)
+        if isinstance(found, Unfit) and found.reason != self._unfit:
+            self._unfit = found.reason
+            print(f"podium: the network is kept, but cannot join an ensemble: {found.reason}")
+
+    def save_predictions(
+        self,
+        predictions: Mapping[str, Any],
+        *,
+        targets: Mapping[str, Any] | None = None,
+        outputs: str | None = None,
+    ) -> None:
+        """Keep what the network says of the rows that ensembles are selected and fitted on.
+
+        `predictions` has an array (rows, outputs) for `validation`, for `calibration`, or for both: probabilities, or
+        values. With `outputs="logits"` they are made into probabilities. Rows go in the order of the sweep's data
+        (`program.data`); without that, `targets` has what is true of each: classes from 0, or values.
+        Raises `UserCodeError` for what does not fit.
+        """
+        from sweep import leaving  # torch: only in this process
+        from sweep import predictions as kept
+
+        data = leaving.data_of(self._assignment)
+        kept.save(self.directory.predictions, predictions, targets, outputs, data)
+        self.keep(self.directory.predictions)
 
     def save_checkpoint(
         self,

@@ -10,6 +10,8 @@ from sweep import catalog
 from sweep.data_source import Data
 from sweep.strict import Model, complain
 
+_REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"  # module:function
+
 
 class BuiltinProgram(Model):
     """A built-in model with the built-in fit loop."""
@@ -35,7 +37,12 @@ class BuiltinProgram(Model):
 class FunctionProgram(Model):
     """Your own function, `objective(trial)`: `module:function` in the folder `code`."""
 
-    function: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")
+    function: str = Field(pattern=_REFERENCE)
+    build: str | None = Field(
+        None,
+        pattern=_REFERENCE,
+        description="what builds your network from a trial's parameters, for ensembles; default: `build` beside it",
+    )
     code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
 

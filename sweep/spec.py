@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
 
-from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Rule, Select
+from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Select
 from sweep import catalog, methods
 from sweep.allowances import Resources, Retries, SpecLimits
 from sweep.budget import Budget, Keep
@@ -229,24 +229,12 @@ class SweepSpec(Model):
         if wanted.k > self.run_cap:
             message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
             raise complain(message, "ensemble", "k")
-        if not isinstance(self.program, BuiltinProgram) and (key := _needs_predictions(wanted)) is not None:
-            message = "needs the predictions of each trial, which a function of your own does not leave; leave it out"
-            raise complain(message, "ensemble", key)
         if isinstance(self.program, BuiltinProgram) and catalog.task_of(self.program.data.name) == "regression":
             _check_values_combine(wanted, self.program.data.name)
 
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
         return self.model_dump_json(exclude_unset=True)
-
-
-def _needs_predictions(wanted: EnsembleOptions) -> str | None:
-    """The option that cannot be had without the trials' predictions, or None."""
-    if wanted.select is not Select.TOP_K:
-        return "select"
-    if wanted.combine in (Rule.WEIGHTED, Rule.STACKING):
-        return "combine"
-    return "calibrate" if wanted.calibrate else None
 
 
 def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:

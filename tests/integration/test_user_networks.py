@@ -1,0 +1,502 @@
+"""Networks of users' own code in ensembles: five kinds in both modes, what is refused in the trial, and what later."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from ensemble import trial_files
+from ensemble.building import Builder
+from ensemble.in_graph import WholeEnsemble
+from ensemble.network import ModelFile
+from ensemble.networks import SingleNetwork, load
+from ensemble.spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
+from sweep.errors import EnsembleError, UserCodeError
+from sweep.handle import Trial
+from tests.networks import combination
+from tests.user_nets import nets
+from tests.user_rig import NETS, UserRig
+
+KINDS = sorted(nets.SHAPES)
+ROWS = np.random.default_rng(1).integers(0, 10, (17, 16)).astype(np.float32)
+WIDTHS = (4, 4, 6)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[UserRig]:
+    found = UserRig(tmp_path)
+    yield found
+    found.close()
+
+
+def direct(file: ModelFile, kind: str, width: int) -> np.ndarray:
+    """What the network says without anything of ours."""
+    model = nets.build({"kind": kind, "width": width})
+    weights = {name: tensor for name, tensor in load_file(file.path).items() if not name.startswith("podium.")}
+    model.load_state_dict(weights)
+    rows = torch.from_numpy(ROWS).reshape(len(ROWS), *nets.SHAPES[kind])
+    with torch.inference_mode():
+        said: torch.Tensor = model.eval()(rows.long() if kind == "embedding" else rows)
+        return said.softmax(dim=1).numpy()
+
+
+def loaded(files: list[ModelFile], *, in_graph: bool, precision: Precision = Precision.FLOAT32) -> Any:
+    network = load(files, in_graph=in_graph, combination=combination([1.0] * len(files)), precision=precision)
+    if isinstance(network, WholeEnsemble):
+        network.warm(16, budget_s=0.3)
+    else:
+        network.warm(16)
+    return network
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_of_a_kind_answer_as_each_does_by_itself_in_both_modes(rig: UserRig, kind: str) -> None:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": kind, "width": width}, n) for n, width in enumerate(WIDTHS)]
+    expected = np.stack([direct(file, kind, width) for file, width in zip(files, WIDTHS, strict=True)])
+    together = loaded(files, in_graph=True).predict(ROWS)
+    assert not together.failed
+    np.testing.assert_allclose(together.predictions, expected, atol=1e-5)
+    np.testing.assert_allclose(together.combined, expected.mean(axis=0), atol=1e-5)
+    for file, alone in zip(files, expected, strict=True):
+        np.testing.assert_allclose(loaded([file], in_graph=False).predict(ROWS).predictions[0], alone, atol=1e-5)
+
+
+def test_all_five_kinds_beside_each_other(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": kind, "width": 4}, number) for number, kind in enumerate(KINDS)]
+    found = loaded(files, in_graph=True).predict(ROWS)
+    expected = np.stack([direct(file, kind, 4) for file, kind in zip(files, KINDS, strict=True)])
+    np.testing.assert_allclose(found.predictions, expected, atol=1e-5)
+
+
+def test_networks_of_one_shape_are_computed_as_one(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
+    (group,) = loaded(files, in_graph=True).plan()["groups"]
+    assert group["members"] == [0, 1, 2]
+    assert "stacked" in group["sizes"][0]["took_us"], group["sizes"][0]["refused"]
+
+
+def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
+    files = [rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, number) for number in range(2)]
+    network = loaded(files, in_graph=True)
+    with pytest.raises(RuntimeError, match="every member failed"):
+        network.predict(np.full((1, 16), 10, np.float32))
+    assert not network.predict(ROWS).failed
+
+
+def test_bfloat16_is_close(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    for number, kind in enumerate(KINDS):
+        file = rig.finished(bundle, {"kind": kind, "width": 4}, number)
+        rough = loaded([file], in_graph=False, precision=Precision.BFLOAT16).predict(ROWS).predictions[0]
+        np.testing.assert_allclose(rough, direct(file, kind, 4), atol=0.1)
+
+
+# Two codes beside each other.
+
+SCALED = """
+import torch
+from torch import nn
+from helper import FACTOR
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, rows):
+        {lazily}
+        return self.last(rows) * FACTOR
+
+def build(params):
+    return Scaled()
+
+def objective(trial):
+    trial.save_model(build(trial.params), example=torch.ones(3, 4), outputs="values")
+    return 0.0
+"""
+
+
+def scaled(rig: UserRig, factor: float, number: int, lazily: str = "") -> ModelFile:
+    bundle = rig.bundle(nets=SCALED.format(lazily=lazily), helper=f"FACTOR = {factor}")
+    return rig.finished(bundle, {}, number)
+
+
+def both(files: list[ModelFile]) -> Any:
+    rows = np.arange(8, dtype=np.float32).reshape(2, 4)
+    how = combination([1.0] * len(files), Rule.MEAN, Task.REGRESSION)
+    return load(files, in_graph=True, combination=how, precision=Precision.FLOAT32).predict(rows).predictions
+
+
+def test_modules_of_one_name_from_two_bundles_are_not_confused(rig: UserRig) -> None:
+    files = [scaled(rig, 1.0, 0), scaled(rig, 100.0, 1), scaled(rig, 1.0, 2)]
+    assert len({rig.header(number)["bundle"] for number in range(3)}) == 2
+    alone = []
+    for file in files:
+        rig.forget()
+        alone.append(both([file])[0])
+    rig.forget()
+    before = list(sys.path)
+    np.testing.assert_allclose(both(files), alone, rtol=1e-5)
+    assert sys.path == before and "helper" not in sys.modules
+
+
+def test_code_that_imports_as_it_runs_needs_a_process_of_its_own_beside_other_code(rig: UserRig) -> None:
+    files = [scaled(rig, 1.0, 0, "from helper import FACTOR"), scaled(rig, 100.0, 1)]
+    rig.forget()
+    with pytest.raises(EnsembleError, match=r"No module named 'helper'; .* mode between_graph beside other code"):
+        both(files)
+    rig.forget()
+    both(files[:1])
+
+
+# What is refused in the trial.
+
+FAULTS: dict[str, tuple[str, str]] = {
+    "build that raises": ("raise KeyError('depth')", r"nets:build raised KeyError: 'depth' \(with kind="),
+    "build of nothing": ("return None", r"nets:build returned a NoneType; a torch.nn.Module is wanted"),
+    "other shapes": ("return nn.Linear(16, 4)", r"the saved weights do not fit.*size mismatch for weight"),
+    "other layers": ("return nn.Sequential(nn.Linear(16, 3))", r"do not fit.*Missing key"),
+    "the same weights but other answers": (
+        "return nn.Sequential(OrderedDict(weight=Weight()))[0]",
+        r"takes the same weights but answers otherwise",
+    ),
+}
+FAULTY = """
+from collections import OrderedDict
+import torch
+from torch import nn
+
+class Weight(nn.Linear):
+    def __init__(self):
+        super().__init__(16, 3)
+    def forward(self, rows):
+        return super().forward(rows).flip(1)
+
+def build(params):
+    {body}
+"""
+
+
+@pytest.mark.parametrize(("body", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_build_that_does_not_give_the_network_fails_in_the_trial(rig: UserRig, body: str, words: str) -> None:
+    bundle = rig.bundle(nets=FAULTY.format(body=body))
+    rig.module(bundle, "nets")
+    with pytest.raises(UserCodeError, match=words):
+        rig.trial(bundle, {"kind": "x"}).save_model(torch.nn.Linear(16, 3))
+
+
+def user_trial(rig: UserRig, text: str = "def build(params): pass", **program: Any) -> Trial:
+    bundle = rig.bundle(nets=text)
+    rig.module(bundle, "nets")
+    return rig.trial(bundle, {}, **program)
+
+
+LINEAR = "from torch import nn\ndef build(params): return nn.Linear(16, 3)"
+
+
+class Odd(torch.nn.Linear):
+    """Answers wrongly in a way of its own."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(16, 3)
+        self.how = how
+
+    def forward(self, rows: torch.Tensor) -> Any:
+        said = super().forward(rows)
+        if self.how == "random":
+            return said + torch.rand_like(said)
+        if self.how == "tuple":
+            return said, rows
+        return said.T if self.how == "turned" else said - said.mean(dim=0)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("random", "drawn at random"),
+        ("tuple", "returns a tuple"),
+        ("turned", "one answer a row, first"),
+    ],
+)
+def test_a_network_whose_answers_are_none(rig: UserRig, how: str, words: str) -> None:
+    with pytest.raises(UserCodeError, match=words):
+        user_trial(rig, LINEAR).save_model(Odd(how), example=torch.ones(4, 16))
+
+
+def test_answers_that_depend_on_the_rows_beside_are_found(rig: UserRig) -> None:
+    text = "from torch import nn\ndef build(params): return nn.BatchNorm2d(3, track_running_stats=False)"
+    batch = torch.randn(4, 3, 2, 2)
+    with pytest.raises(UserCodeError, match="depends on the rows beside it"):
+        user_trial(rig, text).save_model(
+            torch.nn.BatchNorm2d(3, track_running_stats=False), example=batch, outputs="values"
+        )
+
+
+CALLS: dict[str, tuple[dict[str, Any], str]] = {
+    "an example that it does not take": ({"example": torch.ones(4, 9)}, "the network raised on it, in eval mode"),
+    "several inputs": ({"example": (torch.ones(4, 16),)}, "give one tensor, the batch that goes into the network"),
+    "no row": ({"example": torch.ones(0, 16)}, "give a batch, rows first"),
+    "unknown outputs": ({"outputs": "classes"}, "one of logits, probabilities, values is wanted"),
+    "too few names": ({"classes": ["a", "b"]}, "classes=… has 2 names, the network 3 outputs"),
+    "our own name": ({"metadata": {"user_network": "x"}}, "'user_network' is Podium's own"),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), CALLS.values(), ids=CALLS)
+def test_what_cannot_be_meant_is_refused(rig: UserRig, call: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserCodeError, match=words):
+        user_trial(rig, LINEAR).save_model(torch.nn.Linear(16, 3), **call)
+
+
+def test_a_build_named_in_the_sweep_file_must_be_there(rig: UserRig) -> None:
+    with pytest.raises(UserCodeError, match=r"program\.build: nets has no function 'make'"):
+        user_trial(rig, LINEAR, build="nets:make").save_model(torch.nn.Linear(16, 3))
+
+
+def test_one_output_must_be_said_to_be_a_value_or_a_class(rig: UserRig) -> None:
+    text = "from torch import nn\ndef build(params): return nn.Linear(16, 1)"
+    model = torch.nn.Linear(16, 1)
+    with pytest.raises(UserCodeError, match="outputs='values', 'logits' or 'probabilities'"):
+        user_trial(rig, text).save_model(model)
+    user_trial(rig, text).save_model(model, outputs="logits", classes=["ham", "spam"])
+    found = loaded([rig.file(0)], in_graph=False).predict(ROWS).predictions[0]
+    spam = torch.sigmoid(model(torch.from_numpy(ROWS))).detach().numpy()
+    np.testing.assert_allclose(found, np.hstack([1 - spam, spam]), atol=1e-6)
+    user_trial(rig, text).save_model(model, outputs="values")
+    found = loaded([rig.file(0)], in_graph=False).predict(ROWS).predictions[0]
+    np.testing.assert_allclose(found, model(torch.from_numpy(ROWS)).detach().numpy(), rtol=1e-5)
+
+
+# What is kept, but cannot join.
+
+UNFIT: dict[str, tuple[str, torch.nn.Module, str]] = {
+    "no build": ("x = 1", torch.nn.Linear(16, 3), r"nets has no function build\(params\)"),
+    "no example": (
+        "from torch import nn\ndef build(params): return nn.Conv2d(1, 2, 3)",
+        torch.nn.Conv2d(1, 2, 3),
+        r"say it: trial.save_model\(model, example=batch\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "model", "words"), UNFIT.values(), ids=UNFIT)
+def test_the_trial_goes_on_and_the_log_and_the_ensemble_say_why(
+    rig: UserRig, capsys: pytest.CaptureFixture[str], text: str, model: torch.nn.Module, words: str
+) -> None:
+    trial = user_trial(rig, text)
+    trial.save_model(model)
+    trial.save_model(model)
+    assert capsys.readouterr().out.count("cannot join an ensemble") == 1
+    with pytest.raises(EnsembleError, match=rf"trial 1: its network cannot join an ensemble: .*{words}"):
+        built(rig, [0], k=1)
+    with pytest.raises(EnsembleError, match=words):
+        loaded([rig.file(0)], in_graph=False)
+    assert set(load_file(rig.file(0).path)) == set(model.state_dict())
+
+
+def test_training_goes_on_as_if_nothing_had_been_saved(rig: UserRig) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(16, 3), torch.nn.Dropout(0.5))
+    model[1].eval()
+    text = "from torch import nn\ndef build(params): return nn.Sequential(nn.Linear(16, 3), nn.Dropout(0.5))"
+    trial = user_trial(rig, text)
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    trial.save_model(model)
+    assert torch.equal(torch.rand(4), expected)
+    assert [layer.training for layer in model.modules()] == [True, True, False]
+
+
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")
+def test_a_compiled_network_has_the_names_of_its_own(rig: UserRig) -> None:
+    user_trial(rig, LINEAR).save_model(torch.compile(torch.nn.Linear(16, 3)))  # type: ignore[arg-type]
+    assert {"weight", "bias"} < set(load_file(rig.file(0).path))
+
+
+# What is found later.
+
+
+def test_code_that_was_changed_is_refused_when_building_and_when_loading(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    file = rig.finished(bundle, {"kind": "dropout", "width": 4}, 0)
+    code = rig.data.bundle(bundle) / "nets.py"
+    code.write_text(code.read_text() + "\nx = 1\n")
+    with pytest.raises(EnsembleError, match=r"trial 1: the code of its network, .*was changed since the trial"):
+        built(rig, [0], k=1)
+    with pytest.raises(EnsembleError, match=r"model\.safetensors: the code .*was changed since the trial"):
+        loaded([file], in_graph=False)
+    code.unlink()
+    code.parent.rename(code.parent.with_name("away"))
+    with pytest.raises(EnsembleError, match="is gone from"):
+        loaded([file], in_graph=False)
+
+
+def test_weights_of_another_build_are_refused(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": kind, "width": 4}, n) for n, kind in enumerate(("dropout", "batch_norm"))]
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    from sweep.files import sha256_of
+
+    with safe_open(files[1].path, framework="pt") as other:
+        header = other.metadata()
+    save_file(load_file(files[0].path), files[0].path, header)
+    with pytest.raises(EnsembleError, match="the saved weights do not fit"):
+        loaded([replace(files[0], sha256=sha256_of(Path(files[0].path)))], in_graph=False)
+
+
+def test_a_network_that_reads_what_is_not_its_code_is_found(rig: UserRig, tmp_path: Path) -> None:
+    beside = tmp_path / "scale.txt"
+    beside.write_text("1.0")
+    factor = f"from pathlib import Path; FACTOR = float(Path({str(beside)!r}).read_text())"
+    text = SCALED.format(lazily="").replace("from helper import FACTOR", factor)
+    file = rig.finished(rig.bundle(nets=text), {}, 0)
+    rig.forget()
+    beside.write_text("2.0")
+    with pytest.raises(EnsembleError, match="it answers otherwise than in its trial"):
+        both([file])
+
+
+def test_a_member_that_says_nan_is_left_out(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": "dropout", "width": 4}, 0)]
+    module = rig.module(bundle, "nets")
+    lost = module.build({"kind": "dropout", "width": 4})
+    torch.nn.init.constant_(lost[0].weight, torch.nan)
+    trial = rig.trial(bundle, {"kind": "dropout", "width": 4}, number=1)
+    trial.save_model(lost, outputs="logits")
+    found = loaded([*files, rig.file(1)], in_graph=True).predict(ROWS)
+    assert found.combined is None and np.isfinite(found.predictions[0]).all() and np.isnan(found.predictions[1]).all()
+
+
+# Predictions.
+
+
+def built(rig: UserRig, numbers: list[int], **options: Any) -> Any:
+    trials = [rig.files(number, value=0.5 + number / 10) for number in numbers]
+    return Builder(rig.data).build(EnsembleOptions(**options), trials)
+
+
+def three(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    for number, kind in enumerate(("dropout", "batch_norm", "lstm")):
+        rig.finished(bundle, {"kind": kind, "width": 4}, number)
+
+
+def test_trials_with_data_of_their_own_are_selected_and_fitted(rig: UserRig) -> None:
+    three(rig)
+    for options in ({"select": Select.GREEDY}, {"select": Select.DIVERSE}, {"combine": Rule.STACKING}):
+        version = built(rig, [0, 1, 2], k=2, mode=Mode.IN_GRAPH, **options)
+        assert 1 <= len(version.trial_ids) <= 2 and version.classes == ("0", "1", "2") and version.features == 16
+    assert built(rig, [0, 1, 2], k=3, calibrate=True).combination.temperature != 1.0
+    weights = built(rig, [0, 1, 2], k=3, combine=Rule.WEIGHTED).combination.weights
+    assert sum(weights) == pytest.approx(1)
+
+
+def test_other_targets_are_other_rows(rig: UserRig) -> None:
+    three(rig)
+    said = torch.full((20, 3), 1 / 3)
+    trial = rig.trial(rig.bundle(NETS), {"kind": "lstm", "width": 4}, number=2)
+    trial.save_predictions(
+        {"validation": said, "calibration": said},
+        targets={"validation": torch.zeros(20).long(), "calibration": torch.zeros(20).long()},
+    )
+    with pytest.raises(EnsembleError, match="saved its predictions with other targets than trial"):
+        built(rig, [0, 1, 2], k=2, select=Select.GREEDY)
+    built(rig, [0, 1, 2], k=2)
+
+
+def test_what_was_not_saved_is_said(rig: UserRig) -> None:
+    three(rig)
+    trial = rig.trial(rig.bundle(NETS), {"kind": "lstm", "width": 4}, number=2)
+    trial.save_predictions({"validation": np.full((4, 3), 1 / 3)}, targets={"validation": [0, 1, 2, 0]})
+    with pytest.raises(EnsembleError, match="trial 3 left no predictions of calibration; give them"):
+        built(rig, [2], k=1, calibrate=True)
+    trial.directory.predictions.unlink()
+    with pytest.raises(EnsembleError, match=r"trial 3 left no predictions; call trial\.save_predictions"):
+        built(rig, [2], k=1, select=Select.GREEDY)
+
+
+def test_with_shared_data_the_targets_are_known(rig: UserRig) -> None:
+    trial = user_trial(rig, "", data={"name": "digits"})
+    with pytest.raises(UserCodeError, match="leave targets out"):
+        trial.save_predictions({"validation": np.ones((1, 10))}, targets={"validation": [0]})
+    with pytest.raises(UserCodeError, match="1 predictions for 180 rows of validation"):
+        trial.save_predictions({"validation": np.full((1, 10), 0.1)})
+    with pytest.raises(UserCodeError, match="validation has 4 outputs a row, the data 10 classes"):
+        trial.save_predictions({"validation": np.full((180, 4), 0.25)})
+    trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
+    found = trial_files.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
+    np.testing.assert_allclose(found, 0.1)
+
+
+def rig_files(rig: UserRig) -> Any:
+    model = Path(rig.file(0).path) if (rig.data.attempt(1, 0, 1) / "model.safetensors").exists() else None
+    assert model is None
+    from ensemble.version import TrialFiles
+    from sweep.trial import TrialState
+
+    return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, 1)
+
+
+WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "nothing": ({}, {}, "give at least"),
+    "the test split": ({"test": [[1.0]]}, {}, "the test split is for the report alone"),
+    "no targets": ({"validation": [[1.0]]}, {}, "give targets="),
+    "targets of another split": ({"validation": [[1.0]]}, {"targets": {"calibration": [0]}}, "for the same splits"),
+    "no numbers": ({"validation": [["a"]]}, {"targets": {"validation": [0]}}, "numbers are wanted"),
+    "too many dimensions": ({"validation": np.ones((2, 2, 2))}, {"targets": {"validation": [0, 1]}}, "(2, 2, 2)"),
+    "NaN": ({"validation": [[np.nan, 0.5]]}, {"targets": {"validation": [0]}}, "not all finite"),
+    "logits": ({"validation": [[3.0, -1.0]]}, {"targets": {"validation": [0]}}, "outputs='logits'"),
+    "other rows": ({"validation": [[0.5, 0.5]]}, {"targets": {"validation": [0, 1]}}, "1 predictions for 2 rows"),
+    "a class too many": ({"validation": [[0.5, 0.5]]}, {"targets": {"validation": [2]}}, "from 2 to 2; of 2 classes"),
+    "other values": (
+        {"validation": [[0.5, 0.5]]},
+        {"targets": {"validation": [1.5]}},
+        "its targets have shape (1, 1)",
+    ),
+    "unknown outputs": (
+        {"validation": [[0.5, 0.5]]},
+        {"targets": {"validation": [1]}, "outputs": "odds"},
+        "one of logits, probabilities, values",
+    ),
+    "widths": (
+        {"validation": [[0.5, 0.5]], "calibration": [[0.2, 0.2, 0.6]]},
+        {"targets": {"validation": [1], "calibration": [1]}},
+        "as many outputs in each split",
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "how", "words"), WRONG.values(), ids=WRONG)
+def test_predictions_that_do_not_fit_are_refused(
+    rig: UserRig, said: dict[str, Any], how: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UserCodeError) as caught:
+        user_trial(rig, "").save_predictions(said, **how)
+    assert words in str(caught.value)
+
+
+def test_values_may_be_whole_numbers(rig: UserRig) -> None:
+    trial = user_trial(rig, "")
+    trial.save_predictions({"validation": [1.5, 2.5]}, targets={"validation": [1, 3]}, outputs="values")
+    found = json.dumps(load_file(trial.directory.predictions)["targets.validation"].tolist())
+    assert found == "[[1.0], [3.0]]"
+
+
+def test_single_networks_are_single(rig: UserRig) -> None:
+    file = rig.finished(rig.bundle(NETS), {"kind": "dropout", "width": 4}, 0)
+    assert isinstance(loaded([file], in_graph=False), SingleNetwork)

@@ -1,0 +1,114 @@
+"""Users' trials without a service: code in a bundle's folder, a trial in the test's own process, what it left."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from ensemble.network import ModelFile
+from ensemble.version import TrialFiles
+from sweep.files import sha256_of
+from sweep.handle import Channel, Trial
+from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.trial import Assignment, TrialState
+
+NETS = Path(__file__).parent / "user_nets"
+CPU = torch.device("cpu")
+
+
+class UserRig:
+    """One data directory; its trials are those of sweep 1."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = DataDirectory(folder / "data")
+        self.data.prepare()
+        self.said: dict[int, list[dict[str, Any]]] = {}
+        self._trials: dict[int, Assignment] = {}
+        self._open: list[socket.socket] = []
+
+    def bundle(self, *sources: Path, **modules: str) -> str:
+        """Code as if it had been uploaded: folders as they are, or modules by name; returns the hash it is found by."""
+        name = hashlib.sha256(repr((sources, modules)).encode()).hexdigest()
+        folder = self.data.bundle(name)
+        folder.mkdir(exist_ok=True)
+        for source in sources:
+            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        for module, text in modules.items():
+            (folder / f"{module}.py").write_text(text)
+        return name
+
+    def module(self, bundle: str, name: str) -> ModuleType:
+        """A module of the bundle, as its trial's process would have imported it."""
+        for known in [known for known, module in sys.modules.items() if self._is_ours(module)]:
+            del sys.modules[known]
+        folder = str(self.data.bundle(bundle))
+        sys.path[:] = [folder, *(path for path in sys.path if not path.startswith(str(self.data.bundles)))]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    def trial(self, bundle: str, params: Mapping[str, Any], *, number: int = 0, **program: Any) -> Trial:
+        """A trial whose function may be called; its attempt has a folder."""
+        directory = AttemptDirectory(self.data.attempt(1, number, 1))
+        directory.prepare()
+        assignment = Assignment(
+            sweep_id=1, trial_id=number + 1, number=number, attempt=1, params=dict(params), seed=number,
+            metric="score", program={"function": "nets:objective", "bundle": bundle, **program},
+            split={"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, directory=str(directory.root),
+            data_cache=str(self.data.data_cache), code=str(self.data.bundle(bundle)),
+        )  # fmt: skip
+        ours, theirs = socket.socketpair()
+        self._open += [ours, theirs]
+        self._trials[number] = assignment
+        return Trial(assignment, Channel(ours), CPU)
+
+    def finished(self, bundle: str, params: Mapping[str, Any], number: int, value: float = 0.5) -> ModelFile:
+        """Run the objective of `nets`; what it left, as a worker is given it."""
+        torch.manual_seed(number)
+        module = self.module(bundle, "nets")
+        module.objective(self.trial(bundle, params, number=number))
+        return self.file(number)
+
+    def file(self, number: int) -> ModelFile:
+        path = AttemptDirectory(self.data.attempt(1, number, 1)).model
+        return ModelFile(str(path), sha256_of(path), 0, str(self.data.root))
+
+    def files(self, number: int, value: float = 0.5) -> TrialFiles:
+        """The trial as the database has it."""
+        directory = AttemptDirectory(self.data.attempt(1, number, 1))
+        left = directory.predictions.exists()
+        return TrialFiles(
+            number + 1, number, 1, TrialState.FINISHED, value, "maximize", 1, sha256_of(directory.model),
+            1 if left else None,
+        )  # fmt: skip
+
+    def header(self, number: int) -> dict[str, Any]:
+        """What the model's file says of the network."""
+        from safetensors import safe_open
+
+        with safe_open(AttemptDirectory(self.data.attempt(1, number, 1)).model, framework="numpy") as file:
+            found: dict[str, Any] = json.loads((file.metadata() or {})["user_network"])
+            return found
+
+    def close(self) -> None:
+        for connection in self._open:
+            connection.close()
+        self.forget()
+
+    def forget(self) -> None:
+        """What was imported from bundles: as in a new process."""
+        sys.path[:] = [path for path in sys.path if not path.startswith(str(self.data.bundles))]
+        for name in [name for name, module in sys.modules.items() if self._is_ours(module)]:
+            del sys.modules[name]
+
+    def _is_ours(self, module: ModuleType | None) -> bool:
+        return (getattr(module, "__file__", None) or "").startswith(str(self.data.bundles))
