@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from api.commands import db, demo, devices, doctor, ensemble, serve, status, sweep, trial
+from api.commands import db, demo, devices, doctor, ensemble, schema, serve, status, sweep, trial
+from api.commands.quick import QuickGroup
 from sweep.errors import (
     BundleError,
     DatabaseError,
@@ -29,8 +30,10 @@ EXIT_CODES: dict[type[PodiumError], int] = {
 }
 INTERRUPTED = 130
 
+
 app = typer.Typer(
     name="podium",
+    cls=QuickGroup,
     help="Hyperparameter sweeps and ensembles: one neural network per device, the best k on the podium.",
     epilog="Exit codes: 0 done, 1 it failed, 2 bad input, 3 database or data directory, 4 service, 130 interrupted.",
     no_args_is_help=True,
@@ -47,6 +50,7 @@ app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")
 app.add_typer(ensemble.app, name="ensemble")
 app.add_typer(db.app, name="db")
+app.command("schema")(schema.schema)
 
 
 def _printable(error: PodiumError) -> str:

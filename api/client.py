@@ -93,9 +93,13 @@ class Client(EnsembleCalls):
         found: list[dict[str, Any]] = self._json("GET", f"/api/v1/sweeps/{sweep_id}/best", params=params)
         return found
 
-    def trials(self, sweep_id: int, sort: str = "number") -> Iterator[dict[str, Any]]:
-        """The trials of a sweep, by number, or by `value`, `values.NAME`, `params.NAME`; with - before it falling."""
-        return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort)
+    def trials(self, sweep_id: int, sort: str = "number", state: str | None = None) -> Iterator[dict[str, Any]]:
+        """The trials of a sweep, by number, or by `value`, `values.NAME`, `params.NAME`; with - before it falling.
+
+        All, or those in one state.
+        """
+        only = {} if state is None else {"state": state}
+        return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
 
     def wait(self, sweep_id: int, timeout_s: float | None = None) -> dict[str, Any]:
         """The sweep when it is over. Raises `ServiceError` when it is not within `timeout_s`."""
@@ -138,6 +142,12 @@ class Client(EnsembleCalls):
     def log(self, trial_id: int) -> str:
         """The end of what the trial printed."""
         return self._request("GET", f"/api/v1/trials/{trial_id}/log").text
+
+    def log_from(self, trial_id: int, attempt: int, start: int = 0) -> tuple[str, int]:
+        """What an attempt printed, from a byte on, and the byte to go on from."""
+        params = {"from_byte": start, "attempt": attempt}
+        response = self._request("GET", f"/api/v1/trials/{trial_id}/log", params=params)
+        return response.text, int(response.headers["Podium-Next-Byte"])
 
     def devices(self) -> list[dict[str, Any]]:
         """Every device."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
-from api import local, show
+from api import local, progress, show
 from api.client import Client
 from sweep import datasets
 from sweep.catalog import NEEDS_ROOT
@@ -94,7 +94,7 @@ def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
         f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
     )
     with local.cancelled_on_interrupt(client, sweep["id"]):
-        sweep = show.follow(client, sweep["id"])
+        (sweep,) = progress.follow(client, [sweep["id"]])
     if sweep["state"] != "finished":
         raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep['reason']}")
     show.console.print(f"{show.counts(sweep)}; {show.best(sweep)}")

@@ -1,25 +1,22 @@
-"""What people see in a terminal: tables and live progress; plain lines where there is no terminal; cli."""
+"""What people see in a terminal: tables, numbers, states and words that others wrote; cli."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress_bar import ProgressBar
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from api.client import Client
-
-REFRESH_S = 0.25
 PIPED_COLUMNS = 200  # a file or another program has no width; folded lines are hard to search
 MOST_ROWS = 20  # of a Pareto front, which may be as long as the sweep
+if TYPE_CHECKING:
+    from api.client import Client
+
 OVER = ("finished", "failed", "cancelled")
 _COLORS = {
     "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
@@ -152,48 +149,3 @@ def budget(sweep: dict[str, Any]) -> str:
 def held(sweep: dict[str, Any]) -> str:
     """That a sweep is paused or stopping, for who wonders why nothing starts."""
     return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""
-
-
-def follow(client: Client, sweep_id: int) -> dict[str, Any]:
-    """Show a sweep until it is over: live in a terminal, a line for each change elsewhere."""
-    return _follow_live(client, sweep_id) if console.is_terminal else _follow_plain(client, sweep_id)
-
-
-def _follow_plain(client: Client, sweep_id: int) -> dict[str, Any]:
-    said = ""
-    while True:
-        sweep = client.sweep(sweep_id)
-        done = sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
-        line = f"{done}/{sweep['run_cap']} trials: {counts(sweep) or 'none yet'}; {best(sweep)}{held(sweep)}"
-        if line != said:
-            console.print(line)
-            said = line
-        if sweep["state"] in OVER:
-            return sweep
-        time.sleep(REFRESH_S)
-
-
-def _follow_live(client: Client, sweep_id: int) -> dict[str, Any]:
-    with Live(console=console, transient=True, auto_refresh=False) as live:
-        while True:
-            sweep = client.sweep(sweep_id)
-            live.update(_progress(client, sweep), refresh=True)
-            if sweep["state"] in OVER:
-                return sweep
-            time.sleep(REFRESH_S)
-
-
-def _progress(client: Client, sweep: dict[str, Any]) -> Group:
-    done = sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
-    rows = []
-    for device in client.devices():
-        trial = client.trial(device["trial_id"]) if device["trial_id"] is not None else None
-        doing = "" if trial is None else f"trial {trial['number']}: {params(trial['params'])}"
-        rows.append((device["id"], state(device["state"]), doing or device["reason"]))
-    bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=sweep["run_cap"], completed=done, width=30), f"{done}/{sweep['run_cap']} trials")
-    return Group(
-        bar,
-        Text(printable(f"{counts(sweep) or sweep['reason']}; {best(sweep)}{held(sweep)}")),
-        table(None, ("device", "state", "on it"), rows),
-    )

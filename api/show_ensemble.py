@@ -12,7 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from api.client import Client, EnsembleName, settled
-from api.show import REFRESH_S, console, number, state, table
+from api.progress import REFRESH_S
+from api.show import console, number, state, table
 from sweep.errors import ServiceError
 
 ROWS_SHOWN = 50

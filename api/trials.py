@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import time
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
@@ -93,21 +95,35 @@ def show_log(
     trial_id: RowId,
     attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     tail_bytes: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 64 << 10,
+    from_byte: Annotated[int | None, Query(ge=0, description="instead of the end: from here on, up to 1 MB")] = None,
     service: ServiceContext = context,
 ) -> PlainTextResponse:
-    """The end of what an attempt printed; the current attempt by default."""
+    """The end of what an attempt printed; the current attempt by default.
+
+    `Podium-Next-Byte` is what `from_byte` gets the rest by, later; a log that has lost its middle goes on at its end.
+    """
     with service.database.read() as connection:
         row = trial_pages.get(connection, trial_id)
     number = row.attempt if attempt is None else attempt
     folder = service.settings.data.attempt(row.sweep_id, row.number, number)
     try:
-        with AttemptDirectory(folder).log.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - tail_bytes))
-            text = file.read(tail_bytes).decode(errors="replace")
+        text, following = _read_log(AttemptDirectory(folder).log, from_byte, tail_bytes)
     except FileNotFoundError:
         raise NotFoundError(f"attempt {number} of trial {trial_id} has printed nothing yet") from None
-    return PlainTextResponse(text, headers={"X-Content-Type-Options": "nosniff"})
+    headers = {"Podium-Next-Byte": str(following), "X-Content-Type-Options": "nosniff"}
+    return PlainTextResponse(text, headers=headers)
+
+
+def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, int]:
+    """Text of a log, and the byte after it; half a character at the end is left for the next time."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        start = max(0, size - tail_bytes) if from_byte is None else min(from_byte, size)
+        file.seek(start)
+        content = file.read(tail_bytes if from_byte is None else MAX_LOG_BYTES)
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    text = decoder.decode(content)
+    return text, start + len(content) - len(decoder.getstate()[0])
 
 
 def _tell(service: ServiceContext, trial_id: int, command: TrialCommand) -> TrialDetail:

@@ -210,6 +210,7 @@ class TrialView(View):
     attempt: int
     requested: str | None  # stop or retry, until the scheduler has done it
     device: str | None
+    cause: str | None  # why it failed, or its last attempt
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -230,6 +231,7 @@ class TrialView(View):
             attempt=row.attempt,
             requested=row.requested,
             device=row.device_id,
+            cause=row.cause,
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),

@@ -32,6 +32,7 @@ class TrialRow:
     attempt: int
     requested: TrialRequest | None  # what a client wants done with it, until that is done
     device_id: str | None  # of the current attempt
+    cause: str | None  # why the current attempt failed
     created_at: float
     started_at: float | None
     ended_at: float | None
@@ -194,7 +195,7 @@ def _select(
 ) -> list[TrialRow]:
     current = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
     statement = (
-        select(trials, attempts.c.device_id)
+        select(trials, attempts.c.device_id, attempts.c.cause)
         .select_from(trials.outerjoin(attempts, current))
         .where(where)
         .order_by(*order)
@@ -215,6 +216,7 @@ def _select(
             attempt=row.attempt,
             requested=None if row.requested is None else TrialRequest(row.requested),
             device_id=row.device_id,
+            cause=row.cause,
             created_at=row.created_at,
             started_at=row.started_at,
             ended_at=row.ended_at,

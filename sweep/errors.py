@@ -35,6 +35,11 @@ class InvalidSpecError(PodiumError):
         self.source = source
         super().__init__("\n".join(self._line(problem) for problem in problems))
 
+    @classmethod
+    def at(cls, location: Sequence[str], message: str) -> InvalidSpecError:
+        """One problem at one key."""
+        return cls([Problem(tuple(location), message)])
+
     def _line(self, problem: Problem) -> str:
         where = self.source if problem.line is None else f"{self.source}:{problem.line}"
         return f"{where}: {problem.key}: {problem.message}"

@@ -25,8 +25,7 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     context = details.get("ctx") or {}
     location += context.get("where", ())
     if details["type"] == "extra_forbidden":
-        hint = catalog.suggestion(location[-1], known_keys(model, location[:-1]))
-        return Problem(tuple(location), f"unknown key {location[-1]!r}; {hint}")
+        return Problem(tuple(location), _unknown(location[-1], known_keys(model, location[:-1])))
     if details["type"] == "missing":
         return Problem(tuple(location), "is missing")
     if context.get("message"):
@@ -35,6 +34,12 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
         return _named_inside(model, location, str(context["error"]))
     location = _without_union_branches(location)
     return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {shown(details['input'])}")
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    if key in known:
+        return f"the key {key!r} does not go with those beside it"
+    return f"unknown key {key!r}; {catalog.suggestion(key, known)}"
 
 
 def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:

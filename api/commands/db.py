@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from api.commands.quick import QuickGroup
 
-app = typer.Typer(help="Back up, check or upgrade the database.", no_args_is_help=True)
+app = typer.Typer(cls=QuickGroup, help="Back up, check or upgrade the database.", no_args_is_help=True)
 
 
 @app.command()

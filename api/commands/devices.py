@@ -8,8 +8,9 @@ import typer
 
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, DeviceIds
+from api.commands.quick import QuickGroup
 
-app = typer.Typer(help="List the devices, drain and return them.", invoke_without_command=True)
+app = typer.Typer(cls=QuickGroup, help="List the devices, drain and return them.", invoke_without_command=True)
 
 
 @app.callback()

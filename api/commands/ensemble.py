@@ -10,12 +10,15 @@ import typer
 
 from api.commands import ensemble_options as options
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from api.commands.quick import QuickGroup
 
 if TYPE_CHECKING:
     from api.client import Client
 
-app = typer.Typer(help="Build ensembles of finished trials, measure them, and ask them.", no_args_is_help=True)
-version_app = typer.Typer(help="Other versions of an ensemble.", no_args_is_help=True)
+app = typer.Typer(
+    cls=QuickGroup, help="Build ensembles of finished trials, measure them, and ask them.", no_args_is_help=True
+)
+version_app = typer.Typer(cls=QuickGroup, help="Other versions of an ensemble.", no_args_is_help=True)
 app.add_typer(version_app, name="version")
 
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="until its members are ready")]

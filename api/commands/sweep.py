@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+import sys
+from typing import Annotated, Any
 
 import typer
 
+from api.commands import validate
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
+from api.commands.quick import QuickGroup
 
-if TYPE_CHECKING:
-    from api.client import Client
-
-app = typer.Typer(help="Submit sweeps, follow and steer them.", no_args_is_help=True)
+app = typer.Typer(cls=QuickGroup, help="Submit sweeps, follow and steer them.", no_args_is_help=True)
+app.command("validate")(validate.validate)
+INTERRUPTED = 130
 
 
 @app.command("run")
@@ -24,12 +25,14 @@ def run(
 
     Ctrl-C cancels it.
     """
-    from api import local, show, show_ensemble  # rich and the HTTP client: not for --help
+    from api import local, progress, show, show_ensemble  # rich and the HTTP client: not for --help
     from api.client import serves
+    from api.commands import sweep_files
 
-    document = _read(file)
+    read, document, _ = sweep_files.read(file)
+    sweep_files.say_notes(read)
     with local.service(data_dir.absolute(), devices) as client:
-        sweep = _submit(client, file, document)
+        sweep = sweep_files.submit(client, read, document)
         with local.cancelled_on_interrupt(client, sweep["id"]):
             if as_json:
                 sweep = client.wait(sweep["id"])
@@ -37,7 +40,7 @@ def run(
                 show.console.print(f"sweep {sweep['id']} {sweep['name']!r} on {client.url}")
                 if sweep["warm_start"] is not None:
                     show.console.print(show.warm_start(sweep["warm_start"]))
-                sweep = show.follow(client, sweep["id"])
+                (sweep,) = progress.follow(client, [sweep["id"]])
         best = show.top(client, sweep)
         if not as_json:
             show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
@@ -60,10 +63,12 @@ def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson
     """Submit a sweep to the running service, and return at once."""
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
+    from api.commands import sweep_files
 
-    document = _read(file)
+    read, document, _ = sweep_files.read(file)
+    sweep_files.say_notes(read)
     with Client.of(data_dir) as client:
-        sweep = _submit(client, file, document)
+        sweep = sweep_files.submit(client, read, document)
     if as_json:
         show.print_json(sweep)
     else:
@@ -126,18 +131,30 @@ def list_sweeps(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -
 
 
 @app.command("watch")
-def watch(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Follow a sweep to its end. Exits with 0 if it finished, 1 if not. Ctrl-C ends the watching, not the sweep."""
-    from api import show  # rich and the HTTP client: not for --help
+def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """Follow sweeps to their ends; exits with 0 if all finished, 1 if not. Ctrl-C ends the watching, not the sweeps."""
+    from api import progress, show  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
-        sweep = client.wait(sweep_id) if as_json else show.follow(client, sweep_id)
+        try:
+            ended = [client.wait(one) for one in sweep_ids] if as_json else progress.follow(client, sweep_ids)
+        except KeyboardInterrupt:
+            print(_goes_on(sweep_ids), file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        show.print_json(sweep)
+        show.print_json(ended[0] if len(ended) == 1 else ended)
     else:
-        show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
-    raise typer.Exit(0 if sweep["state"] == "finished" else 1)
+        for sweep in ended:
+            name = f"sweep {sweep['id']} " if len(ended) > 1 else ""
+            show.console.print(f"{name}{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})")
+    raise typer.Exit(0 if all(sweep["state"] == "finished" for sweep in ended) else 1)
+
+
+def _goes_on(sweep_ids: list[int]) -> str:
+    ids = " ".join(map(str, sweep_ids))
+    sweeps = f"sweep {ids} goes" if len(sweep_ids) == 1 else f"sweeps {ids} go"
+    return f"{sweeps} on; `podium sweep watch {ids}` follows again, `podium sweep cancel {ids}` ends what runs"
 
 
 @app.command("pause")
@@ -212,48 +229,9 @@ def extend(
         print(f"{_now(sweep)}: up to {sweep['run_cap']} trials, priority {sweep['priority']:g}{used and '; ' + used}")
 
 
-@app.command("validate")
-def validate(file: SpecFile) -> None:
-    """Check a sweep file; nothing is started."""
-    document = _read(file)
-    print(f"{file}: valid ({len(document['parameters'])} parameters, method {document.get('method', 'tpe')})")
-
-
 def _now(sweep: dict[str, Any]) -> str:
     return f"sweep {sweep['id']} is {sweep['state']}"
 
 
 def _no_ensemble(sweep: dict[str, Any]) -> str:
     return f"no ensemble: {sweep['ensemble_error']}"
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """The checked document; folders in it are relative to the file, and are made absolute here."""
-    from sweep import datasets  # pydantic, YAML and numpy: not for --help
-    from sweep.errors import DataError, InvalidSpecError, Problem
-    from sweep.spec_file import read_document, read_spec_file, with_lines
-
-    _, document = read_spec_file(file)
-    program = document["program"]
-    data = program.get("data", {})
-    for owner, key in ((program, "code"), (data, "root")):
-        if owner.get(key) is not None:
-            owner[key] = str((file.parent / owner[key]).absolute())
-    try:
-        if data:
-            datasets.check(data)
-    except DataError as error:
-        problem = Problem(("program", "data", "root"), str(error))
-        raise with_lines(InvalidSpecError([problem]), read_document(file), file) from None
-    return document
-
-
-def _submit(client: Client, file: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """Submit; what only the server finds wrong gets its line in the file too."""
-    from sweep.errors import InvalidSpecError
-    from sweep.spec_file import read_document, with_lines
-
-    try:
-        return client.submit(document)
-    except InvalidSpecError as error:
-        raise with_lines(error, read_document(file), file) from None

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import sys
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
+from api.commands.quick import QuickGroup
+from sweep.trial import TrialState
 
-app = typer.Typer(help="Look at trials, stop them, run them again.", no_args_is_help=True)
+app = typer.Typer(cls=QuickGroup, help="Look at trials, stop them, run them again.", no_args_is_help=True)
+INTERRUPTED = 130
 Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="what is to be otherwise")]
 
 
 @app.command("list")
 def list_trials(
     sweep_id: SweepId,
+    state: Annotated[TrialState | None, typer.Option(help="only those in this state")] = None,
     sort: Annotated[str, typer.Option(help="number, value, values.NAME or params.NAME; -value: falling")] = "number",
+    limit: Annotated[int | None, typer.Option(min=1, help="at most so many")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """List the trials of a sweep, by number or as --sort says."""
+    """List the trials of a sweep, with why they failed."""
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
         names = show.objectives(client.sweep(sweep_id))
-        found = list(client.trials(sweep_id, sort))
+        trials = client.trials(sweep_id, sort, None if state is None else state.value)
+        found = list(itertools.islice(trials, limit))
     if as_json:
         show.print_json(found)
         return
@@ -38,13 +47,24 @@ def list_trials(
             t["id"],
             show.state(t["state"]),
             *show.values(t, names),
+            show.number(_duration_s(t)),
             t["device"] or "–",
+            t["cause"] or "",
             show.params(t["params"]),
         )
         for t in found
     ]
     valued = names if len(names) > 1 else ["value"]
-    show.console.print(show.table(None, ("trial", "id", "state", *valued, "device", "parameters"), rows))
+    columns = ("trial", "id", "state", *valued, "seconds", "device", "cause", "parameters")
+    show.console.print(show.table(None, columns, rows))
+
+
+def _duration_s(trial: dict[str, Any]) -> float | None:
+    """From the start of a trial to its end; None before that."""
+    if trial["started_at"] is None or trial["ended_at"] is None:
+        return None
+    started, ended = (datetime.fromisoformat(trial[key]) for key in ("started_at", "ended_at"))
+    return (ended - started).total_seconds()
 
 
 @app.command("show")
@@ -86,12 +106,25 @@ def show_trial(
 
 
 @app.command("logs")
-def show_log(trial_id: TrialId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+def show_log(
+    trial_id: TrialId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="go on with what it prints, until it ends")] = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
     """Print the end of what a trial printed."""
     from api.client import Client  # the HTTP client: not for --help
+    from api.following import follow_log
 
     with Client.of(data_dir) as client:
-        print(client.log(trial_id), end="")
+        if not follow:
+            print(client.log(trial_id), end="")
+            return
+        try:
+            for text in follow_log(client, trial_id):
+                print(text, end="", flush=True)
+        except KeyboardInterrupt:
+            print(f"\ntrial {trial_id} goes on; `podium trial stop {trial_id}` ends it", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("stop")

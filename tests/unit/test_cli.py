@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api import local, show
+from api import local, progress, show
 from api.client import Client
 from sweep.trial import SweepState
 from tests.commands import Podium
@@ -73,15 +73,12 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
     return service
 
 
-def test_a_valid_file_is_said_to_be(podium: Podium, good: Path) -> None:
-    assert podium("sweep", "validate", good) == (0, f"{good}: valid (1 parameters, method random)\n", "")
-
-
 BAD_FILES: dict[str, tuple[str, str]] = {
     "an unknown key": (GOOD + "run_kap: 3\n", "sweep.yaml:10: run_kap: unknown key 'run_kap'; did you mean 'run_cap'?"),
     "min above max": (GOOD.replace("1e-4", "7.0"), "sweep.yaml:5: parameters.lr.min: min 7 is above max 0.1"),
     "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is missing"),
     "not YAML": (GOOD + "x: [1\n", "sweep.yaml:"),
+    "an empty file": ("", "sweep.yaml: (the whole document): the file is empty"),
     "a list": ("[1]", "sweep.yaml: (the whole document): a sweep file is a mapping"),
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
 }
@@ -144,6 +141,7 @@ def test_a_data_directory_that_cannot_be_is_3(
     [
         (("nothing",), 2, "No such command"),
         (("sweep", "show", "one"), 2, "integer"),
+        (("trial", "list", "1", "--state", "gone"), 2, "waiting"),
         (("sweep", "validate"), 2, "Missing argument"),
         (("serve", "--port", "70000"), 2, "65535"),
         (("serve", "--host", "0.0.0.0"), 2, "loopback only"),
@@ -170,6 +168,9 @@ JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
     ("sweep", "list"): lambda found: [sweep["name"] for sweep in found] == ["small"],
     ("sweep", "show", "1"): lambda found: found["top"][0]["value"] == 0.875,
     ("trial", "list", "1"): lambda found: [trial["number"] for trial in found] == [0, 1],
+    ("trial", "list", "1", "--state", "running"): lambda found: [trial["number"] for trial in found] == [1],
+    ("trial", "list", "1", "--sort", "-number", "--limit", "1"): lambda found: [t["number"] for t in found] == [1],
+    ("trial", "list", "1", "--sort", "value"): lambda found: [trial["value"] for trial in found] == [0.875, None],
     ("sweep", "pause", "1"): lambda found: [sweep["state"] for sweep in found] == ["paused"],
     ("sweep", "cancel", "1"): lambda found: [sweep["state"] for sweep in found] == ["cancelled"],
     ("sweep", "extend", "1", "--by", "2"): lambda found: found["run_cap"] == 6,
@@ -199,6 +200,7 @@ def test_json_is_one_document_on_standard_output(
         (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
         (("trial", "show", "1"), ["trial 0 of sweep 1 (id 1): finished, value 0.875", "cpu-0"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
+        (("trial", "logs", "1", "--follow"), ["epoch 1\n"]),
         (("sweep", "cancel", "1"), ["sweep 1 is cancelled\n"]),
         (("sweep", "pause", "1"), ["sweep 1 is paused\n"]),
         (("sweep", "resume", "1"), ["sweep 1 is queued\n"]),
@@ -306,6 +308,18 @@ def test_watching_ends_with_the_sweep(
     assert (json.loads(out)["state"] if as_json else out.splitlines()[-1].split(":")[0]) == state.value
 
 
+def test_several_sweeps_are_watched_until_all_are_over(
+    podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = service.sweep(), service.sweep()
+    states = {first: SweepState.FINISHED, second: SweepState.CANCELLED}
+    follow = FollowedClient(service, lambda one: service.end_sweep(one, states[one]))
+    monkeypatch.setattr(Client, "of", lambda _: follow)
+    code, out, _ = podium("sweep", "watch", first, second)
+    assert code == 1
+    assert [line.split(":")[0] for line in out.splitlines()[-2:]] == ["sweep 1 finished", "sweep 2 cancelled"]
+
+
 def test_ctrl_c_ends_the_watching_and_not_the_sweep(
     podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,7 +328,9 @@ def test_ctrl_c_ends_the_watching_and_not_the_sweep(
 
     sweep_id = service.sweep()
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, interrupt))
-    assert podium("sweep", "watch", sweep_id)[0] == 130
+    code, _, err = podium("sweep", "watch", sweep_id)
+    assert code == 130
+    assert err == "sweep 1 goes on; `podium sweep watch 1` follows again, `podium sweep cancel 1` ends what runs\n"
     assert service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["state"] == "queued"
 
 
@@ -329,7 +345,7 @@ def test_who_watches_a_paused_sweep_reads_that_it_is(
         if next(looks) == 1:
             service.client().post(f"/api/v1/sweeps/{sweep_id}/cancel")
 
-    monkeypatch.setattr(show, "REFRESH_S", 0.0)
+    monkeypatch.setattr(progress, "REFRESH_S", 0.0)
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, cancel_later))
     assert "paused: paused on request" in podium("sweep", "watch", sweep_id)[1].splitlines()[0]
 
@@ -397,7 +413,7 @@ def test_the_code_of_a_sweep_is_beside_its_file(
 ) -> None:
     code = tmp_path / "project" / "code"
     code.mkdir(parents=True)
-    (code / "train.py").write_text("")
+    (code / "train.py").write_text("def objective(trial): ...")
     program = {"function": "train:objective", "code": "code"}
     file = tmp_path / "project" / "sweep.json"
     file.write_text(json.dumps(builtin_document(program=program)))
@@ -409,25 +425,26 @@ def test_the_code_of_a_sweep_is_beside_its_file(
 
 # Help.
 
-HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "rich", "ruamel")
-FIRST_HELP = (*HEAVY, "pydantic")  # typer itself checks the arguments of commands with it
+HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "rich", "ruamel", "pydantic")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "heavy"),
+    "arguments",
     [
-        (("--help",), FIRST_HELP),
-        (("sweep", "--help"), HEAVY),
-        (("sweep", "run", "--help"), HEAVY),
-        (("trial", "clone", "--help"), HEAVY),
-        (("devices", "--help"), HEAVY),
-        (("no",), HEAVY),
+        ("--help",),
+        ("sweep", "--help"),
+        ("sweep", "run", "--help"),
+        ("trial", "list", "--help"),
+        ("ensemble", "build", "--help"),
+        ("devices", "--help"),
+        ("no",),
     ],
+    ids=" ".join,
 )
-def test_help_loads_nothing_heavy(arguments: tuple[str, ...], heavy: tuple[str, ...]) -> None:
+def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     script = (
         "import sys\nfrom api.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print('loaded', [name for name in {heavy!r} if name in sys.modules])"
+        f"print('loaded', [name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded []"

@@ -54,6 +54,8 @@ values = [1, 2]
 function = "train:objective"
 """
 
+_BOMB = "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 10)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True))
+
 Write = Callable[[str, str], Path]
 
 
@@ -107,23 +109,46 @@ def test_what_is_missing_has_the_line_of_the_key_above_it(write: Write) -> None:
     assert (problem.key, problem.line) == ("metric.goal", 3)
 
 
-def test_json_has_lines_and_toml_has_keys(write: Write) -> None:
+def test_json_and_toml_have_lines_too(write: Write) -> None:
     (in_json,) = _problems(write("s.json", JSON.replace('"maximize"', '"most"')))
     assert (in_json.key, in_json.line) == ("metric.goal", 5)
     (in_toml,) = _problems(write("s.toml", TOML.replace('"maximize"', '"most"')))
-    assert (in_toml.key, in_toml.line) == ("metric.goal", None)
+    assert (in_toml.key, in_toml.line) == ("metric.goal", 5)
+
+
+def test_json_may_be_indented_by_tabs(write: Write) -> None:
+    (problem,) = _problems(write("s.json", JSON.replace("\n ", "\n\t").replace('"maximize"', '"most"')))
+    assert (problem.key, problem.line) == ("metric.goal", 5)
+
+
+def test_an_unknown_key_has_its_line_and_what_was_meant_in_each_format(write: Write) -> None:
+    for name, text, line in (("s.yaml", YAML, 2), ("s.json", JSON, 2), ("s.toml", TOML, 1)):
+        problems = _problems(write(name, text.replace("name", "nmae", 1)))
+        assert (line, "unknown key 'nmae'; did you mean 'name'?") in [(p.line, p.message) for p in problems]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message", "line"),
     [
         ("s.yaml", "name: [1, 2\nmetric: 3\n", "expected", 2),
-        ("s.yaml", "name: a\nname: b\n", "name", 2),
+        ("s.yaml", "name: a\nname: b\n", "the key 'name' is here twice in one mapping", 2),
+        ("s.json", '{"a": 1,\n "a": 2}', "the key 'a' is here twice in one mapping", 2),
+        ("s.toml", "a = 1\na = 2\n", "overwrite", 2),
+        ("s.yaml", "metric:\n\tname: a\n", "there is a tab before this; YAML is indented by spaces", 2),
+        ("s.yaml", "name: a\n---\nname: b\n", "a second document begins here", 2),
+        ("s.json", '{"a": 1,}', "not valid JSON: ", 1),
+        ("s.json", "", "the file is empty", None),
+        ("s.yaml", "   \n", "the file is empty", None),
+        ("s.yaml", "# nothing yet\n", "a mapping of keys to values", None),
         ("s.yaml", "a: b: c\n", "not allowed here", 1),
         ("s.yaml", "just text", "a mapping of keys to values", None),
-        ("s.yaml", "", "a mapping of keys to values", None),
+        ("s.yaml", "", "the file is empty; a sweep file is a mapping of keys to values", None),
         ("s.yaml", "- a\n- b\n", "a mapping of keys to values", None),
-        ("s.toml", "name = \n", "line 1", None),
+        ("s.toml", "name = \n", "not valid TOML: invalid value", 1),
+        ("s.toml", "name = 'a\n", "not valid TOML", 1),
+        ("s.yaml", "a: " + "[" * 40 + "]" * 40, "a is nested more than 32 deep", None),
+        ("s.yaml", "a: \0", "a binary file", None),
+        ("s.yaml", "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + _BOMB, "more than 100,000 values", None),
     ],
 )
 def test_a_file_that_cannot_be_parsed_says_where(
@@ -154,5 +179,59 @@ def test_a_yaml_tag_runs_nothing(write: Write, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [".inf", "-.inf", ".nan"])
 def test_a_number_that_is_not_finite_is_refused(write: Write, number: str) -> None:
-    problems = _problems(write("s.yaml", YAML.replace("lr: 0.02", f"lr: {number}")))
-    assert problems[0].key == "enqueue.1.lr"
+    (problem,) = _problems(write("s.yaml", YAML.replace("lr: 0.02", f"lr: {number}")))
+    assert (problem.key, problem.line) == ("enqueue.1.lr", 12)
+    assert "is not a finite number" in problem.message
+
+
+def test_one_among_values_is_refused_in_each_format(write: Write) -> None:
+    """As text it would be a choice that nobody meant."""
+    for name, text, number in (("s.yaml", YAML, ".inf"), ("s.json", JSON, "NaN"), ("s.toml", TOML, "inf")):
+        old = "1,\n    2" if name == "s.json" else "[1, 2]"
+        new = f"1,\n    {number}" if name == "s.json" else f"[1, {number}]"
+        (problem,) = _problems(write(name, text.replace(old, new)))
+        assert (problem.key, problem.line is not None) == ("parameters.depth.values.1", True)
+
+
+def test_text_that_looks_like_one_is_text(write: Write) -> None:
+    _, plain = read_spec_file(write("s.yaml", YAML.replace("values: [1, 2]", "values: [1, 2, 'inf']")))
+    assert plain["parameters"]["depth"]["values"] == [1, 2, "inf"]
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_none_of_the_text(tmp_path: Path) -> None:
+    for name, text in (("s.yaml", YAML), ("s.json", JSON), ("s.toml", TOML)):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8-sig")
+        assert read_spec_file(path)[1] == json.loads(JSON)
+
+
+def test_windows_line_ends_count_as_lines(write: Write) -> None:
+    for name, text, line in (("s.yaml", YAML, 5), ("s.json", JSON, 5), ("s.toml", TOML, 5)):
+        path = write(name, "")
+        path.write_bytes(text.replace("maximize", "most").replace("\n", "\r\n").encode())
+        assert _problems(path)[0].line == line
+
+
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(YAML, encoding="utf-16")
+    assert "this is UTF-16; save it as UTF-8" in _problems(path)[0].message
+
+
+def test_a_huge_file_is_not_read_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    assert "this file is above 1 MB" in _problems(path)[0].message
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    assert "this is a folder" in _problems(tmp_path)[0].message
+
+
+def test_what_an_alias_brings_has_the_line_of_what_it_names(write: Write) -> None:
+    text = YAML.replace("lr: {min: 1e-4", "lr: &lr {min: 1e-4").replace(
+        "  depth:\n    values: [1, 2]\n", "  depth: {<<: *lr, stepp: 1}\n"
+    )
+    problems = _problems(write("s.yaml", text))
+    assert (8, "parameters.depth.stepp") in [(p.line, p.key) for p in problems]

@@ -1,0 +1,70 @@
+"""Sweep files on the command line: read, checked as far as can be without a service, submitted; cli.
+
+Imported by commands when they run: pydantic, YAML and numpy are not for --help.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from api.client import Client
+from sweep import datasets
+from sweep.code_check import Found, check_code
+from sweep.errors import DataError, InvalidSpecError
+from sweep.spec_file import SweepFile, read_sweep_file
+
+_DATA_PATHS = ("root", "file")
+
+
+def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
+    """A checked file, the document to send, and the code that it names.
+
+    Paths in the file are relative to it, and absolute in the document. Raises `InvalidSpecError` with file and line.
+    """
+    file = read_sweep_file(path)
+    document = _with_absolute_paths(file)
+    try:
+        code = check_code(document["program"], file.folder)
+        _check_data(document["program"])
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+    return file, document, code
+
+
+def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
+    """The sweep that the service made of a document; what only the server finds wrong gets its line in the file too."""
+    try:
+        return client.submit(document)
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+
+
+def say_notes(file: SweepFile) -> None:
+    """What became of keys that are W&B's, on standard error."""
+    for note in file.notes:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _with_absolute_paths(file: SweepFile) -> dict[str, Any]:
+    program = dict(file.document["program"])
+    if isinstance(program.get("data"), dict):
+        program["data"] = data = dict(program["data"])
+        for key in _DATA_PATHS:
+            if isinstance(data.get(key), str):
+                data[key] = str((file.folder / data[key]).absolute())
+    if program.get("code") is not None:
+        program["code"] = str((file.folder / program["code"]).absolute())
+    return {**file.document, "program": program}
+
+
+def _check_data(program: dict[str, Any]) -> None:
+    data = program.get("data")
+    if data is None:
+        return
+    try:
+        datasets.check(data)
+    except DataError as error:
+        key = next((key for key in _DATA_PATHS if data.get(key) is not None), "name")
+        raise InvalidSpecError.at(("program", "data", key), str(error)) from None

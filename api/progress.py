@@ -1,0 +1,102 @@
+"""Sweeps as they go: live in a terminal, a line for each change elsewhere; cli."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from api import show
+from api.client import Client
+
+REFRESH_S = 0.25
+
+
+def follow(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Show sweeps until all are over: live in a terminal, a line for each change elsewhere."""
+    return _follow_live(client, sweep_ids) if show.console.is_terminal else _follow_plain(client, sweep_ids)
+
+
+def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
+    seen: dict[int, dict[str, Any]] = {}
+    said: dict[int, str] = {}
+    while True:
+        for sweep in _look(client, sweep_ids, seen):
+            name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
+            line = f"{name}{_done(sweep)}: {show.counts(sweep) or 'none yet'}; {show.best(sweep)}{show.held(sweep)}"
+            if said.get(sweep["id"]) != line:
+                show.console.print(line)
+                said[sweep["id"]] = line
+        if all(sweep["state"] in show.OVER for sweep in seen.values()):
+            return [seen[sweep_id] for sweep_id in sweep_ids]
+        time.sleep(REFRESH_S)
+
+
+def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
+    seen: dict[int, dict[str, Any]] = {}
+    with Live(console=show.console, transient=True, auto_refresh=False) as live:
+        while True:
+            _look(client, sweep_ids, seen)
+            live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
+            if all(sweep["state"] in show.OVER for sweep in seen.values()):
+                return [seen[sweep_id] for sweep_id in sweep_ids]
+            time.sleep(REFRESH_S)
+
+
+def _look(client: Client, sweep_ids: Sequence[int], seen: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sweeps that are not known to be over, as they are now."""
+    open_ids = [one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in show.OVER]
+    seen |= {sweep_id: client.sweep(sweep_id) for sweep_id in open_ids}
+    return [seen[sweep_id] for sweep_id in open_ids]
+
+
+def _done(sweep: dict[str, Any]) -> str:
+    return f"{_counted(sweep)}/{sweep['run_cap']} trials"
+
+
+def _counted(sweep: dict[str, Any]) -> int:
+    return sum(sweep["counts"].get(name, 0) for name in ("finished", "pruned"))
+
+
+def _progress(client: Client, sweeps: list[dict[str, Any]]) -> Group:
+    bars = Table.grid(padding=(0, 1))
+    lines = []
+    for sweep in sweeps:
+        name = show.printable(f"{sweep['id']} {sweep['name']}") if len(sweeps) > 1 else ""
+        bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=30)
+        bars.add_row(*([name] if name else []), bar, f"{_done(sweep)}{_remaining(sweep)}")
+        words = f"{show.counts(sweep) or sweep['reason']}; {show.best(sweep)}{show.held(sweep)}"
+        lines.append(Text(show.printable(f"{sweep['id']}: {words}" if name else words)))
+    return Group(bars, *lines, _devices(client))
+
+
+def _remaining(sweep: dict[str, Any]) -> str:
+    """How long a sweep has run, and how long it will at this rate."""
+    done, cap = _counted(sweep), sweep["run_cap"]
+    if sweep["started_at"] is None or sweep["state"] not in ("running", "stopping"):
+        return ""
+    elapsed_s = (datetime.now(UTC) - datetime.fromisoformat(sweep["started_at"])).total_seconds()
+    left = f", about {_duration(elapsed_s / done * (cap - done))} left" if 0 < done < cap else ""
+    return f" in {_duration(elapsed_s)}{left}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def _devices(client: Client) -> Table:
+    rows = []
+    for device in client.devices():
+        trial = client.trial(device["trial_id"]) if device["trial_id"] is not None else None
+        doing = "" if trial is None else f"trial {trial['number']}: {show.params(trial['params'])}"
+        rows.append((device["id"], show.state(device["state"]), doing or device["reason"]))
+    return show.table(None, ("device", "state", "on it"), rows)

@@ -1,0 +1,16 @@
+"""JSON Schema over REST, for editors: public, since it tells no secret and editors send no token; api."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from sweep.schema import sweep_schema
+
+router = APIRouter(tags=["schemas"])
+
+
+@router.get("/schemas/sweep-v1.json", response_class=JSONResponse)
+def show_sweep_schema() -> JSONResponse:
+    """The sweep file (JSON Schema, draft 2020-12): `# yaml-language-server: $schema=URL` as its first line."""
+    return JSONResponse(sweep_schema(), media_type="application/schema+json")

@@ -1,0 +1,124 @@
+"""Is the code of a sweep there, and what it names in it? Read, never imported: to check runs nothing; cli."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweep import catalog
+from sweep.errors import InvalidSpecError
+
+_SCRIPTS = (".py", ".sh", ".pl", ".jl", ".R", ".r")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What of the code was found; `words` for people."""
+
+    words: str
+    file: Path | None = None
+    line: int | None = None
+
+
+def check_code(program: Mapping[str, Any], folder: Path) -> Found | None:
+    """What a program's function or command is; None for a built-in model. Raises `InvalidSpecError` if it is not there.
+
+    `folder` is what a relative `code` is relative to.
+    """
+    if program.get("bundle") is not None or not {"function", "command", "script"} & program.keys():
+        return None
+    code = folder / str(program.get("code") or ".")
+    if not code.is_dir():
+        raise InvalidSpecError.at(("program", "code"), f"there is no folder {code}")
+    if isinstance(program.get("function"), str):
+        return _function(str(program["function"]), code)
+    script = program.get("script")
+    _check_scripts([script] if isinstance(script, str) else [], code, "script")
+    return _command([str(part) for part in program.get("command") or [script]], code)
+
+
+def _function(name: str, code: Path) -> Found:
+    module, _, function = name.partition(":")
+    file = _module_file(module, code)
+    if file is None:
+        return _installed(module, code)
+    try:
+        tree = ast.parse(file.read_bytes(), file.name)
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) else ""
+        words = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise InvalidSpecError.at(("program", "function"), f"{file}{line}: {words}") from None
+    defined = dict(_defined(tree.body))
+    if function in defined:
+        return Found(f"{function} in {file}, line {defined[function]}", file, defined[function])
+    if "*" in defined:
+        return Found(f"{file}; whether {function} is in it depends on its `import *`", file)
+    hint = catalog.suggestion(function, defined) if defined else "it defines nothing"
+    raise InvalidSpecError.at(("program", "function"), f"{file} has no {function!r}; {hint}")
+
+
+def _module_file(module: str, code: Path) -> Path | None:
+    path = code.joinpath(*module.split("."))
+    candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _installed(module: str, code: Path) -> Found:
+    """A module that is not in the folder may be one that is installed: only its outermost package can be looked up."""
+    top = module.partition(".")[0]
+    here = _module_file(top, code) is not None or (code / top).is_dir()
+    if not here and _is_installed(top):
+        return Found(f"{module} is installed, not in {code}; not looked into")
+    near = sorted(file.stem for file in code.glob("*.py"))
+    hint = catalog.suggestion(module, near) if near else "it has no Python files"
+    raise InvalidSpecError.at(("program", "function"), f"there is no module {module!r} in {code}; {hint}")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # a module of this very process that came from no file
+        return False
+
+
+def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """The names that a module has when it is imported, as far as reading tells, with their lines."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield statement.name, statement.lineno
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            for alias in statement.names:
+                yield (alias.asname or alias.name).partition(".")[0], statement.lineno
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                yield from ((n.id, n.lineno) for n in ast.walk(target) if isinstance(n, ast.Name))
+        else:
+            for part in ("body", "orelse", "finalbody"):
+                yield from _defined(getattr(statement, part, []))
+            for handler in getattr(statement, "handlers", []):
+                yield from _defined(handler.body)
+
+
+def _command(command: list[str], code: Path) -> Found:
+    scripts = [word for word in command if word.endswith(_SCRIPTS) and "${" not in word and not word.startswith("-")]
+    _check_scripts(scripts, code, "command")
+    path = f"{code}{os.pathsep}{os.environ.get('PATH', '')}"
+    if "${" not in command[0] and scripts[:1] != command[:1] and shutil.which(command[0], path=path) is None:
+        words = f"there is no program {command[0]!r} on the search path, nor in {code}"
+        raise InvalidSpecError.at(("program", "command"), words)
+    return Found(" ".join(command), code / scripts[0] if scripts else None)
+
+
+def _check_scripts(scripts: list[str], code: Path, key: str) -> None:
+    for word in scripts:
+        if not (code / word).is_file():
+            near = sorted(str(file.relative_to(code)) for end in _SCRIPTS for file in code.glob(f"*{end}"))
+            hint = catalog.suggestion(word, near) if near else "it has no scripts"
+            raise InvalidSpecError.at(("program", key), f"there is no file {word!r} in {code}; {hint}")

@@ -1,0 +1,45 @@
+"""The sweep file as JSON Schema (draft 2020-12), for editors and forms; made of the models; cli and api."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from sweep.spec import SweepSpec
+
+ID = "urn:podium:sweep-v1"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_KINDS = ("value", "values", "distribution")
+
+
+@functools.cache
+def sweep_schema() -> dict[str, Any]:
+    """The schema; what it accepts may still be refused by rules between keys, what it refuses is always wrong."""
+    schema = SweepSpec.model_json_schema()
+    schema["required"] = [key for key in schema["required"] if key != "metric"]
+    schema["anyOf"] = [{"required": ["metric"]}, {"required": ["metrics"]}]
+    _also(schema["properties"]["method"], "bayes")
+    parameter = schema["$defs"]["Parameter"]
+    kinds = [{"required": [kind]} for kind in _KINDS if kind in parameter["properties"]]
+    parameter["anyOf"] = [*kinds, {"required": ["min", "max"]}]
+    _one_sentence(schema)
+    return {"$schema": DIALECT, "$id": ID, **schema, "title": "Podium sweep file"}
+
+
+def _also(method: dict[str, Any], name: str) -> None:
+    """W&B's word for a search method, which the models take too."""
+    method["enum"] = [*method["enum"], name]
+
+
+def _one_sentence(node: Any) -> None:
+    """Editors show a description beside the key: line ends inside it are the source's, and generated titles noise."""
+    if isinstance(node, dict):
+        if isinstance(node.get("description"), str):
+            node["description"] = " ".join(node["description"].split())
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        for value in list(node.values()):
+            _one_sentence(value)
+    elif isinstance(node, list):
+        for value in node:
+            _one_sentence(value)

@@ -1,0 +1,104 @@
+"""A sweep file in words and tables: its space, the size of its grid, what it searches for; cli."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sweep.grid import grid
+from sweep.space import Parameter
+from sweep.spec import GRID_LIMIT, SweepSpec
+from sweep.trial import Scalar
+
+_SHOWN = 12  # choices in one cell
+
+
+def space(spec: SweepSpec) -> list[dict[str, Any]]:
+    """Each parameter in words, in the order in which values are drawn."""
+    return [
+        {
+            "name": name,
+            "kind": kind(parameter),
+            "range": extent(parameter),
+            "scale": scale(parameter),
+            "condition": condition(parameter),
+        }
+        for name, parameter in spec.ordered()
+    ]
+
+
+def grid_size(spec: SweepSpec) -> int | None:
+    """How many configurations there are in all; None where a range is continuous. Above the limit, conditions aside."""
+    counts = [parameter.count() for parameter in spec.parameters.values()]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return None
+    size = math.prod(known)
+    return len(grid(spec)) if size <= GRID_LIMIT else size
+
+
+def kind(parameter: Parameter) -> str:
+    """A word for what is searched: constant, choice, whole number, number, or the name of a distribution."""
+    if parameter.distribution is not None:
+        return parameter.distribution
+    if parameter.values is not None:
+        return "choice"
+    if not parameter.is_range:
+        return "constant"
+    return "whole number" if parameter.integer else "number"
+
+
+def extent(parameter: Parameter) -> str:
+    """The range, or the choices."""
+    if parameter.is_range:
+        return f"{_value(parameter.min)} to {_value(parameter.max)}"
+    if parameter.distribution is not None:
+        shape = ("a", "b") if parameter.distribution.endswith("beta") else ("mu", "sigma")
+        return ", ".join(f"{key} {getattr(parameter, key):g}" for key in shape)
+    choices = parameter.choices() or []
+    more = f", … ({len(choices):,} in all)" if len(choices) > _SHOWN else ""
+    return ", ".join(_value(choice) for choice in choices[:_SHOWN]) + more
+
+
+def scale(parameter: Parameter) -> str:
+    """How a range is gone through."""
+    step = parameter.step if parameter.step is not None else parameter.q
+    if parameter.probabilities is not None:
+        return "weighted"
+    return "log" if parameter.log else "" if step is None else f"step {step:g}"
+
+
+def condition(parameter: Parameter) -> str:
+    """Where a parameter takes part."""
+    parts = []
+    for name, wanted in (parameter.when or {}).items():
+        values = wanted if isinstance(wanted, list) else [wanted]
+        parts.append(f"{name} = {' or '.join(_value(value) for value in values)}")
+    return ", ".join(parts)
+
+
+def _value(value: Scalar) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def sweep_in_words(about: Mapping[str, Any]) -> str:
+    """One line: what is searched, how, and how long."""
+    early = "" if about["early_terminate"] == "none" else f", early termination {about['early_terminate']}"
+    size = about["grid_size"]
+    points = "a continuous space" if size is None else f"{size:,} configurations"
+    return (
+        f"{about['name']}: {about['method']}, seed {about['seed']}, for {' and '.join(about['metrics'])}; "
+        f"up to {about['run_cap']:,} trials of {points}{early}"
+    )
+
+
+def devices_in_words(plan: Mapping[str, Any]) -> str:
+    """How many trials run at once, and on what."""
+    slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
+    where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service runs yet"
+    why = f" ({plan['why']})" if plan["why"] else ""
+    if not plan["at_once"]:
+        return f"{slots} {where}{why}, none for resources.device: {plan['wanted']}; no trial would start"
+    trials = "1 trial" if plan["at_once"] == 1 else f"{plan['at_once']} trials"
+    return f"{slots} {where}{why}: {trials} at a time"

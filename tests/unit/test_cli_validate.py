@@ -1,0 +1,148 @@
+"""`podium sweep validate`: the space, samples, code, data and devices of a file; nothing of it is run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from api.client import Client
+from sweep.spec import parse_spec
+from sweep.spec_file import read_spec_file
+from tests.commands import Podium
+from tests.service_rig import ServiceRig
+
+OWN = """\
+name: own
+method: grid
+seed: 3
+metric: {name: score, goal: minimize}
+parameters:
+  width: {values: [8, 16]}
+  act:   {values: [relu, tanh]}
+  slope: {min: 0.0, max: 0.5, step: 0.25, when: {act: relu}}
+program: {function: train:objective, code: code}
+resources: {max_concurrent: 2}
+"""
+TRAIN = "raise RuntimeError('nobody imports this')\ndef objective(trial):\n    return 0.0\n"
+BUILT_IN = """\
+name: small
+metric: {name: val_accuracy, goal: maximize}
+parameters: {lr: {min: 1e-4, max: 0.1, log: true}}
+program: {model: mlp, data: {name: digits}}
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A sweep file whose code is in a folder beside it."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text(TRAIN)
+    file = tmp_path / "sweep.yaml"
+    file.write_text(OWN)
+    return file
+
+
+def _validate(podium: Podium, file: Path, *more: str) -> tuple[int, str, str]:
+    return podium("sweep", "validate", file, "--data-dir", file.parent / "data", "--devices", "cpu:3", *more)
+
+
+def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podium, own: Path) -> None:
+    code, out, err = _validate(podium, own)
+    assert (code, err) == (0, "")
+    for words in (
+        f"{own}: valid",
+        "own: grid, seed 3, for score (minimize); up to 60 trials of 8 configurations",
+        "step 0.25  act = relu",
+        f"objective in {own.parent / 'code' / 'train.py'}, line 2",
+        "3 cpu slots on this machine; no service runs yet (of ",
+        "2 trials at a time",
+    ):
+        assert words in out
+    assert out.count("width=") == 3
+
+
+def test_json_says_the_same(podium: Podium, own: Path) -> None:
+    code, out, _ = _validate(podium, own, "--json")
+    about = json.loads(out)
+    assert (code, about["valid"], about["grid_size"], about["devices"]["at_once"]) == (0, True, 8, 2)
+    assert [parameter["name"] for parameter in about["space"]] == ["width", "act", "slope"]
+    spec = parse_spec({**read_spec_file(own)[1], "enqueue": about["samples"]})  # what is drawn is in the space
+    assert all(("slope" in params) == (params["act"] == "relu") for params in spec.enqueue)
+    assert json.loads(_validate(podium, own, "--json")[1]) == about  # by the seed
+
+
+def test_a_running_service_says_what_devices_there_are(
+    podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.device()
+    client = Client("http://testserver", "token")
+    client._http.close()
+    client._http = service.client()
+    monkeypatch.setattr(Client, "of", lambda _: client)
+    assert "1 cpu slot of the service at http://testserver: 1 trial at a time" in _validate(podium, own)[1]
+
+
+def test_devices_that_are_not_there_are_said(podium: Podium, own: Path) -> None:
+    own.write_text(OWN.replace("resources: {max", "resources: {device: gpu, max"))
+    assert "no trial would start" in _validate(podium, own)[1]
+
+
+def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(BUILT_IN)
+    out = _validate(podium, file)[1]
+    assert "data: digits; it is there" in out
+    assert "a continuous space" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key", "words"),
+    [
+        ("code: code", "code: cod", 9, "program.code", "there is no folder"),
+        ("train:objective", "train:objectiv", 9, "program.function", "has no 'objectiv'; did you mean 'objective'?"),
+        ("train:objective", "trian:objective", 9, "program.function", "no module 'trian' in"),
+        ("seed: 3", "sed: 3", 3, "sed", "did you mean 'seed'?"),
+    ],
+)
+def test_what_is_wrong_is_2_with_its_line(
+    podium: Podium, own: Path, old: str, new: str, line: int, key: str, words: str
+) -> None:
+    own.write_text(OWN.replace(old, new))
+    code, out, err = _validate(podium, own)
+    assert (code, out) == (2, "")
+    assert f"{own}:{line}: {key}: " in err and words in err
+    code, out, err = _validate(podium, own, "--json")
+    problem = json.loads(out)["problems"][0]
+    assert (code, json.loads(out)["valid"], problem["line"], problem["key"], err) == (2, False, line, key, "")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("from other import objective\n", "objective in"),
+        ("from other import *\n", "depends on its `import *`"),
+        ("try:\n    import x\nexcept ImportError:\n    def objective(t): ...\n", "line 4"),
+        ("objective = make()\n", "line 1"),
+    ],
+)
+def test_a_function_is_found_where_reading_can_tell(podium: Podium, own: Path, source: str, words: str) -> None:
+    (own.parent / "code" / "train.py").write_text(source)
+    assert words in _validate(podium, own)[1]
+
+
+def test_code_that_is_no_python_is_refused_with_its_own_line(podium: Podium, own: Path) -> None:
+    (own.parent / "code" / "train.py").write_text("x = 1\ndef objective(:\n")
+    code, _, err = _validate(podium, own)
+    assert (code, "train.py:2: invalid syntax" in err) == (2, True)
+
+
+def test_an_installed_module_is_left_alone(podium: Podium, own: Path) -> None:
+    own.write_text(OWN.replace("train:objective", "json:dumps"))
+    assert "json is installed, not in" in _validate(podium, own)[1]
+
+
+def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own.parent.parent)
+    assert podium("sweep", "validate", own.relative_to(own.parent.parent), "--devices", "cpu:1")[0] == 0

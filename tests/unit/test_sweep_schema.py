@@ -1,0 +1,79 @@
+"""JSON Schema of the sweep file: what the models accept it accepts, and every key says what it is for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.testclient import TestClient
+
+from sweep.document import read_document
+from sweep.schema import sweep_schema
+from sweep.spec import parse_spec
+from sweep.wandb_file import is_wandb
+from tests.commands import Podium
+from tests.specs import builtin_document, document
+
+EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))
+VALIDATOR = Draft202012Validator(sweep_schema())
+
+
+def test_it_is_a_schema_of_its_draft() -> None:
+    Draft202012Validator.check_schema(sweep_schema())
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_example_is_valid(file: Path) -> None:
+    plain = read_document(file).plain
+    if not is_wandb(plain):
+        VALIDATOR.validate(plain)
+
+
+GOOD: dict[str, dict[str, Any]] = {
+    "the least": document(),
+    "built in": builtin_document(),
+    "W&B's word": document(method="bayes"),
+    "several objectives": document(
+        metric=None, metrics=[{"name": "a", "goal": "maximize"}, {"name": "b", "goal": "minimize"}]
+    ),
+    "a condition": document(parameters={"a": {"values": ["x", 1, None]}, "b": {"value": 2, "when": {"a": ["x"]}}}),
+    "a distribution": document(parameters={"a": {"distribution": "normal", "mu": 0.0, "sigma": 2.0}}),
+    "shares": document(validation={"split": [0.4, 0.2, 0.2, 0.2]}),
+}
+BAD: dict[str, dict[str, Any]] = {
+    "an unknown key": {**document(), "run_kap": 3},
+    "an unknown key below": document(limits={"trial": 3}),
+    "no metric": document(metric=None),
+    "no parameters": document(parameters={}),
+    "a parameter of no kind": document(parameters={"a": {}}),
+    "half a range": document(parameters={"a": {"min": 1}}),
+    "an unknown method": document(method="best"),
+    "text for a number": document(run_cap="60"),
+    "a number below its bound": document(run_cap=0),
+    "a list for a block": document(limits=[]),
+    "three shares": document(validation={"split": [0.4, 0.2, 0.4]}),
+    "no program": document(program=None),
+}
+
+
+@pytest.mark.parametrize("plain", GOOD.values(), ids=GOOD)
+def test_what_the_models_take_it_takes(plain: dict[str, Any]) -> None:
+    parse_spec(plain)
+    VALIDATOR.validate(plain)
+
+
+@pytest.mark.parametrize("plain", BAD.values(), ids=BAD)
+def test_what_is_wrong_by_itself_it_refuses(plain: dict[str, Any]) -> None:
+    assert list(VALIDATOR.iter_errors(plain))
+
+
+def test_it_is_printed_and_served_to_editors_which_send_no_token(podium: Podium, client: TestClient) -> None:
+    code, out, _ = podium("schema")
+    assert (code, json.loads(out)) == (0, sweep_schema())
+    del client.headers["Authorization"]
+    answer = client.get("/schemas/sweep-v1.json")
+    assert (answer.status_code, answer.json()) == (200, sweep_schema())
+    assert answer.headers["Content-Type"] == "application/schema+json"
