@@ -157,7 +157,7 @@ class SimulatedSearch:
         self.spent_s = 0.0
         self.spent_cpu_s = 0.0
 
-    def ask(self, enqueued: Enqueued | None = None) -> None:
+    def ask(self, enqueued: Enqueued | None = None, deadline_s: float = 2.0) -> None:
         took_s, planned = self._timed(lambda: self._search.ask(None if enqueued is None else enqueued.params))
         self._answers.append((took_s, Asked(self._sweep_id, planned, took_s, taken=self._taken)))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sweep.account import Account
 from sweep.changes import StoredSweep, StoredTrial
 from sweep.layout import DataDirectory
-from sweep.messages import Device, Searcher
+from sweep.messages import ASK_DEADLINE_S, Device, Searcher
 from sweep.past import CLONED, PastTrial
 from sweep.program import FunctionProgram
 from sweep.spec import SweepSpec, spec_from_json
@@ -32,6 +32,7 @@ from sweep.warm_start import fitted
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
+ASK_SHARE = 0.25  # of the time that a trial takes, the most that its ask may
 _STARTING_TRIAL_S = 1.0  # a guess, until the first trial of a sweep has ended
 
 
@@ -258,6 +259,11 @@ class LiveSweep:
         planned = sum(trial.avoid is None for trial in self.ready) + self.asking  # others may have to wait
         room = self.run_cap - self.counted - self.running - len(self.ready) - self.asking
         return max(0, min(min(free_slots, concurrent) + min(ahead, slots) - planned, room))
+
+    @property
+    def ask_deadline_s(self) -> float:
+        """How long a trial is worth waiting for: a quarter of what it takes, or devices would wait."""
+        return min(ASK_DEADLINE_S, ASK_SHARE * self.mean_trial_s)
 
     def count(self, number: int, event: Ended, state: TrialState) -> None:
         """Note how a trial ended, by its last attempt."""

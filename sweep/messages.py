@@ -10,7 +10,9 @@ from typing import Any, Protocol
 from sweep.changes import Change, Enqueued, StoredSweep, Wishes
 from sweep.past import Planned, Verdict
 from sweep.search import Search
-from sweep.trial import AttemptKey, Cause, Event
+from sweep.trial import AttemptKey, Cause, Event, TrialState
+
+ASK_DEADLINE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ class SlotPool(Protocol):
 class Searcher(Protocol):
     """The search of one sweep, in order, outside the loop: answers go to the inbox."""
 
-    def ask(self, enqueued: Enqueued | None = None) -> None: ...
+    def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
+        """`deadline_s`: a sampler that has not chosen by then is passed over, and the trial drawn at random."""
+        ...
 
     def retry(self, number: int) -> None: ...
 
@@ -122,7 +126,7 @@ class Searcher(Protocol):
     def tell(
         self,
         number: int,
-        state: Any,
+        state: TrialState,
         values: Sequence[float] | None,
         *,
         infeasible: bool = False,

@@ -7,6 +7,7 @@ second study, of that metric alone. Samplers never see it, nor does a pruner see
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from typing import Any
 
@@ -87,7 +88,10 @@ def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
         assert early.patience is not None
         wrapped = early.wrap if isinstance(early, EarlyTerminate) else None
         inner = None if wrapped is None else pruner_of(wrapped)
-        return PatientPruner(inner, patience=early.patience, min_delta=early.min_delta)
+        patient = PatientPruner.__new__(PatientPruner)
+        unwrapped = inspect.unwrap(PatientPruner.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(patient, inner, patience=early.patience, min_delta=early.min_delta)
+        return patient
     return NopPruner()
 
 

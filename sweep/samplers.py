@@ -7,6 +7,8 @@ the study, so that a study rebuilt from the database suggests what the old one w
 from __future__ import annotations
 
 import hashlib
+import importlib
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +30,8 @@ from sweep.methods import Method
 from sweep.spec import SweepSpec
 
 GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
+SLOW_FROM = 1000  # trials; TPE then takes some 30 ms a trial, and at 10,000 half a second
+_LEARNING = ("tpe", "cmaes", "nsga2")
 _NSGA2_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
 
 
@@ -35,6 +39,24 @@ def seed_of(spec: SweepSpec, number: int) -> int:
     """The seed of a trial's ask."""
     digest = hashlib.sha256(f"{spec.seed}:{number}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
+
+
+def is_slow(method: Method, trials: int, finished: int) -> bool:
+    """Whether to ask in a process beside the scheduler: torch belongs there, and what takes longer than an instant."""
+    if method == "gp":
+        return finished >= GP_STARTS_AT
+    return method in _LEARNING and trials >= SLOW_FROM
+
+
+def soon_slow(method: Method, trials: int) -> bool:
+    """Whether to start that process: it takes a while."""
+    return method == "gp" or (method in _LEARNING and trials >= SLOW_FROM * 9 // 10)
+
+
+def load(method: Method) -> None:
+    """Import what the sampler needs, before anybody waits for it."""
+    if method == "gp":
+        importlib.import_module("torch")
 
 
 def at_random(spec: SweepSpec, number: int) -> BaseSampler:
@@ -74,8 +96,13 @@ class _Sequence(QMCSampler):
 
     def __init__(self, spec: SweepSpec, position: int, seed: int) -> None:
         independent = RandomSampler(seed=seed)
-        super().__init__(
-            scramble=True, seed=spec.seed % 2**32, independent_sampler=independent, warn_independent_sampling=False
+        unwrapped = inspect.unwrap(QMCSampler.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(
+            self,
+            scramble=True,
+            seed=spec.seed % 2**32,
+            independent_sampler=independent,
+            warn_independent_sampling=False,
         )
         self._space: dict[str, BaseDistribution] = {}
         for name, parameter in spec.ordered():

@@ -392,7 +392,7 @@ class Scheduler:
         for sweep in self._roster.sweeps.values():
             for _ in range(sweep.asks_wanted(free, slots)):
                 sweep.asking += 1
-                searcher_of(sweep).ask()
+                searcher_of(sweep).ask(deadline_s=sweep.ask_deadline_s)
 
     def _place(self) -> None:
         """Give each free slot a ready trial of the sweep whose turn it is."""

@@ -24,7 +24,7 @@ from sweep.drawing import draw
 from sweep.grid import grid
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
-from sweep.samplers import at_random, sampler_of
+from sweep.samplers import at_random, is_slow, load, sampler_of, soon_slow
 from sweep.spec import SweepSpec
 from sweep.study import Study
 from sweep.trial import TRIAL_OVER, Params, TrialState
@@ -49,7 +49,7 @@ _CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
 _MEMORY = "constraints:memory"
 TOLD = "podium:told"  # on a trial: how many were over when it was asked for
 STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
-_NOT_KEPT = ("fixed_params", "relative_params", _CONSTRAINT)  # what the trial's own values say as well
+_NOT_KEPT = ("fixed_params", ":relative_params:", _CONSTRAINT)  # what the trial's own values say as well
 
 
 class Search:
@@ -81,9 +81,18 @@ class Search:
         return len(self._study)
 
     @property
-    def finished(self) -> int:
-        """How many trials were told finished."""
-        return len(self._finished)
+    def slow(self) -> bool:
+        """Whether the next proposal is better made in a process beside this one; see `sweep.proposing`."""
+        return is_slow(self.method, len(self), len(self._finished))
+
+    @property
+    def soon_slow(self) -> bool:
+        """Whether that process is to be there soon."""
+        return soon_slow(self.method, len(self))
+
+    def load(self) -> None:
+        """Import what the sampler needs, before anybody waits for it."""
+        load(self.method)
 
     # Asking.
 
@@ -92,15 +101,22 @@ class Search:
         fixed, sampler = self._fixed(wanted)
         if fixed is None:
             return None
-        return self._plan(fixed, sampler, self._sampler(len(self)))
+        number = len(self)
+        free = at_random(self.spec, number) if fixed and self.slow else self._sampler(number)
+        return self._plan(fixed, sampler, free)
 
     def ask_at_random(self, sampler: str) -> Planned:
         """The next trial, drawn at random; `sampler`: what to call that."""
         return self._plan({}, sampler, at_random(self.spec, len(self)))
 
+    def propose(self, number: int) -> Planned:
+        """What the sampler chooses for the next trial, whose number this is."""
+        assert number == len(self), f"asked for trial {number}, and knows {len(self)}"
+        return self._plan({}, self.method, self._sampler(number))
+
     def is_fixed(self, wanted: Params | None) -> bool:
         """Whether `ask` would answer with values that stand already, without its sampler."""
-        return self._fixed(wanted)[0] != {}
+        return self._fixed(wanted)[1] != self.method
 
     def accept(self, proposal: Planned) -> Planned:
         """The next trial, with values that a search beside this one chose; maybe for a trial before it."""
@@ -153,7 +169,7 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.method]
-        return sampler_of(self.spec, self.method, number, position=position, finished=self.finished)
+        return sampler_of(self.spec, self.method, number, position=position, finished=len(self._finished))
 
     def _attribute_to(self, sampler: str, number: int) -> None:
         if number in self._samplers:
@@ -178,7 +194,7 @@ class Search:
         self,
         number: int,
         state: TrialState,
-        values: Sequence[float] | float | None,
+        values: Sequence[float] | None,
         *,
         infeasible: bool = False,
         constraints: Mapping[str, float] | None = None,
@@ -188,7 +204,7 @@ class Search:
         `infeasible`: it failed for want of memory. A sampler that knows of constraints keeps away from such values,
         while it would learn nothing from a failure. `constraints`: above 0 means violated.
         """
-        given = (float(values),) if isinstance(values, int | float) else None if values is None else tuple(values)
+        given = None if values is None else tuple(values)
         past = self.remembered(number)
         self.put(
             PastTrial(
@@ -324,7 +340,8 @@ class Search:
 
     def _noted(self, number: int) -> dict[str, Any]:
         """What the sampler noted, and we with it."""
-        return {key: note for key, note in self._study[number].system_attrs.items() if not key.startswith(_NOT_KEPT)}
+        notes = self._study[number].system_attrs
+        return {key: note for key, note in notes.items() if not any(part in key for part in _NOT_KEPT)}
 
 
 def _constraints_of(past: PastTrial) -> dict[str, float]:

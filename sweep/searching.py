@@ -1,34 +1,66 @@
-"""A thread per sweep that asks, reports and tells in order, so that no slow search holds up the loop; scheduler."""
+"""A thread per sweep that asks, reports and tells in order, so that no slow search holds up the loop; scheduler.
+
+A sampler that is slow works in a process of its own (`sweep.proposing`), and the thread goes on judging and telling
+meanwhile. Asks are answered in order. One that has waited for its deadline is drawn at random, so that no device
+waits; what the sampler chose for it goes to the next trial.
+"""
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sweep.changes import Enqueued
-from sweep.messages import Asked, Inbox, Judged, SearchFailed
+from sweep.messages import ASK_DEADLINE_S, Asked, Inbox, Judged, SearchFailed
+from sweep.past import Planned
+from sweep.proposing import Heard, OpenProcess, Proposer, SearchProcess
 from sweep.search import Search
-from sweep.trial import AttemptKey, TrialState
+from sweep.trial import AttemptKey, Params, TrialState
+
+log = logging.getLogger("podium.search")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """Somebody waits for the next trial."""
+
+    enqueued: Enqueued | None
+    began_s: float
+    deadline_s: float  # when to give up waiting, on the same clock
+
+    @property
+    def wanted(self) -> Params | None:
+        return None if self.enqueued is None else self.enqueued.params
 
 
 class SearchThread:
     """Runs one sweep's search; see `sweep.messages.Searcher`."""
 
-    def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
+    def __init__(
+        self, sweep_id: int, taken: int, search: Search, inbox: Inbox, open_process: OpenProcess = SearchProcess
+    ) -> None:
         self._sweep_id = sweep_id
         self._taken = taken
         self._search = search
         self._inbox = inbox
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._asks: deque[_Ask] = deque()
+        self._proposer = Proposer(search, self._post, open_process)
         threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
 
-    def ask(self, enqueued: Enqueued | None = None) -> None:
-        self._work.put(lambda: self._ask(enqueued))
+    def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
+        now_s = time.perf_counter()
+        waiting = _Ask(enqueued, now_s, now_s + deadline_s)
+        self._work.put(lambda: self._asks.append(waiting))
 
     def retry(self, number: int) -> None:
-        self._work.put(lambda: self._search.retry(number))
+        self._work.put(lambda: self._change(number, lambda: self._search.retry(number)))
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         self._work.put(lambda: self._report(number, key, step, value))
@@ -42,29 +74,96 @@ class SearchThread:
         infeasible: bool = False,
         constraints: Mapping[str, float] | None = None,
     ) -> None:
-        told = dict(constraints or {})
-        self._work.put(lambda: self._search.tell(number, state, values, infeasible=infeasible, constraints=told))
+        constraints = dict(constraints or {})
+
+        def told() -> None:
+            self._search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+
+        self._work.put(lambda: self._change(number, told))
 
     def close(self) -> None:
         self._work.put(None)
 
-    def _ask(self, enqueued: Enqueued | None) -> None:
-        began = time.perf_counter()
-        planned = self._search.ask(None if enqueued is None else enqueued.params)
-        took_s = time.perf_counter() - began
-        enqueued_id = None if enqueued is None else enqueued.enqueued_id
-        self._inbox.put(Asked(self._sweep_id, planned, took_s, enqueued_id, self._taken))
+    # In the thread.
+
+    def _run(self) -> None:
+        while True:
+            try:
+                work = self._work.get(timeout=self._patience_s())
+            except queue.Empty:
+                work = _nothing
+            if work is None:
+                self._proposer.close()
+                return
+            self._guarded(work)
+            self._guarded(self._answer)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
+            self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
+
+    def _patience_s(self) -> float | None:
+        """How long the first who waits will do so; None where nobody does."""
+        return max(0.0, self._asks[0].deadline_s - time.perf_counter()) if self._asks else None
+
+    def _answer(self) -> None:
+        """Answer those who wait, in order, as far as that is possible now."""
+        while self._asks:
+            ask = self._asks[0]
+            if self._is_pending(ask):
+                return
+            self._asks.popleft()
+            planned = self._planned(ask)
+            if planned is not None:
+                self._proposer.feed(planned.number)
+            enqueued_id = None if ask.enqueued is None else ask.enqueued.enqueued_id
+            took_s = time.perf_counter() - ask.began_s
+            self._inbox.put(Asked(self._sweep_id, planned, took_s, enqueued_id, self._taken))
+
+    def _is_pending(self, ask: _Ask) -> bool:
+        """Whether to wait for the search process; has it begin."""
+        if self._search.soon_slow:
+            self._proposer.start()
+        if self._here(ask) or self._proposer.proposal is not None or self._proposer.error or self._proposer.hopeless:
+            return False
+        self._proposer.ask()
+        return time.perf_counter() < ask.deadline_s
+
+    def _here(self, ask: _Ask) -> bool:
+        """Whether the answer is made in this thread: at once, or by a sampler that can do without torch for now."""
+        if self._search.is_fixed(ask.wanted) or not self._search.slow:
+            return True
+        return not self._proposer.ready and self._search.method != "gp"
+
+    def _planned(self, ask: _Ask) -> Planned | None:
+        if self._here(ask):
+            return self._search.ask(ask.wanted)
+        if (proposal := self._proposer.take()) is not None:
+            return self._search.accept(proposal)
+        return self._search.ask_at_random(f"random, for {self._search.method} {self._excuse()}")
+
+    def _excuse(self) -> str:
+        if error := self._proposer.take_error():
+            log.warning("sweep %d: %s proposed nothing: %s", self._sweep_id, self._search.method, error)
+            return "failed"
+        return "ended too often" if self._proposer.hopeless else "was slow"
+
+    def _change(self, number: int, change: Callable[[], None]) -> None:
+        change()
+        self._proposer.feed(number)
 
     def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
         self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
 
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            try:
-                work()
-            except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
-                self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
+    def _post(self, heard: Heard, message: dict[str, Any]) -> None:
+        self._work.put(lambda: heard(message))
+
+
+def _nothing() -> None:
+    """The first who waits has waited long enough."""
 
 
 class SearchThreads:

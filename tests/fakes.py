@@ -175,7 +175,7 @@ class InlineSearcher:
         self._search = search
         self._inbox = inbox
 
-    def ask(self, enqueued: Enqueued | None = None) -> None:
+    def ask(self, enqueued: Enqueued | None = None, deadline_s: float = 2.0) -> None:
         if enqueued is None:
             self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0, None, self._taken))
         else:

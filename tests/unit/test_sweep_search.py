@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sweep.past import PastTrial, Planned, Verdict
-from sweep.search import Search
+from sweep.search import TOLD, Search
 from sweep.spec import SweepSpec
 from sweep.trial import Params, TrialState
 from tests.specs import spec
@@ -25,11 +27,18 @@ FINITE: dict[str, Any] = CONDITIONAL | {
     "lr": {"values": [1e-4, 1e-3, 1e-2]},
     "momentum": {"values": [0.0, 0.9], "when": {"optimizer": "sgd"}},
 }
+NUMBERS: dict[str, Any] = {"lr": {"min": 1e-4, "max": 0.1, "log": True}, "width": {"min": 1, "max": 64}}
 RULES: dict[str, Any] = {
     "asha": {"type": "asha", "min_iter": 1, "eta": 2},
+    "hyperband": {"type": "hyperband", "min_iter": 1, "max_iter": 8, "eta": 2},
     "median": {"type": "median", "min_iter": 1},
+    "percentile": {"type": "percentile", "percentile": 40, "min_iter": 2},
+    "threshold": {"type": "threshold", "lower": 0.6},
+    "patient": {"type": "patient", "patience": 1, "wrap": {"type": "median"}},
     "none": {"type": "none"},
 }
+SPACES = {"grid": FINITE, "cmaes": NUMBERS}
+METHODS = ["tpe", "random", "grid", "qmc", "cmaes", "nsga2"]
 
 
 def _asked(search: Search) -> Planned:
@@ -83,7 +92,7 @@ def test_enqueued_values_come_first(method: str) -> None:
     assert [first.number, second.number, third.number] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("method", ["tpe", "random"])
+@pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
 def test_every_suggestion_is_within_the_space(method: str) -> None:
     space = spec(method=method, parameters=CONDITIONAL)
     search = Search(space)
@@ -95,15 +104,16 @@ def test_every_suggestion_is_within_the_space(method: str) -> None:
         search.tell(planned.number, TrialState.FINISHED, [random.Random(planned.number).random()])
 
 
-@pytest.mark.parametrize("method", ["tpe", "random"])
+@pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
 def test_no_two_trials_repeat_the_same_stream_of_chance(method: str) -> None:
     search = Search(spec(method=method, parameters=CONDITIONAL))
     assert len({_asked(search).params["lr"] for _ in range(8)}) == 8
 
 
+@pytest.mark.parametrize("method", ["tpe", "cmaes"])
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
-def test_tpe_learns_in_the_direction_of_the_goal(goal: str) -> None:
-    search = Search(spec(method="tpe", metric={"name": "m", "goal": goal}))
+def test_what_learns_does_so_in_the_direction_of_the_goal(method: str, goal: str) -> None:
+    search = Search(spec(method=method, metric={"name": "m", "goal": goal}))
     values: list[float] = []
     for _ in range(40):
         planned = _asked(search)
@@ -163,13 +173,18 @@ class Sweep:
     """Plays a sweep of overlapping trials, and remembers of each what the database does."""
 
     spec: SweepSpec
-    rebuild_at: frozenset[tuple[int, int]]  # (turn, step); step -1 is before the ask
+    rebuild_at: frozenset[tuple[int, int]] = frozenset()  # (turn, step); step -1 is before the ask
     past: dict[int, PastTrial] = field(default_factory=dict)
     seen: list[Planned | Verdict] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # numbers, in the order in which they were told
 
     def play(self, turns: int) -> list[Planned | Verdict]:
         """Ask `turns` times, with three trials alive at a time; returns everything that the search answered."""
         self.search = Search(self.spec)
+        self._play(turns)
+        return [_comparable(answer) for answer in self.seen]
+
+    def _play(self, turns: int) -> None:
         alive: list[Planned] = []
         for turn in range(turns):
             self._rebuild(turn, -1)
@@ -188,7 +203,6 @@ class Sweep:
                 alive.append(planned)
             if len(alive) == 3 or (planned is None and alive):
                 self._train(turn, alive.pop(turn % len(alive)))
-        return self.seen
 
     def _train(self, turn: int, planned: Planned) -> None:
         number, chance = planned.number, random.Random(planned.number)
@@ -198,20 +212,24 @@ class Sweep:
         if number % 7 == 3:
             state = TrialState.FAILED
         for step in range(9):
-            verdict = self.search.report(number, step, value * (1 + step / 10))
+            reported = value * (1 + (step if number % 2 else -step) / 10)
+            verdict = self.search.report(number, step, reported)
             self.seen.append(verdict)
             past = self.past[number]
             attributes = verdict.attributes or past.attributes
-            reports = past.reports | {step: value * (1 + step / 10)}
-            self._remember(replace(past, reports=reports, attributes=attributes))
+            self._remember(replace(past, reports=past.reports | {step: reported}, attributes=attributes))
             self._rebuild(turn, step)
             if verdict.prune:
                 state = TrialState.PRUNED
                 break
-        result = value if state is TrialState.FINISHED else None
-        self.search.tell(number, state, None if result is None else [result])
-        past = self.past[number]
-        self._remember(replace(past, state=state, value=result))
+        several = tuple(value * factor for factor in (1.0, -0.5, 2.0)[: len(self.spec.objectives)])
+        values = several if state is TrialState.FINISHED else None
+        constraints = {"size": lr - 0.05} if number % 3 else {}
+        infeasible = state is TrialState.FAILED and number % 2 == 0
+        self.search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+        self.ends.append(number)
+        ended = replace(self.past[number], state=state, values=values, constraints=constraints, infeasible=infeasible)
+        self._remember(ended)
 
     def _remember(self, trial: PastTrial) -> None:
         """Through JSON, as the database keeps it."""
@@ -224,19 +242,83 @@ class Sweep:
             self.search = Search(self.spec, list(self.past.values()))
 
 
-@pytest.mark.parametrize("kind", ["asha", "median", "none"])
-@pytest.mark.parametrize("method", ["tpe", "random", "grid"])
-def test_a_rebuilt_search_suggests_and_prunes_as_one_that_never_stopped(method: str, kind: str) -> None:
-    searched = spec(
+def _comparable(answer: Planned | Verdict) -> Planned | Verdict:
+    """Without CMA-ES's pickle, which holds memory that was never written: its own random bytes."""
+    kept = {key: note for key, note in answer.attributes.items() if not key.startswith("cma:optimizer")}
+    return replace(answer, attributes=kept)
+
+
+RESTARTS = frozenset({(1, -1), (4, 0), (12, -1), (17, 1), (17, 4), (23, 3), (24, -1), (31, 0), (40, -1), (57, 2)})
+
+
+def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
+    return spec(
         method=method,
         seed=3,
-        parameters=FINITE if method == "grid" else CONDITIONAL,
-        enqueue=[{"lr": 1e-2}],
+        parameters=SPACES.get(method, CONDITIONAL),
+        enqueue=[{"lr": 1e-3 if method == "grid" else 1e-2}],
         early_terminate=RULES[kind],
+        run_cap=60,
+        **changes,
     )
-    restarts = {(1, -1), (4, 0), (12, -1), (17, 1), (17, 4), (23, 3), (24, -1), (31, 0)}
-    never = Sweep(searched, frozenset()).play(42)
-    often = Sweep(searched, frozenset(restarts)).play(42)
+
+
+@pytest.mark.parametrize("kind", RULES)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_rebuilt_search_suggests_and_prunes_as_one_that_never_stopped(method: str, kind: str) -> None:
+    never = Sweep(_searched(method, kind)).play(60)
+    often = Sweep(_searched(method, kind), RESTARTS).play(60)
     assert often == never
     pruned = [answer.prune for answer in never if isinstance(answer, Verdict)]
     assert any(pruned) == (kind != "none")
+
+
+TWO: Any = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
+
+
+@pytest.mark.parametrize("kind", ["asha", "none"])
+@pytest.mark.parametrize("method", ["tpe", "qmc", "nsga2"])
+def test_a_rebuilt_search_of_several_objectives_does_too(method: str, kind: str) -> None:
+    searched = _searched(method, kind, metric=None, metrics=TWO)
+    never = Sweep(searched).play(60)
+    assert Sweep(searched, RESTARTS).play(60) == never
+    pruned = [answer.prune for answer in never if isinstance(answer, Verdict)]
+    assert any(pruned) == (kind != "none")
+
+
+# Replaying.
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_ask_can_be_replayed_from_what_is_recorded(method: str) -> None:
+    searched = _searched(method, "asha")
+    sweep = Sweep(searched)
+    asked = [answer for answer in sweep.play(50) if isinstance(answer, Planned)]
+    for planned in asked:
+        again = replayed(searched, sweep, planned.number, planned.attributes[TOLD])
+        assert again is not None and _comparable(again) == planned
+
+
+def replayed(searched: SweepSpec, sweep: Sweep, number: int, told: int) -> Planned | None:
+    """What a search answers that knows the trials before this one, and how the first `told` of all ended."""
+    over = set(sweep.ends[:told])
+    before = [sweep.past[n] if n in over else as_asked(sweep.past[n]) for n in range(number)]
+    return Search(searched, before).ask()
+
+
+def as_asked(trial: PastTrial) -> PastTrial:
+    return replace(trial, state=TrialState.RUNNING, values=None, reports={}, constraints={}, infeasible=False)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from([method for method in METHODS if method != "grid"]),
+    st.sampled_from(sorted(RULES)),
+    st.integers(0, 2**63 - 1),
+    st.frozensets(st.tuples(st.integers(0, 24), st.integers(-1, 8)), max_size=6),
+)
+def test_whenever_it_is_rebuilt_a_search_goes_on_as_before(
+    method: str, kind: str, seed: int, restarts: frozenset[tuple[int, int]]
+) -> None:
+    searched = spec(method=method, seed=seed, parameters=SPACES.get(method, CONDITIONAL), early_terminate=RULES[kind])
+    assert Sweep(searched, restarts).play(25) == Sweep(searched).play(25)

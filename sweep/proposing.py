@@ -1,0 +1,203 @@
+"""The process that searches beside the scheduler, seen from there: start it, feed it, hear what it proposes; scheduler.
+
+A sampler that is slow, or that loads torch, works there. Nothing here waits: lines are written by one thread and read
+by another, and what is heard goes to a callback.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from sweep.past import PastTrial, Planned
+from sweep.search import Search
+
+log = logging.getLogger("podium.search")
+
+_MASKED = ("RAY_", "PODIUM_")
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+
+Heard = Callable[[dict[str, Any]], None]
+
+
+class Process(Protocol):
+    """A search beside this one; each call returns at once."""
+
+    pid: int
+
+    def feed(self, trial: PastTrial) -> None:
+        """A trial is now so."""
+        ...
+
+    def ask(self, number: int) -> None:
+        """Have it propose values for a trial; all before it must have been fed."""
+        ...
+
+    def close(self) -> None:
+        """End it, whatever it is at."""
+        ...
+
+
+OpenProcess = Callable[[Search, Heard], Process]
+
+
+class SearchProcess:
+    """One such process. It knows all that `search` did when it was started, and then what it is told.
+
+    `heard` is called, in a thread of its own, with each message: `ready`, `proposed`, `failed`, and `gone` at the end.
+    It dies with the thread that started it.
+    """
+
+    def __init__(self, search: Search, heard: Heard) -> None:
+        self._heard = heard
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sweep.search_process", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if not name.startswith(_MASKED)} | _ONE_THREAD,
+            text=True,
+        )
+        self.pid = self._process.pid
+        self._send(spec=search.spec.to_json(), earlier=[trial.to_dict() for trial in search.earlier])
+        for number in range(len(search)):
+            self.feed(search.remembered(number))
+        for work in (self._write, self._read):
+            threading.Thread(target=work, name="search-process", daemon=True).start()
+
+    def feed(self, trial: PastTrial) -> None:
+        self._send(kind="trial", trial=trial.to_dict())
+
+    def ask(self, number: int) -> None:
+        self._send(kind="ask", number=number)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._lines.put(None)
+        self._process.wait()
+
+    def _send(self, **message: Any) -> None:
+        self._lines.put(json.dumps(message) + "\n")
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        try:
+            with self._process.stdin as pipe:
+                while (line := self._lines.get()) is not None:
+                    pipe.write(line)
+                    pipe.flush()
+        except OSError:  # it is gone, as its reader hears
+            pass
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as pipe:
+            for line in pipe:
+                self._heard(json.loads(line))
+        self._lines.put(None)
+        self._process.wait()
+        self._heard({"kind": "gone"})
+
+
+class Proposer:
+    """Proposals of a search process, one at a time; starts it, and again when it ends, but not for ever.
+
+    A proposal that comes late is kept for the next trial. Used in one thread; `heard` must be called there.
+    """
+
+    STARTS = 3  # then sweeps go on at random: it may be what takes the machine's memory
+
+    def __init__(
+        self,
+        search: Search,
+        post: Callable[[Heard, dict[str, Any]], None],
+        open_process: OpenProcess = SearchProcess,
+    ) -> None:
+        self._search = search
+        self._post = post
+        self._open = open_process
+        self._process: Process | None = None
+        self._starts = 0
+        self._asked: int | None = None
+        self.proposal: Planned | None = None  # made, and not taken
+        self.ready = False
+        self.error = ""  # of the last proposal that failed, until it was taken
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it ended too often, and is not started again."""
+        return self._process is None and self._last
+
+    @property
+    def _last(self) -> bool:
+        return self._starts >= self.STARTS
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self._process is not None or self._last:
+            return
+        start = self._starts + 1
+        try:
+            self._process = self._open(
+                self._search, lambda message: self._post(lambda heard: self._hear(start, heard), message)
+            )
+        except OSError as error:
+            self.error = f"no search process could be started: {error}"
+        else:
+            self._starts = start
+
+    def feed(self, number: int) -> None:
+        """A trial has changed."""
+        if self._process is not None:
+            self._process.feed(self._search.remembered(number))
+
+    def ask(self) -> None:
+        """Have the next trial proposed, unless one is being proposed, or there is a proposal already."""
+        if self._process is not None and self.ready and self._asked is None and self.proposal is None:
+            self._asked = len(self._search)
+            self._process.ask(self._asked)
+
+    def take(self) -> Planned | None:
+        """The proposal, if there is one."""
+        proposal, self.proposal = self.proposal, None
+        return proposal
+
+    def take_error(self) -> str:
+        error, self.error = self.error, ""
+        return error
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _hear(self, start: int, message: dict[str, Any]) -> None:
+        if start != self._starts or self._process is None:
+            return  # from one before
+        if message["kind"] == "ready":
+            self.ready = True
+        elif message["kind"] == "gone":
+            log.warning(
+                "the search process has ended; %s",
+                "its sweep goes on at random" if self._last else "it is started again",
+            )
+            self._process, self._asked, self.ready = None, None, False
+        else:
+            self._asked = None
+            if message["kind"] == "failed":
+                self.error = message["error"]
+            else:
+                self.proposal = Planned(
+                    message["number"], message["params"], self._search.method, message["attributes"]
+                )
