@@ -1,0 +1,74 @@
+"""A convolutional network with a loop of its own; `build` lets its best networks stand in an ensemble."""
+
+import torch
+from torch import nn
+
+SPLITS = {"train": range(1100), "validation": range(1100, 1400), "calibration": range(1400, 1600)}
+
+
+def build(params):
+    """The network without its weights. Pixels go in as they come, so that is where they are scaled."""
+    channels = params["channels"]
+    return nn.Sequential(
+        Scale(16.0),
+        nn.Conv2d(1, channels, kernel_size=3, padding=1),
+        nn.BatchNorm2d(channels),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(channels, 2 * channels, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(params["dropout"]),
+        nn.Linear(8 * channels, 10),
+    )
+
+
+class Scale(nn.Module):
+    def __init__(self, largest):
+        super().__init__()
+        self.largest = largest
+
+    def forward(self, pixels):
+        return pixels / self.largest
+
+
+def digits(split, device):
+    from sklearn.datasets import load_digits  # here, since members of the ensemble import this file and need no data
+
+    images, labels = load_digits(return_X_y=True)
+    rows = list(SPLITS[split])
+    inputs = torch.tensor(images[rows], dtype=torch.float32).reshape(-1, 1, 8, 8)
+    return inputs.to(device), torch.tensor(labels[rows]).to(device)
+
+
+def outputs_of(model, inputs):
+    model.eval()
+    with torch.no_grad():
+        return model(inputs)
+
+
+def objective(trial):
+    inputs, labels = digits("train", trial.device)
+    validation, truth = digits("validation", trial.device)
+    calibration, calibration_truth = digits("calibration", trial.device)
+    model = build(trial.params).to(trial.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=trial.params["lr"])
+    for epoch in range(4):
+        model.train()
+        for rows in torch.randperm(len(inputs)).split(64):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+            optimizer.step()
+        accuracy = (outputs_of(model, validation).argmax(dim=1) == truth).float().mean().item()
+        trial.report(accuracy, step=epoch)
+        if trial.should_prune():
+            raise trial.Pruned
+
+    trial.save_model(model, example=inputs[:4])  # it can join an ensemble, and that is checked here
+    trial.save_predictions(  # so that members can be chosen by what they say, and weighed
+        {"validation": outputs_of(model, validation), "calibration": outputs_of(model, calibration)},
+        targets={"validation": truth, "calibration": calibration_truth},
+        outputs="logits",
+    )
+    return accuracy

@@ -1,0 +1,66 @@
+"""Five kinds of a user's networks on a real service: trained, chosen, served in both modes, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from sweep.errors import PodiumError
+from sweep.layout import AttemptDirectory
+from tests.running_service import RunningService, function_sweep
+from tests.user_nets import nets
+from tests.user_rig import NETS
+
+KINDS = sorted(nets.SHAPES)
+ROWS = np.random.default_rng(1).integers(0, 10, (5, 16)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service on two devices with a finished sweep of five trials, one for each kind."""
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        parameters = {"kind": {"values": KINDS}, "width": {"value": 4}}
+        document = function_sweep(NETS, "nets:objective", method="grid", parameters=parameters, run_cap=5)
+        sweep = running.client.submit(document)
+        assert running.client.wait(sweep["id"], 120)["state"] == "finished"
+        yield running
+
+
+def expected(service: RunningService, number: int, kind: str) -> np.ndarray:
+    model = nets.build({"kind": kind, "width": 4})
+    path = AttemptDirectory(service.data.attempt(1, number, 1)).model
+    model.load_state_dict({name: t for name, t in load_file(path).items() if not name.startswith("podium.")})
+    rows = torch.from_numpy(ROWS).reshape(len(ROWS), *nets.SHAPES[kind])
+    with torch.inference_mode():
+        said: torch.Tensor = model.eval()(rows.long() if kind == "embedding" else rows)
+        return said.softmax(dim=1).numpy()
+
+
+@pytest.mark.parametrize("mode", ["in_graph", "between_graph"])
+def test_each_answers_as_it_does_alone(service: RunningService, mode: str) -> None:
+    trials = {trial["id"]: trial for trial in service.client.trials(1)}
+    name = f"kinds-{mode.replace('_', '-')}"
+    built = service.client.build_ensemble(trial_ids=sorted(trials), mode=mode, name=name, deadline_ms=5000.0)
+    assert service.client.wait_ensemble(built["id"], 120)["state"] == "ready"
+    answer: dict[str, Any] = service.client.predict(built["id"], ROWS)
+    assert (answer["outcome"], answer["answered"]) == ("ok", 5)
+    alone = [expected(service, trial["number"], trial["params"]["kind"]) for _, trial in sorted(trials.items())]
+    np.testing.assert_allclose(answer["outputs"], np.mean(alone, axis=0), atol=1e-5)
+    service.client.retire_ensemble(built["id"])
+
+
+def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own(service: RunningService) -> None:
+    built = service.client.build_ensemble(
+        sweep_id=1, k=2, select="greedy", calibrate=True, mode="in_graph", name="best"
+    )
+    service.client.wait_ensemble(built["id"], 120)
+    inputs, targets = nets.rows_and_targets("dropout", rows=40)
+    with pytest.raises(PodiumError, match="brought data of their own"):
+        service.client.evaluate(built["id"])
+    found = service.client.evaluate(built["id"], inputs=inputs.numpy(), targets=targets.numpy())
+    assert found["result"]["rows"] == 40 and 0 < found["result"]["ensemble"]["accuracy"] <= 1
