@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from api import devices, ensembles, forwarding, health, problems, schemas, sweeps, trials
+from api import devices, ensembles, exports, forwarding, health, imports, problems, schemas, sweeps, trials
 from api.auth import Doorkeeper
 from api.service import BodyLimit, ServiceContext
 from db.engine import Database
@@ -25,8 +25,8 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.service = ServiceContext(settings, database)
     app.state.doorkeeper = Doorkeeper(database)
     problems.install(app)
-    app.add_middleware(BodyLimit, own=("/bundles", "/predict", "/evaluate", "/infer"))
-    for noun in (health, schemas, sweeps, trials, devices, ensembles):
+    app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
+    for noun in (health, schemas, sweeps, exports, imports, trials, devices, ensembles):
         app.include_router(noun.router)
     app.include_router(forwarding.predictions)
     app.include_router(forwarding.inference)

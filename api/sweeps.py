@@ -22,7 +22,7 @@ from sweep.budget import Budget
 from sweep.commands import SweepCommand
 from sweep.errors import DataError, InvalidSpecError, Problem
 from sweep.part import wake
-from sweep.program import BuiltinProgram, FunctionProgram
+from sweep.program import BuiltinProgram, FunctionProgram, ImportedProgram
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.spending import Terms
 from sweep.trial import SweepState, TrialState
@@ -87,7 +87,7 @@ def submit_sweep(
     if not new:
         response.status_code = 200
     response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
-    return _show(service, sweep_id)
+    return view_of(service, sweep_id)
 
 
 @router.get("/sweeps", dependencies=[viewer])
@@ -107,7 +107,7 @@ def list_sweeps(
 @router.get("/sweeps/{sweep_id}", dependencies=[viewer])
 def show_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
     """One sweep, with its best trial so far."""
-    return _show(service, sweep_id)
+    return view_of(service, sweep_id)
 
 
 @router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer])
@@ -189,10 +189,11 @@ def _tell(service: ServiceContext, sweep_id: int, command: SweepCommand) -> Swee
 
 def _woken(service: ServiceContext, sweep_id: int) -> SweepView:
     wake(service.settings.runtime.wake_socket("scheduler"))
-    return _show(service, sweep_id)
+    return view_of(service, sweep_id)
 
 
-def _show(service: ServiceContext, sweep_id: int) -> SweepView:
+def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
+    """A sweep as clients see it. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
         best = _best(connection, row)
@@ -222,3 +223,6 @@ def _check_program(spec: SweepSpec, service: ServiceContext) -> None:
             raise InvalidSpecError([Problem(("program", "bundle"), message)])
         if not service.settings.data.bundle(program.bundle).is_dir():
             raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])
+    elif isinstance(program, ImportedProgram):
+        message = "what was imported cannot run; write model or function, or use `podium sweep import`"
+        raise InvalidSpecError([Problem(("program", "imported"), message)])

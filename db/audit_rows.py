@@ -14,6 +14,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, text
 
 from db import trial_pages, trials
+from sweep.imported import SAMPLER
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState
 
 # When what is wrong is worth a note, and no breach.
@@ -49,6 +50,8 @@ def _list(values: Iterable[StrEnum]) -> str:
 
 _OVER, _SWEEP_OVER, _COUNTED = _list(TRIAL_OVER), _list(SWEEP_OVER), _list(COUNTED)
 _KINDS = ", ".join(f"'trial.{state.value}'" for state in sorted(TrialState))
+_IMPORTED = "(SELECT id FROM sweeps WHERE json_extract(spec, '$.program.imported') IS NOT NULL)"
+_OURS = f"t.sampler <> '{SAMPLER}'"
 _CURRENT = "trials t LEFT JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt"
 _COUNTS = (
     "(SELECT s.*, (SELECT count(*) FROM trials t WHERE t.sweep_id = s.id"
@@ -104,18 +107,19 @@ RULES = (
         "results",
         "SELECT t.id AS trial_id, t.attempt, 'finished with value ' || coalesce(t.value, 'none') || ', its attempt '"
         f" || coalesce(a.state, 'has not ended') AS wrong FROM {_CURRENT} WHERE t.state = 'finished'"
-        " AND (t.value IS NULL OR abs(t.value) = 9e999 OR coalesce(a.state, '') <> 'finished')",
+        " AND (t.value IS NULL OR abs(t.value) = 9e999"
+        f" OR (coalesce(a.state, '') <> 'finished' AND {_OURS}))",
     ),
     Rule(
         "results",
         "SELECT t.id AS trial_id, t.attempt, 'failed, and its attempt says no cause that there is: '"
         f" || coalesce(a.cause, 'none') AS wrong FROM {_CURRENT} WHERE t.state = 'failed'"
-        f" AND (coalesce(a.cause, '') NOT IN ({_list(Cause)}) OR a.state <> 'failed')",
+        f" AND (coalesce(a.cause, '') NOT IN ({_list(Cause)}) OR a.state <> 'failed') AND {_OURS}",
     ),
     Rule(
         "results",
         f"SELECT t.id AS trial_id, t.attempt, 'pruned, its attempt is not' AS wrong FROM {_CURRENT}"
-        " WHERE t.state = 'pruned' AND coalesce(a.state, '') <> 'pruned'",
+        f" WHERE t.state = 'pruned' AND coalesce(a.state, '') <> 'pruned' AND {_OURS}",
     ),
     Rule(
         "results",
@@ -126,6 +130,23 @@ RULES = (
         "results",
         "SELECT id AS trial_id, state || ', ended_at is ' || coalesce(ended_at, 'not set') AS wrong FROM trials"
         f" WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
+    ),
+    # Imported trials ran elsewhere: they have no attempts, and are as they came.
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, t.sweep_id, 'its sampler is ' || t.sampler || ', its sweep was '"
+        " || CASE WHEN i.id IS NULL THEN 'not ' ELSE '' END || 'imported' AS wrong FROM trials t"
+        f" LEFT JOIN {_IMPORTED} i ON i.id = t.sweep_id WHERE (t.sampler = '{SAMPLER}') <> (i.id IS NOT NULL)",
+    ),
+    Rule(
+        "attempts",
+        "SELECT a.trial_id, a.number AS attempt, 'an attempt of an imported trial' AS wrong FROM attempts a"
+        f" JOIN trials t ON t.id = a.trial_id WHERE t.sampler = '{SAMPLER}'",
+    ),
+    Rule(
+        "sweeps",
+        "SELECT s.id AS sweep_id, 'imported, and ' || s.state AS wrong FROM sweeps s"
+        f" JOIN {_IMPORTED} i ON i.id = s.id WHERE s.state <> 'finished'",
     ),
     # Counts.
     Rule(
@@ -197,7 +218,8 @@ RULES = (
         "references",
         "SELECT m.trial_id, m.attempt, count(*) || ' metric points of an attempt that is not there' AS wrong"
         " FROM metrics m LEFT JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.attempt"
-        " WHERE a.number IS NULL GROUP BY m.trial_id, m.attempt",
+        f" JOIN trials t ON t.id = m.trial_id WHERE a.number IS NULL AND NOT (m.attempt = 0 AND t.sampler ="
+        f" '{SAMPLER}') GROUP BY m.trial_id, m.attempt",
     ),
     Rule(
         "references",

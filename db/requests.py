@@ -25,7 +25,8 @@ from sweep.commands import (
     request_after,
     sweep_after,
 )
-from sweep.errors import ConflictError, NotFoundError
+from sweep.errors import ConflictError, NotFoundError, NotPossibleError
+from sweep.program import ImportedProgram
 from sweep.spec import spec_from_json
 from sweep.spending import Terms, how_to_go_on, spent
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
@@ -57,6 +58,7 @@ def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at:
     Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be.
     """
     row = sweeps.get(connection, sweep_id)
+    _check_runs_here(row)
     state = sweep_after(command, row.state, started=_started(row))
     _set_state(connection, row, state, _REASON.get(command, "resumed on request"), at)
 
@@ -71,6 +73,7 @@ def extend(
     `NotPossibleError`, and `ConflictError` for a lower cap or a budget that is spent.
     """
     row = sweeps.get(connection, sweep_id)
+    _check_runs_here(row)
     state = sweep_after(SweepCommand.EXTEND, row.state, started=_started(row))
     if run_cap is not None and run_cap < row.run_cap:
         raise ConflictError(f"run_cap is {row.run_cap} and can only go up, not down to {run_cap}")
@@ -86,6 +89,13 @@ def extend(
     values = {"run_cap": cap, "priority": priority or row.priority, "terms": after.to_json()}
     _change_terms(connection, row, values, at)
     _set_state(connection, row, state, f"extended to {cap} trials" if after == before else "its budget was changed", at)
+
+
+def _check_runs_here(row: SweepRow) -> None:
+    """Raises `NotPossibleError` for a sweep that is a record of what ran elsewhere."""
+    if isinstance(spec_from_json(row.spec_json).program, ImportedProgram):
+        message = f"sweep {row.id} was imported, and nothing of it runs here; submit one with `warm_start: [{row.id}]`"
+        raise NotPossibleError(message, ())
 
 
 def _check_unspent(connection: Connection, row: SweepRow, terms: Terms, at: float) -> None:
@@ -147,6 +157,7 @@ def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at:
     """Ask for a trial's stop or retry. Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be."""
     trial = trial_pages.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
+    _check_runs_here(row)
     request = request_after(command, trial.state, trial.requested, row.state)
     if request is None:
         return
@@ -166,6 +177,7 @@ def clone(
     """
     trial = trial_pages.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
+    _check_runs_here(row)
     params = cloned_params(spec_from_json(row.spec_json), trial.params, changed)
     known = None if idempotency_key is None else _by_key(connection, idempotency_key)
     if known is not None:

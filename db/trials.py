@@ -30,6 +30,7 @@ from sweep.changes import (
 )
 from sweep.trial import TRIAL_OVER, Cause, Params, SweepState, TrialRequest, TrialState
 
+IMPORTED_FROM = 10**12  # ids of trials that ran elsewhere: the scheduler counts its own up from 1
 _OVER = [state.value for state in TRIAL_OVER]
 
 # Executed once or more a trial: built once, so that SQLAlchemy compiles them once.
@@ -108,7 +109,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
         ],
     )
     rows = [
-        {"trial_id": trial.trial_id, "name": name, "number": _sortable(value), "value": json.dumps(value)}
+        {"trial_id": trial.trial_id, "name": name, "number": sortable(value), "value": json.dumps(value)}
         for trial in planned
         for name, value in trial.params.items()
     ]
@@ -296,8 +297,9 @@ def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
 
 
 def last_id(connection: Connection) -> int:
-    """The highest trial id in use; 0 when there is none."""
-    last: int = connection.execute(select(func.coalesce(func.max(trials.c.id), 0))).scalar_one()
+    """The highest trial id in use, but for imported ones; 0 when there is none."""
+    own = select(func.coalesce(func.max(trials.c.id), 0)).where(trials.c.id < IMPORTED_FROM)
+    last: int = connection.execute(own).scalar_one()
     return last
 
 
@@ -355,5 +357,5 @@ def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, P
     return found
 
 
-def _sortable(value: object) -> float | None:
+def sortable(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None

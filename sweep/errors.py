@@ -138,5 +138,16 @@ class ServiceError(PodiumError):
     """The service did not start, or did not answer."""
 
 
+class StudyError(PodiumError):
+    """The Optuna study cannot be read or written."""
+
+
+class MissingExtraError(PodiumError):
+    """A package that this needs is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs packages that are not installed here: pip install 'podium[{extra}]'")
+
+
 class EnsembleError(PodiumError):
     """The ensemble cannot be built or asked."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from sweep import catalog
 from sweep.data_source import Data
@@ -47,12 +48,23 @@ class FunctionProgram(Model):
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
 
 
+class ImportedProgram(Model):
+    """What ran elsewhere: such a sweep is a record of its trials, and never runs."""
+
+    imported: str = Field(min_length=1, max_length=300, description="where the trials come from")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="of the study that was sent")
+
+
 def _program_kind(value: Any) -> str:
+    if isinstance(value, ImportedProgram) or (isinstance(value, dict) and "imported" in value):
+        return "imported"
     given = value.get("function") if isinstance(value, dict) else getattr(value, "function", None)
     return "builtin" if given is None else "function"
 
 
 Program = Annotated[
-    Annotated[BuiltinProgram, Tag("builtin")] | Annotated[FunctionProgram, Tag("function")],
+    Annotated[BuiltinProgram, Tag("builtin")]
+    | Annotated[FunctionProgram, Tag("function")]
+    | Annotated[SkipJsonSchema[ImportedProgram], Tag("imported")],
     Discriminator(_program_kind),
 ]

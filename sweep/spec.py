@@ -15,7 +15,7 @@ from sweep.budget import Budget, Keep
 from sweep.early_termination import EarlyTerminate
 from sweep.errors import InvalidSpecError
 from sweep.metric import Metric
-from sweep.program import BuiltinProgram, Program
+from sweep.program import BuiltinProgram, ImportedProgram, Program
 from sweep.space import Parameter
 from sweep.spec_problems import problem_of
 from sweep.strict import Model, complain
@@ -48,7 +48,7 @@ class SweepSpec(Model):
         max_length=8,
         description="several objectives, in place of `metric`, which is then the first",
     )
-    parameters: dict[str, Parameter] = Field(min_length=1)
+    parameters: dict[str, Parameter]
     enqueue: list[dict[str, Scalar]] = Field(default_factory=list)
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
@@ -108,6 +108,8 @@ class SweepSpec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> SweepSpec:
+        if not self.parameters and not isinstance(self.program, ImportedProgram):
+            raise complain("name at least one, such as lr: {min: 1e-4, max: 0.1, log: true}", "parameters")
         self._check_conditions()
         self._check_enqueued()
         self._check_method()

@@ -14,7 +14,7 @@ from sweep.errors import Problem
 from sweep.strict import shown
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
-_TAGS = frozenset({"builtin", "function", "command"})
+_TAGS = frozenset({"builtin", "function", "command", "imported"})
 
 
 def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:

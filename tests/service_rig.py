@@ -48,7 +48,7 @@ from sweep.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
 from sweep.recorder import DatabaseRecorder
 from sweep.settings import ServiceSettings
 from sweep.spec import parse_spec
-from sweep.trial import AttemptKey, Ended, Params, Saved, Started, SweepState, TrialState
+from sweep.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
 from tests.specs import builtin_document
 
 AT = 1_700_000_000.0
@@ -141,8 +141,9 @@ class ServiceRig:
         model: bool = True,
         log: str | None = None,
         architecture: dict[str, Any] | None = None,
+        cause: Cause | None = None,
     ) -> int:
-        """A trial with one attempt on cpu-0: finished with `value`, or running where that is None."""
+        """A trial with one attempt on cpu-0: finished with `value`, failed of `cause`, or running without either."""
         trial_id = self._recorder.last_trial_id() + 1
         key = AttemptKey(trial_id, 1)
         self.commit(
@@ -159,6 +160,9 @@ class ServiceRig:
         if value is not None:
             ended = Ended(key, TrialState.FINISHED, AT + 1, AT + 3, value=value, exit="0")
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED, 2.0))
+        if cause is not None:
+            ended = Ended(key, TrialState.FAILED, AT + 1, AT + 3, cause=cause, message="it broke", exit="1")
+            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FAILED, 2.0))
         return trial_id
 
     def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:

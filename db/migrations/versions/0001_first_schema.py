@@ -298,6 +298,7 @@ def upgrade() -> None:
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("number", sa.Float(), nullable=True),
         sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("distribution", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_params_trial_id_trials")),
         sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_params")),
         sqlite_with_rowid=False,

@@ -1,0 +1,47 @@
+"""Trials that ran elsewhere, taken in over REST as a finished sweep; api."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+
+from api.auth import admin
+from api.service import ServiceContext, body_within, context, has_room
+from api.sweeps import view_of
+from api.views import SweepView
+from db import imports
+from sweep.imported import SweepImport, parse_import
+
+router = APIRouter(prefix="/api/v1", tags=["sweeps"])
+MAX_BYTES = 64 << 20
+_BODY = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": SweepImport.model_json_schema()}}}
+}
+
+
+@router.post("/sweeps/import", status_code=201, dependencies=[admin, has_room], openapi_extra=_BODY)
+async def import_sweep(
+    request: Request,
+    response: Response,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    service: ServiceContext = context,
+) -> SweepView:
+    """Keep a study, made with Optuna say, as a finished sweep: listed, exported, and what others start from.
+
+    It is a record: nothing of it runs here. The same key gives the same sweep.
+    """
+    body = await body_within(request, MAX_BYTES, "import fewer trials, or shorter curves")
+    sweep_id, new = await asyncio.to_thread(_accept, service, body, idempotency_key)
+    if not new:
+        response.status_code = 200
+    response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
+    return await asyncio.to_thread(view_of, service, sweep_id)
+
+
+def _accept(service: ServiceContext, body: bytes, idempotency_key: str | None) -> tuple[int, bool]:
+    imported = parse_import(body)
+    with service.database.write() as connection:
+        return imports.accept(connection, imported, time.time(), idempotency_key)

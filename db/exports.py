@@ -1,0 +1,127 @@
+"""All trials of a sweep with all that is known of each, a part at a time, for tables and studies elsewhere; api."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, func, select, text
+
+from db import sweeps, trial_pages
+from db.tables import attempts, metrics, trial_params, trials
+from db.trial_pages import TrialRow
+from sweep.spec import spec_from_json
+
+Curves = dict[str, list[tuple[int, float]]]
+
+
+class Kind(StrEnum):
+    """What all values of one column are."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    JSON = "json"  # of several kinds, or none that a column of a table has
+
+
+_KINDS = {
+    frozenset({"integer"}): Kind.INTEGER,
+    frozenset({"real"}): Kind.NUMBER,
+    frozenset({"integer", "real"}): Kind.NUMBER,
+    frozenset({"true"}): Kind.BOOLEAN,
+    frozenset({"false"}): Kind.BOOLEAN,
+    frozenset({"true", "false"}): Kind.BOOLEAN,
+    frozenset({"text"}): Kind.TEXT,
+}
+_PARAM_KINDS = text(
+    "SELECT p.name, json_type(p.value) AS type FROM trial_params p JOIN trials t ON t.id = p.trial_id"
+    " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY p.name, type"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The columns that the trials of a sweep have, and which trials: those there were when somebody asked."""
+
+    sweep_id: int
+    last_number: int  # -1 where there is none
+    objectives: tuple[str, ...]
+    params: dict[str, Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTrial:
+    """A trial with the outcome of its last attempt, and its curves where they were asked for."""
+
+    row: TrialRow
+    cause: str | None
+    message: str | None
+    distributions: dict[str, Any]  # of parameters that were drawn from others than the sweep file's
+    curves: Curves = field(default_factory=dict)
+
+
+def shape(connection: Connection, sweep_id: int) -> Shape:
+    """Raises `NotFoundError`."""
+    spec = spec_from_json(sweeps.get(connection, sweep_id).spec_json)
+    last = connection.execute(
+        select(func.coalesce(func.max(trials.c.number), -1)).where(trials.c.sweep_id == sweep_id)
+    ).scalar_one()
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for name, kind in connection.execute(_PARAM_KINDS, {"sweep": sweep_id, "last": last}):
+        kinds[name].add(kind)
+    first = {name: kinds.pop(name, set()) for name in spec.parameters}
+    columns = {**first, **dict(sorted(kinds.items()))}
+    objectives = tuple(metric.name for metric in spec.objectives)
+    return Shape(sweep_id, last, objectives, {name: kind_of(found) for name, found in columns.items()})
+
+
+def kind_of(types: set[str]) -> Kind:
+    """The kind of a column whose values have these types of JSON, as SQLite names them; null fits each."""
+    return _KINDS.get(frozenset(types - {"null"}), Kind.JSON)
+
+
+def part(connection: Connection, wanted: Shape, after: int, limit: int, *, curves: bool) -> list[ExportedTrial]:
+    """The next `limit` trials after number `after`."""
+    rows = trial_pages.page(connection, wanted.sweep_id, after=after, limit=limit)
+    rows = [row for row in rows if row.number <= wanted.last_number]
+    ids = [row.id for row in rows]
+    ends = _ends(connection, ids)
+    own = _distributions(connection, ids)
+    found = _curves(connection, ids) if curves else {}
+    return [
+        ExportedTrial(row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {})) for row in rows
+    ]
+
+
+def _ends(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[str | None, str | None]]:
+    """Cause and message of the current attempts."""
+    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
+    statement = select(trials.c.id, attempts.c.cause, attempts.c.message).join(attempts, current)
+    rows = connection.execute(statement.where(trials.c.id.in_(ids)))
+    return {row.id: (row.cause, row.message or None) for row in rows}
+
+
+def _distributions(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = defaultdict(dict)
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
+    for row in connection.execute(
+        columns.where(trial_params.c.trial_id.in_(ids), trial_params.c.distribution.is_not(None))
+    ):
+        found[row.trial_id][row.name] = json.loads(row.distribution)
+    return found
+
+
+def _curves(connection: Connection, ids: Sequence[int]) -> dict[int, Curves]:
+    found: dict[int, Curves] = defaultdict(lambda: defaultdict(list))
+    columns = select(metrics.c.trial_id, metrics.c.name, metrics.c.step, metrics.c.value)
+    statement = columns.where(metrics.c.trial_id.in_(ids)).order_by(
+        metrics.c.trial_id, metrics.c.name, metrics.c.step
+    )  # as the primary key is
+    for trial_id, name, step, value in connection.execute(statement):
+        found[trial_id][name].append((step, value))
+    return found

@@ -1,0 +1,177 @@
+"""A sweep's trials as files over REST: every cell right, text that is no formula, parts that fit together."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import io
+import json
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from api import export_formats, exports
+from db.exports import Kind, kind_of
+from sweep.trial import Cause, Params
+from tests.service_rig import AT, ServiceRig, assert_problem
+
+PARAMETERS = {
+    "lr": {"min": 1e-4, "max": 0.1, "log": True},
+    "layers": {"min": 1, "max": 3},
+    "bias": {"values": [True, False]},
+    "=name": {"values": ["=1+1", "plain", "naïve 雪"]},
+    "mixed": {"values": [1, "one", None]},
+    "momentum": {"min": 0.0, "max": 0.9, "when": {"bias": True}},
+}
+MOST: Params = {"lr": 0.01, "layers": 2, "bias": True, "=name": "=1+1", "mixed": "one", "momentum": 0.5}
+LEAST: Params = {"lr": 0.02, "layers": 3, "bias": False, "=name": "naïve 雪", "mixed": None}
+
+
+@pytest.fixture
+def sweep_id(service: ServiceRig) -> int:
+    """Three trials: finished, failed, running."""
+    sweep_id = service.sweep(parameters=PARAMETERS, program={"function": "train:objective"})
+    service.device()
+    finished = service.trial(sweep_id, 0, 0.875, params=MOST)
+    service.points(finished, "val_accuracy", 0.25, 0.875)
+    service.trial(sweep_id, 1, None, params=LEAST, cause=Cause.USER_ERROR)
+    service.trial(sweep_id, 2, None, params={**MOST, "mixed": 1})
+    return sweep_id
+
+
+def rows_of(client: TestClient, sweep_id: int) -> list[dict[str, str]]:
+    answer = client.get(f"/api/v1/sweeps/{sweep_id}/export.csv")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == f'attachment; filename="sweep-{sweep_id}.csv"'
+    return list(csv.DictReader(io.StringIO(answer.text, newline="")))
+
+
+def test_csv_has_a_column_for_each_parameter_and_a_row_for_each_trial(client: TestClient, sweep_id: int) -> None:
+    first, second, third = rows_of(client, sweep_id)
+    assert [*first] == [
+        "number", "state", "value", *(f"params_{name}" for name in PARAMETERS), "cause", "sampler", "attempts",
+        "device", "created_at", "started_at", "ended_at", "duration_s", "trial_id",
+    ]  # fmt: skip
+    assert (first["number"], first["state"], first["value"], first["params_lr"]) == ("0", "finished", "0.875", "0.01")
+    assert (first["params_bias"], first["params_layers"], first["params_momentum"]) == ("true", "2", "0.5")
+    assert (first["params_mixed"], second["params_mixed"]) == ('"one"', "")
+    assert (second["state"], second["value"], second["params_momentum"]) == ("failed", "", "")
+    assert second["cause"] == "user_error"
+    assert (third["state"], third["ended_at"], third["duration_s"]) == ("running", "", "")
+    assert float(first["duration_s"]) >= 0
+
+
+def test_no_cell_of_text_is_a_formula(client: TestClient, sweep_id: int) -> None:
+    first, second, _ = rows_of(client, sweep_id)
+    assert first["params_=name"] == "'=1+1"
+    assert second["params_=name"] == "naïve 雪"
+
+
+@given(st.text())
+def test_a_guarded_text_is_the_text_and_begins_no_formula(text: str) -> None:
+    guarded = export_formats._harmless(text)
+    assert guarded.lstrip("'") == text.lstrip("'")
+    assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_parquet_has_the_types_of_the_values(client: TestClient, sweep_id: int) -> None:
+    answer = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet")
+    table = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+    types = {field.name: str(field.type) for field in table.schema}
+    assert {types[name] for name in ("number", "params_layers", "attempts", "trial_id")} == {"int64"}
+    assert {types[name] for name in ("value", "params_lr", "params_momentum", "duration_s")} == {"double"}
+    assert types["params_bias"] == "bool"
+    assert types["started_at"] == "timestamp[us, tz=UTC]"
+    first, second, third = table.to_pylist()
+    assert {name: first[f"params_{name}"] for name in MOST} == {**MOST, "mixed": '"one"'}
+    assert (second["params_momentum"], second["params_mixed"], third["value"]) == (None, None, None)
+    assert first["created_at"].timestamp() == AT
+
+
+def test_json_lines_have_everything_and_the_curves_unless_unwanted(client: TestClient, sweep_id: int) -> None:
+    first, second, _ = lines_of(client, sweep_id)
+    assert (first["params"], second["params"]) == (MOST, LEAST)
+    assert first["values"] == {"val_accuracy": 0.875}
+    assert first["metrics"] == {"val_accuracy": [[0, 0.25], [1, 0.875]]}
+    assert (second["values"], second["metrics"], second["state"]) == (None, {}, "failed")
+    assert all(line["metrics"] == {} for line in lines_of(client, sweep_id, "?curves=false"))
+
+
+def lines_of(client: TestClient, sweep_id: int, query: str = "") -> list[dict[str, Any]]:
+    answer = client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl{query}")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 500])
+def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(exports, "TRIALS_A_PART", size)
+    assert [line["number"] for line in lines_of(client, sweep_id)] == [0, 1, 2]
+    assert len(rows_of(client, sweep_id)) == 3
+    content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
+    assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == 3
+
+
+def test_what_comes_while_it_is_sent_is_not_in_it(
+    service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "TRIALS_A_PART", 2)
+    from api.service import ServiceContext
+    from db.exports import shape
+
+    with service.database.read() as connection:
+        wanted = shape(connection, sweep_id)
+    parts = exports._parts(ServiceContext(service.settings, service.database), wanted, False)
+    assert [trial.row.number for trial in next(parts)] == [0, 1]
+    service.trial(sweep_id, 3, 0.5)
+    assert [trial.row.number for part in parts for trial in part] == [2]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_a_sweep_without_trials_is_an_empty_table(client: TestClient, service: ServiceRig, suffix: str) -> None:
+    answer = client.get(f"/api/v1/sweeps/{service.sweep()}/export.{suffix}")
+    assert answer.status_code == 200
+    if suffix == "parquet":
+        table = pyarrow.parquet.read_table(io.BytesIO(answer.content))
+        assert (table.num_rows, "params_lr" in table.column_names) == (0, True)
+    else:
+        assert len(answer.text.splitlines()) == (1 if suffix == "csv" else 0)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+def test_a_sweep_that_is_not_there_is_404(client: TestClient, suffix: str) -> None:
+    assert_problem(client.get(f"/api/v1/sweeps/9/export.{suffix}"), 404, "there is no sweep 9")
+
+
+@pytest.fixture
+def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it were not installed."""
+    real = builtins.__import__
+
+    def refusing(name: str, *more: Any, **options: Any) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *more, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refusing)
+
+
+def test_without_its_package_parquet_is_501_and_says_what_to_install(
+    client: TestClient, sweep_id: int, without_pyarrow: None
+) -> None:
+    answer = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet")
+    assert_problem(answer, 501, "pip install 'podium[parquet]'")
+
+
+@pytest.mark.parametrize(
+    ("types", "kind"),
+    [
+        ({"integer"}, Kind.INTEGER), ({"integer", "real"}, Kind.NUMBER), ({"true", "null"}, Kind.BOOLEAN),
+        ({"text"}, Kind.TEXT), ({"text", "integer"}, Kind.JSON), ({"true", "integer"}, Kind.JSON), (set(), Kind.JSON),
+    ],
+)  # fmt: skip
+def test_a_column_has_one_kind(types: set[str], kind: Kind) -> None:
+    assert kind_of(types) is kind

@@ -1,0 +1,202 @@
+"""Studies taken in: what comes is what is kept, once; what cannot be kept is refused; nothing of it ever runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from db import trials
+from db.tables import metadata
+from db.trials import IMPORTED_FROM
+from sweep import imported
+from sweep.recorder import DatabaseRecorder
+from tests.doctor import assert_sound
+from tests.service_rig import ServiceRig, assert_problem
+
+PATH = "/api/v1/sweeps/import"
+
+
+def study(**changes: Any) -> dict[str, Any]:
+    """A study of four trials, one in each state."""
+    plain: dict[str, Any] = {
+        "name": "étude 雪",
+        "source": "an Optuna study",
+        "metrics": [{"name": "val_loss", "goal": "minimize"}],
+        "parameters": {"lr": {"min": 1e-4, "max": 0.1, "log": True}, "kind": {"values": ["a", None, True, 3]}},
+        "trials": [
+            {
+                "state": "finished",
+                "params": {"lr": 0.01, "kind": None},
+                "values": [0.5],
+                "metrics": {"val_loss": [[0, 0.75], [1, 0.5]]},
+                "started_at": 1_700_000_000.25,
+                "ended_at": 1_700_000_002.25,
+            },
+            {"state": "pruned", "params": {"lr": 0.05, "kind": "a"}, "metrics": {"val_loss": [[0, 2.0]]}},
+            {"state": "failed", "params": {"lr": 0.5}, "distributions": {"lr": {"min": 0.0, "max": 1.0}}},
+            {"state": "cancelled"},
+        ],
+    }
+    return {**plain, **changes}
+
+
+def one(**changes: Any) -> dict[str, Any]:
+    """A study of one finished trial, changed."""
+    return study(trials=[{"state": "finished", "params": {"lr": 0.01}, "values": [0.5], **changes}])
+
+
+def test_a_study_becomes_a_finished_sweep(client: TestClient, service: ServiceRig) -> None:
+    answer = client.post(PATH, json=study())
+    assert answer.status_code == 201, answer.text
+    sweep = answer.json()
+    assert answer.headers["location"] == f"/api/v1/sweeps/{sweep['id']}"
+    assert (sweep["name"], sweep["state"], sweep["reason"]) == ("étude 雪", "finished", "imported from an Optuna study")
+    assert sweep["counts"] == {"finished": 1, "pruned": 1, "failed": 1, "cancelled": 1}
+    assert sweep["best"]["params"] == {"lr": 0.01, "kind": None}
+    assert sweep["spec"]["parameters"] == study()["parameters"]
+    assert sweep["run_cap"] == 2
+    assert [found["id"] for found in client.get("/api/v1/sweeps").json()["items"]] == [sweep["id"]]
+    assert_sound(service.data)
+
+
+def test_its_trials_can_be_read(client: TestClient) -> None:
+    sweep_id = client.post(PATH, json=study()).json()["id"]
+    first, second, third, fourth = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"]
+    assert [trial["number"] for trial in (first, second, third, fourth)] == [0, 1, 2, 3]
+    assert (first["value"], first["sampler"], first["attempt"]) == (0.5, "imported", 0)
+    assert first["started_at"] == "2023-11-14T22:13:20.250000Z"
+    detail = client.get(f"/api/v1/trials/{first['id']}").json()
+    assert (detail["attempts"], detail["artifacts"]) == ([], [])
+    metrics = client.get(f"/api/v1/trials/{first['id']}/metrics").json()
+    assert metrics == {"val_loss": [[0, 0.75], [1, 0.5]]}
+    assert_problem(client.get(f"/api/v1/trials/{first['id']}/log"), 404)
+
+
+def test_it_is_exported_as_it_came(client: TestClient) -> None:
+    sweep_id = client.post(PATH, json=study()).json()["id"]
+    lines = [json.loads(line) for line in client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()]
+    for line, trial in zip(lines, study()["trials"], strict=True):
+        assert line["state"] == trial["state"]
+        for key in ("params", "metrics", "distributions"):
+            assert line[key] == trial.get(key, {})
+        values = trial.get("values")
+        assert line["values"] == (None if values is None else {"val_loss": values[0]})
+    assert client.get(f"/api/v1/sweeps/{sweep_id}/export.csv").status_code == 200
+    assert client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").status_code == 200
+
+
+def test_an_empty_study_is_a_sweep_too(client: TestClient, service: ServiceRig) -> None:
+    sweep = client.post(PATH, json=study(trials=[], parameters={})).json()
+    assert (sweep["state"], sweep["counts"], sweep["best"]) == ("finished", {}, None)
+    assert_sound(service.data)
+
+
+def test_the_same_key_imports_once(client: TestClient) -> None:
+    headers = {"Idempotency-Key": "k"}
+    first, second = (client.post(PATH, json=study(), headers=headers) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json() == second.json()
+    other = client.post(PATH, json=one(), headers=headers)
+    assert_problem(other, 409, "this Idempotency-Key was used for another sweep")
+    assert client.post(PATH, json=study()).json()["id"] != first.json()["id"], "without a key it is another"
+
+
+@pytest.mark.parametrize("role", ["viewer", "submitter"])
+def test_it_takes_an_admin(service: ServiceRig, role: str) -> None:
+    headers = {"Authorization": f"Bearer token-of-{role}"}
+    assert_problem(service.client(None).post(PATH, json=study(), headers=headers), 403)
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    (study(metrics=[]), "metrics", "at least 1"),
+    (study(extra=1), "extra", "unknown key"),
+    (study(parameters={"lr": {"min": 1.0, "max": 0.0}}), "parameters.lr.min", "above max"),
+    (one(state="running"), "trials.0.state", "'finished'"),
+    (one(values=None), "trials.0.values", "has 1 of these"),
+    (one(values=[0.5, 0.5]), "trials.0.values", "has 1 of these here, not 2"),
+    (one(state="failed"), "trials.0.values", "has 0 of these"),
+    (one(params={"lr": 7.0}), "trials.0.params.lr", "is not within"),
+    (one(params={"nope": 7.0}), "trials.0.params.nope", "no such parameter"),
+    (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "no such parameter"),
+    (one(started_at=2.0, ended_at=1.0), "trials.0.ended_at", "before started_at"),
+    (one(started_at=1e300), "trials.0.started_at", "less than or equal"),
+    (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "greater than or equal"),
+    (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "valid number"),
+]
+
+
+@pytest.mark.parametrize(("document", "where", "words"), BAD, ids=[where for _, where, _ in BAD])
+def test_what_is_wrong_is_named(client: TestClient, document: dict[str, Any], where: str, words: str) -> None:
+    body = assert_problem(client.post(PATH, json=document), 422)
+    assert [".".join(error["location"]) for error in body["errors"]][:1] == [where]
+    assert words in body["errors"][0]["message"]
+    assert client.get("/api/v1/sweeps").json()["items"] == []
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
+@pytest.mark.parametrize("place", ["values", "metrics", "user_attrs"])
+def test_only_finite_numbers_are_taken(client: TestClient, place: str, value: str) -> None:
+    filled = {"values": ["X"], "metrics": {"val_loss": [[0, "X"]]}, "user_attrs": {"note": "X"}}[place]
+    body = json.dumps(one(**{place: filled})).replace('"X"', value)
+    assert_problem(client.post(PATH, content=body), 422)
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"\x80\x04K\x01."])
+def test_what_is_no_study_is_422(client: TestClient, body: bytes) -> None:
+    assert_problem(client.post(PATH, content=body), 422)
+
+
+def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imported, "MAX_POINTS", 1)
+    body = assert_problem(client.post(PATH, json=study()), 422)
+    assert "their curves have 3 points, above 1" in body["errors"][0]["message"]
+    monkeypatch.setattr("api.imports.MAX_BYTES", 10)
+    assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
+
+
+def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = client.post(PATH, json=study()).json()["id"]
+    failed = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"][2]["id"]
+    words = f"sweep {sweep_id} was imported, and nothing of it runs here"
+    for verb in ("pause", "resume", "stop", "cancel"):
+        assert_problem(client.post(f"/api/v1/sweeps/{sweep_id}/{verb}"), 409, words)
+    assert_problem(client.patch(f"/api/v1/sweeps/{sweep_id}", json={"run_cap": 9}), 409, words)
+    for verb in ("retry", "clone", "stop"):
+        assert_problem(client.post(f"/api/v1/trials/{failed}/{verb}"), 409, words, f"warm_start: [{sweep_id}]")
+    assert DatabaseRecorder(service.database).open_sweeps(frozenset()) == []
+
+
+def test_what_was_imported_cannot_be_submitted(client: TestClient) -> None:
+    spec = client.post(PATH, json=study()).json()["spec"]
+    body = assert_problem(client.post("/api/v1/sweeps", json=spec), 422)
+    assert body["errors"][0]["location"] == ["program", "imported"]
+
+
+def test_no_ensemble_is_made_of_what_left_no_model(client: TestClient) -> None:
+    sweep_id = client.post(PATH, json=study()).json()["id"]
+    assert_problem(client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 1}), 422)
+
+
+def test_imported_trials_never_meet_those_that_the_scheduler_plans(client: TestClient, service: ServiceRig) -> None:
+    planned = service.trial(service.sweep(), 0, 0.5)
+    ids = [client.post(PATH, json=study()).json()["best"]["trial_id"] for _ in range(2)]
+    assert ids == [IMPORTED_FROM, IMPORTED_FROM + 4]
+    assert service.trial(service.sweep(), 0, 0.5) == planned + 1
+    with service.database.read() as connection:
+        assert trials.last_id(connection) == planned + 1
+
+
+def test_every_table_is_as_before_where_an_import_fails(
+    client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(*_: object) -> None:
+        raise RuntimeError("the power went")
+
+    monkeypatch.setattr("db.imports._finish", breaking)
+    assert client.post(PATH, json=study()).status_code == 500
+    with service.database.read() as connection:
+        for name in ("sweeps", "trials", "trial_params", "metrics", "events"):
+            assert connection.execute(metadata.tables[name].select()).all() == []
