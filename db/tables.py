@@ -94,7 +94,7 @@ trial_params = Table(
     Column("name", String, nullable=False),
     Column("number", Float),  # to sort and filter by; NULL for text
     Column("value", Text, nullable=False),  # JSON, exact
-    Column("distribution", Text),  # JSON: what it was drawn from, where that is not as in the sweep file
+    Column("distribution", Text),  # as Optuna writes it, where that is not as in the sweep file
     PrimaryKeyConstraint("trial_id", "name"),
     sqlite_with_rowid=False,
 )

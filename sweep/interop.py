@@ -14,11 +14,19 @@ from datetime import datetime
 from typing import Any, Literal
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    json_to_distribution,
+)
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as OptunaState
 
+from sweep.distributions import distribution_of
 from sweep.errors import StudyError
+from sweep.space import Parameter
 from sweep.trial import TrialState
 
 _TO_OPTUNA = {
@@ -66,18 +74,29 @@ def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
 
 def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> list[FrozenTrial]:
     """The trials as Optuna has them, in the order of their numbers."""
-    spec = sweep["spec"]
-    space = {name: distribution_of(parameter) for name, parameter in spec["parameters"].items()}
+    spec, trials = sweep["spec"], list(trials)
+    space = {
+        name: distribution_of(Parameter.model_validate(parameter)) or _seen(name, trials)
+        for name, parameter in spec["parameters"].items()
+    }
     objectives = [metric["name"] for metric in _objectives(sweep)]
     reported = (spec.get("early_terminate") or {}).get("metric") or objectives[0]
     return [_frozen(trial, space, objectives, reported) for trial in trials]
 
 
+def _seen(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | None:
+    """For what Podium draws by itself, a normal variable say: the range of what it has drawn."""
+    values = [trial["params"][name] for trial in trials if name in trial["params"]]
+    if not values or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return CategoricalDistribution(list(dict.fromkeys(values))) if values else None
+    return FloatDistribution(float(min(values)), float(max(values)))
+
+
 def _frozen(
-    trial: Mapping[str, Any], space: Mapping[str, BaseDistribution], objectives: list[str], reported: str
+    trial: Mapping[str, Any], space: Mapping[str, BaseDistribution | None], objectives: list[str], reported: str
 ) -> FrozenTrial:
     state = _TO_OPTUNA[TrialState(trial["state"])]
-    own = {name: distribution_of(parameter) for name, parameter in (trial.get("distributions") or {}).items()}
+    own = {name: json_to_distribution(json.dumps(text)) for name, text in (trial.get("distributions") or {}).items()}
     distributions = {
         name: _containing(own.get(name) or space.get(name), value) for name, value in trial["params"].items()
     }
@@ -123,20 +142,8 @@ def _local(at: str) -> datetime:
 # Distributions.
 
 
-def distribution_of(parameter: Mapping[str, Any]) -> BaseDistribution:
-    """A parameter of a sweep file as Optuna's distribution; one value is a choice of one."""
-    if parameter.get("values") is not None:
-        return CategoricalDistribution(parameter["values"])
-    if parameter.get("min") is None:
-        return CategoricalDistribution([parameter.get("value")])
-    low, high, log, step = (parameter["min"], parameter["max"], parameter.get("log", False), parameter.get("step"))
-    if isinstance(low, int) and isinstance(high, int):
-        return IntDistribution(low, high, log=log, step=step or 1)
-    return FloatDistribution(float(low), float(high), log=log, step=step)
-
-
 def parameter_of(distribution: BaseDistribution) -> Json:
-    """The inverse. Choices that are no plain values become their JSON."""
+    """Optuna's distribution as a parameter of a sweep file. Choices that are no plain values become their JSON."""
     if isinstance(distribution, CategoricalDistribution):
         return {"values": [plain(choice) for choice in distribution.choices]}
     assert isinstance(distribution, IntDistribution | FloatDistribution)

@@ -109,7 +109,7 @@ class SweepSpec(Model):
     @model_validator(mode="after")
     def _consistent(self) -> SweepSpec:
         if not self.parameters and not isinstance(self.program, ImportedProgram):
-            raise complain("name at least one, such as lr: {min: 1e-4, max: 0.1, log: true}", "parameters")
+            raise complain("there is at least 1, such as lr: {min: 1e-4, max: 0.1, log: true}", "parameters")
         self._check_conditions()
         self._check_enqueued()
         self._check_method()

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from db import trials
+from db.audit import audit
 from db.tables import metadata
 from db.trials import IMPORTED_FROM
 from sweep import imported
@@ -80,10 +81,12 @@ def test_it_is_exported_as_it_came(client: TestClient) -> None:
     lines = [json.loads(line) for line in client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()]
     for line, trial in zip(lines, study()["trials"], strict=True):
         assert line["state"] == trial["state"]
-        for key in ("params", "metrics", "distributions"):
-            assert line[key] == trial.get(key, {})
+        assert line["params"] == trial.get("params", {})
+        assert line["metrics"] == trial.get("metrics", {})
         values = trial.get("values")
         assert line["values"] == (None if values is None else {"val_loss": values[0]})
+    wide = {"name": "FloatDistribution", "attributes": {"low": 0.0, "high": 1.0, "log": False, "step": None}}
+    assert [line["distributions"] for line in lines] == [{}, {}, {"lr": wide}, {}]
     assert client.get(f"/api/v1/sweeps/{sweep_id}/export.csv").status_code == 200
     assert client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").status_code == 200
 
@@ -187,6 +190,33 @@ def test_imported_trials_never_meet_those_that_the_scheduler_plans(client: TestC
     assert service.trial(service.sweep(), 0, 0.5) == planned + 1
     with service.database.read() as connection:
         assert trials.last_id(connection) == planned + 1
+
+
+BREACHES = [
+    ("results", "UPDATE trials SET sampler = 'tpe' WHERE number = 1"),
+    ("results", "UPDATE sweeps SET spec = json_set(spec, '$.program', json('{}'))"),
+    ("results", "UPDATE trials SET value = NULL WHERE number = 0"),
+    ("results", "UPDATE trials SET value = 1.0 WHERE number = 1"),
+    ("results", "UPDATE trials SET ended_at = NULL WHERE number = 2"),
+    ("attempts", "UPDATE trials SET attempt = 1 WHERE number = 0"),
+    ("attempts", "INSERT INTO attempts (trial_id, number, device_id, started_at, ended_at, state)"
+                 f" VALUES ({IMPORTED_FROM}, 1, 'cpu-0', 1, 2, 'finished')"),
+    ("sweeps", "UPDATE sweeps SET state = 'cancelled'"),
+    ("counts", "UPDATE trials SET number = 7 WHERE number = 3"),
+    ("references", "UPDATE metrics SET attempt = 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("invariant", "statement"), BREACHES, ids=[statement for _, statement in BREACHES])
+def test_the_doctor_knows_what_an_imported_sweep_must_be(
+    client: TestClient, service: ServiceRig, invariant: str, statement: str
+) -> None:
+    client.post(PATH, json=study())
+    assert_sound(service.data)
+    with service.database.write() as connection:
+        connection.exec_driver_sql(statement)
+    found = audit(service.data, sleep=lambda _: None)
+    assert invariant in {breach.invariant for breach in found.breaches}
 
 
 def test_every_table_is_as_before_where_an_import_fails(
