@@ -37,6 +37,8 @@ def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
         "values": _values(shape, trial),
         "params": row.params,
         "distributions": trial.distributions,
+        "user_attrs": row.user_attrs,
+        "constraints": row.constraints,
         "metrics": trial.curves,
         "cause": trial.cause,
         "message": trial.message,
@@ -109,6 +111,8 @@ def columns(shape: Shape) -> dict[str, Kind | str]:
     kinds: dict[str, Kind | str] = {"number": Kind.INTEGER, "state": Kind.TEXT}
     kinds |= dict.fromkeys(_value_columns(shape), Kind.NUMBER)
     kinds |= {f"params_{name}": kind for name, kind in shape.params.items()}
+    kinds |= {f"user_attrs_{name}": kind for name, kind in shape.user_attrs.items()}
+    kinds |= {f"constraints_{name}": Kind.NUMBER for name in shape.constraints}
     kinds |= {"cause": Kind.TEXT, "sampler": Kind.TEXT, "attempts": Kind.INTEGER, "device": Kind.TEXT}
     kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
     return kinds | {"duration_s": Kind.NUMBER, "trial_id": Kind.INTEGER}
@@ -126,6 +130,8 @@ def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
         "state": row.state.value,
         **dict(zip(_value_columns(shape), values.values(), strict=True)),
         **{f"params_{name}": _in_column(row.params.get(name), kind) for name, kind in shape.params.items()},
+        **{f"user_attrs_{name}": _in_column(row.user_attrs.get(name), kind) for name, kind in shape.user_attrs.items()},
+        **{f"constraints_{name}": row.constraints.get(name) for name in shape.constraints},
         "cause": trial.cause,
         "sampler": row.sampler,
         "attempts": row.attempt,
@@ -138,9 +144,9 @@ def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
 
 def _values(shape: Shape, trial: ExportedTrial) -> dict[str, float] | None:
     """What a finished trial is judged by, by metric."""
-    if trial.row.value is None:
-        return None
-    return dict(zip(shape.objectives, [trial.row.value], strict=True))
+    if trial.row.values is not None:
+        return trial.row.values
+    return None if trial.row.value is None else {shape.objectives[0]: trial.row.value}
 
 
 def _times(trial: ExportedTrial) -> dict[str, datetime | None]:

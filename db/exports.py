@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, Table, func, select, text
 
 from db import sweeps, trial_pages
-from db.tables import attempts, metrics, trial_params, trials
+from db.tables import attempts, metrics, trial_attrs, trial_params, trials
 from db.trial_pages import TrialRow
 from sweep.spec import spec_from_json
 
@@ -38,9 +38,16 @@ _KINDS = {
     frozenset({"true", "false"}): Kind.BOOLEAN,
     frozenset({"text"}): Kind.TEXT,
 }
-_PARAM_KINDS = text(
-    "SELECT p.name, json_type(p.value) AS type FROM trial_params p JOIN trials t ON t.id = p.trial_id"
-    " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY p.name, type"
+_TYPES = {
+    table.name: text(
+        f"SELECT v.name, json_type(v.value) AS type FROM {table.name} v JOIN trials t ON t.id = v.trial_id"  # noqa: S608
+        " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY v.name, type"
+    )
+    for table in (trial_params, trial_attrs)
+}
+_CONSTRAINTS = text(
+    "SELECT DISTINCT c.name FROM trial_constraints c JOIN trials t ON t.id = c.trial_id"
+    " WHERE t.sweep_id = :sweep AND t.number <= :last ORDER BY c.name"
 )
 
 
@@ -52,6 +59,8 @@ class Shape:
     last_number: int  # -1 where there is none
     objectives: tuple[str, ...]
     params: dict[str, Kind]
+    user_attrs: dict[str, Kind]
+    constraints: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +80,23 @@ def shape(connection: Connection, sweep_id: int) -> Shape:
     last = connection.execute(
         select(func.coalesce(func.max(trials.c.number), -1)).where(trials.c.sweep_id == sweep_id)
     ).scalar_one()
-    kinds: dict[str, set[str]] = defaultdict(set)
-    for name, kind in connection.execute(_PARAM_KINDS, {"sweep": sweep_id, "last": last}):
-        kinds[name].add(kind)
-    first = {name: kinds.pop(name, set()) for name in spec.parameters}
-    columns = {**first, **dict(sorted(kinds.items()))}
-    objectives = tuple(metric.name for metric in spec.objectives)
-    return Shape(sweep_id, last, objectives, {name: kind_of(found) for name, found in columns.items()})
+    which = {"sweep": sweep_id, "last": last}
+    return Shape(
+        sweep_id,
+        last,
+        tuple(metric.name for metric in spec.objectives),
+        _kinds(connection, trial_params, which, tuple(spec.parameters)),
+        _kinds(connection, trial_attrs, which),
+        tuple(connection.execute(_CONSTRAINTS, which).scalars()),
+    )
+
+
+def _kinds(connection: Connection, table: Table, which: dict[str, int], first: tuple[str, ...] = ()) -> dict[str, Kind]:
+    """The kind of each name there is, those of `first` first."""
+    types: dict[str, set[str]] = {name: set() for name in first}
+    for name, kind in connection.execute(_TYPES[table.name], which):
+        types.setdefault(name, set()).add(kind)
+    return {name: kind_of(found) for name, found in types.items()}
 
 
 def kind_of(types: set[str]) -> Kind:

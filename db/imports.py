@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Table, func, insert, select
 
 from db import events, sweeps
 from db.events import NewEvent
 from db.tables import sweeps as sweep_table
-from db.tables import trial_params, trials
+from db.tables import trial_attrs, trial_constraints, trial_params, trial_values, trials
 from db.trials import IMPORTED_FROM, sortable
 from sweep.imported import SAMPLER, ImportedTrial, SweepImport
 from sweep.trial import SweepState
@@ -35,12 +35,14 @@ def accept(
     """
     sweep_id, new = sweeps.accept(connection, imported.spec(), at, idempotency_key)
     if new:
-        _store(connection, sweep_id, imported.trials, at)
+        _store(connection, sweep_id, imported.trials, [metric.name for metric in imported.metrics], at)
         _finish(connection, sweep_id, imported, at)
     return sweep_id, new
 
 
-def _store(connection: Connection, sweep_id: int, imported: list[ImportedTrial], at: float) -> None:
+def _store(
+    connection: Connection, sweep_id: int, imported: list[ImportedTrial], objectives: list[str], at: float
+) -> None:
     first = connection.execute(select(func.max(trials.c.id))).scalar_one() or 0
     first = max(IMPORTED_FROM, first + 1)
     if not imported:
@@ -49,6 +51,9 @@ def _store(connection: Connection, sweep_id: int, imported: list[ImportedTrial],
     connection.execute(insert(trials), rows)
     if params := [row for number, trial in enumerate(imported) for row in _params(first + number, trial)]:
         connection.execute(insert(trial_params), params)
+    for table, notes in _notes(first, imported, objectives).items():
+        if notes:
+            connection.execute(insert(table), notes)
     if points := [row for number, trial in enumerate(imported) for row in _points(first + number, trial, at)]:
         connection.exec_driver_sql(_POINT, points)
 
@@ -79,6 +84,30 @@ def _params(trial_id: int, trial: ImportedTrial) -> Iterator[dict[str, Any]]:
             "value": json.dumps(value),
             "distribution": own.get(name),
         }
+
+
+def _notes(first: int, imported: list[ImportedTrial], objectives: list[str]) -> dict[Table, list[dict[str, Any]]]:
+    """What trials have beside their first value, by table."""
+    of_all = [(first + number, trial) for number, trial in enumerate(imported)]
+    several = len(objectives) > 1
+    return {
+        trial_values: [
+            {"trial_id": trial_id, "position": position, "name": objectives[position], "value": value}
+            for trial_id, trial in of_all
+            for position, value in enumerate(trial.values or ())
+            if several
+        ],
+        trial_constraints: [
+            {"trial_id": trial_id, "name": name, "value": value}
+            for trial_id, trial in of_all
+            for name, value in trial.constraints.items()
+        ],
+        trial_attrs: [
+            {"trial_id": trial_id, "name": name, "value": json.dumps(value)}
+            for trial_id, trial in of_all
+            for name, value in trial.user_attrs.items()
+        ],
+    }
 
 
 def _points(trial_id: int, trial: ImportedTrial, at: float) -> Iterator[tuple[object, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import Any
 
@@ -16,6 +18,7 @@ from sweep import imported
 from sweep.recorder import DatabaseRecorder
 from tests.doctor import assert_sound
 from tests.service_rig import ServiceRig, assert_problem
+from tests.specs import builtin_document
 
 PATH = "/api/v1/sweeps/import"
 
@@ -33,6 +36,8 @@ def study(**changes: Any) -> dict[str, Any]:
                 "params": {"lr": 0.01, "kind": None},
                 "values": [0.5],
                 "metrics": {"val_loss": [[0, 0.75], [1, 0.5]]},
+                "user_attrs": {"note": "=SUM(A1)", "shape": [1, {"two": None}]},
+                "constraints": {"size": -1.5},
                 "started_at": 1_700_000_000.25,
                 "ended_at": 1_700_000_002.25,
             },
@@ -82,13 +87,45 @@ def test_it_is_exported_as_it_came(client: TestClient) -> None:
     for line, trial in zip(lines, study()["trials"], strict=True):
         assert line["state"] == trial["state"]
         assert line["params"] == trial.get("params", {})
-        assert line["metrics"] == trial.get("metrics", {})
+        for key in ("metrics", "user_attrs", "constraints"):
+            assert line[key] == trial.get(key, {})
         values = trial.get("values")
         assert line["values"] == (None if values is None else {"val_loss": values[0]})
     wide = {"name": "FloatDistribution", "attributes": {"low": 0.0, "high": 1.0, "log": False, "step": None}}
     assert [line["distributions"] for line in lines] == [{}, {}, {"lr": wide}, {}]
-    assert client.get(f"/api/v1/sweeps/{sweep_id}/export.csv").status_code == 200
+    table = list(csv.DictReader(io.StringIO(client.get(f"/api/v1/sweeps/{sweep_id}/export.csv").text, newline="")))
+    assert (table[0]["user_attrs_note"], table[0]["user_attrs_shape"]) == ("'=SUM(A1)", '[1, {"two": null}]')
+    assert (table[0]["constraints_size"], table[1]["constraints_size"]) == ("-1.5", "")
     assert client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").status_code == 200
+
+
+def test_several_objectives_are_kept(client: TestClient, service: ServiceRig) -> None:
+    metrics = [{"name": "loss", "goal": "minimize"}, {"name": "score", "goal": "maximize"}]
+    trials = [
+        {"state": "finished", "values": [0.5, 2.0]},
+        {"state": "finished", "values": [0.25, 1.0]},
+        {"state": "failed"},
+    ]
+    sweep = client.post(PATH, json=study(metrics=metrics, trials=trials)).json()
+    assert sweep["spec"]["metrics"] == metrics
+    first, second, third = client.get(f"/api/v1/sweeps/{sweep['id']}/trials").json()["items"]
+    assert [first["values"], second["values"], third["values"]] == [
+        {"loss": 0.5, "score": 2.0}, {"loss": 0.25, "score": 1.0}, None,
+    ]  # fmt: skip
+    text = client.get(f"/api/v1/sweeps/{sweep['id']}/export.csv").text.splitlines()
+    assert text[0].startswith("number,state,values_loss,values_score,")
+    assert text[1].startswith("0,finished,0.5,2.0,")
+    assert_sound(service.data)
+
+
+def test_a_later_sweep_starts_from_it(client: TestClient) -> None:
+    earlier = client.post(PATH, json=study()).json()["id"]
+    spec = builtin_document(
+        method="tpe", warm_start=[earlier], metric={"name": "val_loss", "goal": "minimize"},
+        parameters={"lr": {"min": 1e-4, "max": 0.1, "log": True}},
+    )  # fmt: skip
+    answer = client.post("/api/v1/sweeps", json=spec)
+    assert answer.json()["warm_start"] == {"trials": 2, "dropped": 0, "why": []}
 
 
 def test_an_empty_study_is_a_sweep_too(client: TestClient, service: ServiceRig) -> None:
