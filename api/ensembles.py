@@ -30,6 +30,7 @@ from ensemble.version import NewVersion, used_splits
 from sweep.errors import BadRequestError, ConflictError, EnsembleError, NotFoundError
 from sweep.files import write_whole
 from sweep.part import wake
+from sweep.weights_lock import building
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 EVALUATE_POLL_S = 0.02
@@ -55,10 +56,11 @@ _EVALUATE_SCHEMA = {"requestBody": {"content": {"application/json": {"schema": E
 @router.post("", status_code=201, dependencies=[submitter])
 def build_ensemble(body: EnsembleRequest, response: Response, service: ServiceContext = context) -> EnsembleView:
     """Choose the members and have the host build them; poll until `state` is `ready`."""
-    version = _decided(body, service)
-    with service.database.write() as connection:
-        ensemble_id = ensembles.create(connection, body.name, _sweep_of(body, connection), version, time.time())
-        row = ensembles.get(connection, ensemble_id)
+    with building(service.settings.data):
+        version = _decided(body, service)
+        with service.database.write() as connection:
+            ensemble_id = ensembles.create(connection, body.name, _sweep_of(body, connection), version, time.time())
+            row = ensembles.get(connection, ensemble_id)
     _wake_host(service)
     response.headers["Location"] = f"/api/v1/ensembles/{ensemble_id}"
     return EnsembleView.of(row)
@@ -92,12 +94,13 @@ def add_version(ensemble_id: RowId, body: VersionRequest, service: ServiceContex
     """Build another version: it takes over as soon as it is ready, or answers a share of the requests as a canary."""
     with service.database.read() as connection:
         before = ensembles.get(connection, ensemble_id).active
-    version = _decided(body, service)
-    _check_replaces(before, version)
-    at = time.time()
-    return _change(
-        service, ensemble_id, lambda c: ensembles.add_version(c, ensemble_id, version, body.canary_share, at)
-    )  # fmt: skip
+    with building(service.settings.data):
+        version = _decided(body, service)
+        _check_replaces(before, version)
+        at = time.time()
+        return _change(
+            service, ensemble_id, lambda c: ensembles.add_version(c, ensemble_id, version, body.canary_share, at)
+        )  # fmt: skip
 
 
 @router.post("/{ensemble_id}/promote", dependencies=[submitter])

@@ -192,6 +192,7 @@ class ArtifactView(View):
     attempt: int
     sha256: str
     size_bytes: int
+    removed: str | None  # why it is not there any more
 
 
 class TrialView(View):

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from db import keeping
 from db.audit_rows import AT_REST, NO_ROOM, Breach
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
@@ -40,6 +41,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
         yield from _temporary(path)
     yield from _processes(data, open_keys)
     yield from _rows_of_evaluations(connection, data)
+    yield from _weights(connection, data)
 
 
 def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
@@ -102,6 +104,17 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
         if path.exists():
             wrong = f"the evaluation is {row.state}, the rows that came with it are there"
             yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
+
+
+def _weights(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Weights that are not kept, and are there."""
+    for left in keeping.leaving(connection):
+        for attempt in range(1, left.attempt + 1):
+            path = AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt)).model
+            if path.exists():
+                wrong = "these weights are not kept, and the file is not gone"
+                which: dict[str, int | str] = {"trial_id": left.trial_id, "path": str(path)}
+                yield Breach("stray", which, wrong, True, (AT_REST, NO_ROOM))
 
 
 def saved(connection: Connection) -> Sequence[Row[Any]]:

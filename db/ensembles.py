@@ -12,10 +12,20 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db import events
 from db.events import NewEvent
+from db.keeping import MODEL
 from db.replicas import ReplicaRow
 from db.replicas import change as change_replica
 from db.replicas import of_members as replicas_of
-from db.tables import artifacts, ensemble_members, ensemble_versions, ensembles, replicas, sweeps, trials
+from db.tables import (
+    artifacts,
+    ensemble_members,
+    ensemble_versions,
+    ensembles,
+    removed_artifacts,
+    replicas,
+    sweeps,
+    trials,
+)
 from db.tables import events as events_table
 from db.trial_notes import FEASIBLE
 from ensemble.spec import (
@@ -35,7 +45,6 @@ from ensemble.version import NewVersion, TrialFiles
 from sweep.errors import ConflictError, NotFoundError
 from sweep.trial import SweepState, TrialState
 
-MODEL = "model.safetensors"
 PREDICTIONS = "predictions.safetensors"
 log = logging.getLogger("podium.ensembles")
 _UNREADABLE = (ValueError, KeyError, TypeError)  # not what somebody wrote who knew this version of the service
@@ -125,17 +134,21 @@ def _candidates(connection: Connection, condition: Any) -> list[TrialFiles]:
         select(
             trials.c.id, trials.c.number, trials.c.sweep_id, trials.c.state, trials.c.value, sweeps.c.goal,
             model.c.attempt.label("model_attempt"), model.c.sha256, predictions.c.attempt.label("predictions_attempt"),
+            removed_artifacts.c.reason.label("not_kept"),
         )
         .join(sweeps, sweeps.c.id == trials.c.sweep_id)
         .outerjoin(model, (model.c.trial_id == trials.c.id) & (model.c.name == MODEL))
         .outerjoin(predictions, (predictions.c.trial_id == trials.c.id) & (predictions.c.name == PREDICTIONS))
+        .outerjoin(
+            removed_artifacts, (removed_artifacts.c.trial_id == trials.c.id) & (removed_artifacts.c.name == MODEL)
+        )
         .where(condition)
         .order_by(trials.c.sweep_id, trials.c.number)
     )  # fmt: skip
     return [
         TrialFiles(
             row.id, row.number, row.sweep_id, TrialState(row.state), row.value, row.goal,
-            row.model_attempt, row.sha256, row.predictions_attempt,
+            row.model_attempt, row.sha256, row.predictions_attempt, row.not_kept or "",
         )
         for row in connection.execute(statement)
     ]  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from db.sweeps import SweepRow
 from db.tables import attempts, metrics, trials
+from db.trial_notes import FEASIBLE
 from sweep.spending import Outcome, Progress, Terms, Used
 from sweep.trial import COUNTED, TrialState
 
@@ -32,7 +33,11 @@ def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Us
 def outcomes(connection: Connection, sweep_id: int) -> list[Outcome]:
     """The trials of a sweep that count, in the order in which they ended."""
     counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
-    statement = select(trials.c.number, trials.c.value).where(counted).order_by(trials.c.ended_at, trials.c.number)
+    statement = (
+        select(trials.c.number, case((FEASIBLE, trials.c.value)).label("value"))
+        .where(counted)
+        .order_by(trials.c.ended_at, trials.c.number)
+    )
     return [Outcome(row.number, row.value) for row in connection.execute(statement)]
 
 

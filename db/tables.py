@@ -180,6 +180,23 @@ artifacts = Table(
     sqlite_with_rowid=False,
 )
 
+# Files of trials that were not to be kept: the row comes here first, then the file goes.
+removed_artifacts = Table(
+    "removed_artifacts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("gone", Boolean, nullable=False),  # so is the file
+    PrimaryKeyConstraint("trial_id", "name"),
+    Index("ix_removed_artifacts_leaving", "trial_id", sqlite_where=text("NOT gone")),
+    sqlite_with_rowid=False,
+)
+
 metrics = Table(
     "metrics",
     metadata,

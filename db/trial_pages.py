@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from db import trial_notes
-from db.tables import artifacts, attempts, enqueued, trial_params, trial_values, trials
+from db.tables import artifacts, attempts, enqueued, removed_artifacts, trial_params, trial_values, trials
 from db.trial_notes import FEASIBLE
 from db.trial_order import Order
 from db.trials import params_of
@@ -71,6 +71,7 @@ class ArtifactRow:
     attempt: int
     sha256: str
     size_bytes: int
+    removed: str | None = None  # why it is not there any more
 
 
 def get(connection: Connection, trial_id: int) -> TrialRow:
@@ -157,10 +158,13 @@ def attempts_of(connection: Connection, trial_id: int) -> list[AttemptRow]:
 
 
 def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
-    """The files that a trial left."""
-    columns = [artifacts.c[name] for name in ArtifactRow.__dataclass_fields__]
-    statement = select(*columns).where(artifacts.c.trial_id == trial_id).order_by(artifacts.c.name)
-    return [ArtifactRow(**row._mapping) for row in connection.execute(statement)]
+    """The files that a trial left, also those that were not kept."""
+    names = ("name", "attempt", "sha256", "size_bytes")
+    there = select(*(artifacts.c[name] for name in names)).where(artifacts.c.trial_id == trial_id)
+    removed = select(*(removed_artifacts.c[name] for name in names), removed_artifacts.c.reason.label("removed"))
+    removed = removed.where(removed_artifacts.c.trial_id == trial_id)
+    found = [ArtifactRow(**row._mapping) for query in (there, removed) for row in connection.execute(query)]
+    return sorted(found, key=lambda row: row.name)
 
 
 def cloned_from(connection: Connection, trial_id: int) -> int | None:

@@ -171,7 +171,8 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
             if trial.state is not TrialState.FINISHED:
                 raise EnsembleError(f"trial_ids: trial {trial.trial_id} is {trial.state.value}, not finished")
             if trial.model_sha256 is None:
-                raise EnsembleError(f"trial_ids: trial {trial.trial_id} saved no model")
+                why = f"cannot be a member: {trial.not_kept}" if trial.not_kept else "saved no model"
+                raise EnsembleError(f"trial_ids: trial {trial.trial_id} {why}")
         return list(trials)
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
     if not usable:

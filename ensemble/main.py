@@ -28,7 +28,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     clock = SystemClock()
     host = Host(settings, database, RayWorkers(ray_address), clock)
     evaluating = Evaluating(settings, database, Evaluator(settings), clock)
-    requested = Requested(database, Builder(settings.data), clock)
+    requested = Requested(database, Builder(settings.data), settings.data, clock)
     background = Background([requested.step, evaluating.step])
 
     def wake() -> None:

@@ -10,7 +10,9 @@ from ensemble.building import Builder
 from ensemble.spec import EnsembleOptions
 from sweep.clock import Clock
 from sweep.errors import DatabaseError, PodiumError
+from sweep.layout import DataDirectory
 from sweep.spec import spec_from_json
+from sweep.weights_lock import building
 
 log = logging.getLogger("podium.requested")
 
@@ -18,9 +20,10 @@ log = logging.getLogger("podium.requested")
 class Requested:
     """Looks for sweeps that have ended without their ensemble; what cannot be built is said at the sweep."""
 
-    def __init__(self, database: Database, builder: Builder, clock: Clock) -> None:
+    def __init__(self, database: Database, builder: Builder, data: DataDirectory, clock: Clock) -> None:
         self._database = database
         self._builder = builder
+        self._data = data
         self._clock = clock
 
     def step(self) -> None:
@@ -35,11 +38,8 @@ class Requested:
     def _build(self, sweep_id: int, options: EnsembleOptions) -> None:
         at = self._clock.wall_s()
         try:
-            with self._database.read() as connection:
-                trials = ensembles.candidates(connection, sweep_id)
-            version = self._builder.build(options, trials)
-            with self._database.write() as connection:
-                ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
+            with building(self._data):
+                self._create(sweep_id, options, at)
         except DatabaseError:
             raise  # it says nothing of the sweep; the next step tries again
         except PodiumError as error:
@@ -48,6 +48,13 @@ class Requested:
         except Exception as error:
             log.exception("the ensemble of sweep %d cannot be built", sweep_id)
             self._give_up(sweep_id, f"{type(error).__name__}: {error}; the host's log has the rest", at)
+
+    def _create(self, sweep_id: int, options: EnsembleOptions, at: float) -> None:
+        with self._database.read() as connection:
+            trials = ensembles.candidates(connection, sweep_id)
+        version = self._builder.build(options, trials)
+        with self._database.write() as connection:
+            ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
 
     def _give_up(self, sweep_id: int, reason: str, at: float) -> None:
         with self._database.write() as connection:

@@ -22,6 +22,7 @@ class TrialFiles:
     model_attempt: int | None
     model_sha256: str | None
     predictions_attempt: int | None
+    not_kept: str = ""  # why its model is not there any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sweep.changes import StoredSweep
 from sweep.spec import SweepSpec
 from sweep.spending import Outcome, Progress, Terms, Used, spent
@@ -34,9 +36,10 @@ class Account:
         self._device_s += cost_s
         return cost_s
 
-    def note(self, number: int, value: float | None) -> None:
-        """A trial counts; None: it was pruned."""
-        self._outcomes.append(Outcome(number, value))
+    def note(self, number: int, value: float | None, constraints: Mapping[str, float]) -> None:
+        """A trial counts; the value is None where it was pruned. It must violate no constraint."""
+        violated = any(constraint > 0 for constraint in constraints.values())
+        self._outcomes.append(Outcome(number, None if violated else value))
         self._progress.note(self._outcomes[-1])
 
     def used(self, running_s: float, now_s: float) -> Used:

@@ -277,7 +277,7 @@ class Trial:
         When this attempt is lost, the trial's next one finds it with `resume()`. With the weights and the state of the
         optimizer goes that of Python's, numpy's and torch's generators; `extra` is for what else is needed: tensors,
         arrays, numbers, texts, and lists, tuples and dictionaries of them. Nothing is pickled. Checkpoints are removed
-        when the trial has finished.
+        when the trial has finished, unless the sweep file's `keep.checkpoints` says otherwise.
         """
         from sweep import resuming  # torch: only in this process
 

@@ -45,6 +45,11 @@ class DataDirectory:
         return self.root / "ray.lock"
 
     @property
+    def weights_lock(self) -> Path:
+        """Held while an ensemble is being built; see `sweep.weights_lock`."""
+        return self.root / "weights.lock"
+
+    @property
     def migration_lock(self) -> Path:
         return self.root / "migration.lock"
 

@@ -270,7 +270,7 @@ class LiveSweep:
         self.mean_trial_s += 0.2 * (event.ended_at - event.started_at - self.mean_trial_s)
         if state in COUNTED:
             self.counted += 1
-            self.account.note(number, event.value if state is TrialState.FINISHED else None)
+            self.account.note(number, event.value if state is TrialState.FINISHED else None, event.constraints)
             self.failures_in_a_row = 0
         elif state is TrialState.FAILED:
             self.failures_in_a_row += 1
@@ -296,6 +296,7 @@ class LiveSweep:
             data_cache=str(data.data_cache),
             code=None if bundle is None else str(data.bundle(bundle)),
             prunable=spec.early_terminate.type != "none",
+            keep_checkpoint=spec.keep.checkpoints != "none",
             threads=spec.resources.threads or threads,
             limits=Limits(**spec.limits.model_dump()),
             objectives=tuple(metric.name for metric in spec.objectives),
@@ -326,7 +327,7 @@ class LiveSweep:
     def _restore(self, stored: StoredTrial, at: float) -> None:
         if stored.state in COUNTED:
             self.counted += 1
-            self.account.note(stored.number, stored.value)
+            self.account.note(stored.number, stored.value, stored.constraints)
         if stored.state is TrialState.FINISHED:
             self.finished += 1
         if stored.state in TRIAL_OVER:

@@ -17,6 +17,7 @@ from db.engine import Database
 from sweep import slots
 from sweep.clock import SystemClock
 from sweep.errors import PodiumError
+from sweep.keeping import Keeping
 from sweep.messages import Inbox, Stop, Wake
 from sweep.part import beat, begin, on_wake, say_ready
 from sweep.recorder import DatabaseRecorder
@@ -36,6 +37,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     inbox: Inbox = Inbox()
     pool = slots.RaySlots(inbox, settings.devices)
     tidier = Tidier()
+    keeping = Keeping(database, settings.data, recorder.epoch)
     scheduler = Scheduler(
         inbox=inbox,
         pool=pool,
@@ -46,6 +48,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         threads=max(1, cores() // pool.count),
         short_of_room=lambda: _short_of_room(settings),
         tidy=tidier.attempt,
+        keep=lambda sweep_id: tidier.keep(sweep_id, keeping.look),
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
@@ -53,6 +56,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     recorder.forget_devices([opened.device.device_id for opened in found])
     scheduler.adopt(found)
     tidier.all_before(settings.data.trials, began_at, scheduler.folders_in_use())
+    tidier.at_start(keeping.begin, keeping.look)
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
     announcer.start()

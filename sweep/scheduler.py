@@ -86,6 +86,7 @@ class Scheduler:
         threads: int = 1,
         short_of_room: Callable[[], str] = lambda: "",
         tidy: Callable[[Path], None] = lambda _: None,
+        keep: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._inbox = inbox
         self._pool = pool
@@ -97,6 +98,8 @@ class Scheduler:
         self._no_room = ""
         self._full_until_s = 0.0  # a trial found the disk full: until then no other tries
         self._tidy = tidy  # takes the folder of an attempt whose slot is gone
+        self._keep = keep  # takes a sweep that does not keep all that its trials leave
+        self._to_keep: set[int] = set()
         self._ledger = Ledger()
         self._fair = FairShare()
         self._changes: list[Change] = []
@@ -150,6 +153,7 @@ class Scheduler:
             passing("scheduler.before-send")
             self._ledger.send(self._pool, self._clock.monotonic_s())
             passing("scheduler.after-send")
+            self._keep_less()
             self._plan()
 
     def _due(self, messages: Sequence[Message]) -> bool:
@@ -355,6 +359,14 @@ class Scheduler:
             self._judge_device(slot, trial, event)
         repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
         self._roster.end_attempt(trial, event, repeat=repeat)
+        if event.state in COUNTED and sweep.spec.keep.removes_something:
+            self._to_keep.add(sweep.sweep_id)
+
+    def _keep_less(self) -> None:
+        """What was recorded of trials that ended says what of them goes."""
+        for sweep_id in self._to_keep:
+            self._keep(sweep_id)
+        self._to_keep.clear()
 
     def _is_repeated(self, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
         if event.state is TrialState.CANCELLED:

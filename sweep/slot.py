@@ -207,7 +207,8 @@ class Slot:
         self._running = None
         passing("slot.before-ended")
         self._emit(ended)
-        if ended.state in COUNTED:
+        kept = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
+        if ended.state in COUNTED and not kept:
             self._counted[self._sequence] = running.assignment
 
     def _clear(self, assignment: Assignment) -> None:

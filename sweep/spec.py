@@ -231,6 +231,9 @@ class SweepSpec(Model):
         if wanted.k > self.run_cap:
             message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
             raise complain(message, "ensemble", "k")
+        if self.keep.models is not None and wanted.k > self.keep.models:
+            message = f"{wanted.k} members, and the weights of {self.keep.models} trials are kept; raise it, or lower k"
+            raise complain(message, "keep", "models")
         if isinstance(self.program, BuiltinProgram) and catalog.task_of(self.program.data.name) == "regression":
             _check_values_combine(wanted, self.program.data.name)
 

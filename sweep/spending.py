@@ -40,7 +40,7 @@ class Terms(Budget):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A trial that counts; `value` is None where it was pruned."""
+    """A trial that counts; `value` is None where it was pruned, or violates a constraint."""
 
     number: int
     value: float | None

@@ -1,4 +1,4 @@
-"""Removes what attempts leave behind when their slot dies before it could: working folders, half-written files.
+"""Removes what attempts leave behind when their slot dies before it could, and what sweeps do not keep.
 
 A thread of the scheduler process: a folder may be large, and the loop must not wait for it.
 """
@@ -9,13 +9,14 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sweep.layout import AttemptDirectory
 from sweep.removal import finish, removing, unfinished
 
 SETTLE_S = 1.0  # in which what a dead slot ran is gone too
+AGAIN_S = 0.5
 log = logging.getLogger("podium.tidying")
 
 
@@ -24,6 +25,7 @@ class Tidier:
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._due: set[int] = set()  # the sweeps that are to be looked at
         threading.Thread(target=self._run, name="tidying", daemon=True).start()
 
     def attempt(self, folder: Path) -> None:
@@ -39,6 +41,29 @@ class Tidier:
     def all_before(self, trials: Path, at: float, keep: frozenset[Path]) -> None:
         """Whatever lies below `trials` since before `at` (seconds since the epoch), but for attempts that still run."""
         self._work.put(lambda: tidy_all(trials, at, keep))
+
+    def keep(self, sweep_id: int, look: Callable[[int], bool]) -> None:
+        """Trials of this sweep have ended: `look` which files of it go, again and again while it says not now."""
+        if sweep_id in self._due:
+            return
+        self._due.add(sweep_id)
+
+        def now() -> None:
+            self._due.discard(sweep_id)
+            if not look(sweep_id):
+                time.sleep(AGAIN_S)
+                self.keep(sweep_id, look)
+
+        self._work.put(now)
+
+    def at_start(self, begin: Callable[[], Iterable[int]], look: Callable[[int], bool]) -> None:
+        """`begin` says which sweeps to look at."""
+
+        def later() -> None:
+            for sweep_id in begin():
+                self.keep(sweep_id, look)
+
+        self._work.put(later)
 
     def _run(self) -> None:
         while True:

@@ -156,6 +156,7 @@ class Assignment:
     data_cache: str  # memory-mapped data sets, shared by all trials of the machine
     code: str | None = None  # folder of the unpacked bundle
     prunable: bool = False
+    keep_checkpoint: bool = False  # when it has finished
     threads: int | None = None
     limits: Limits = field(default_factory=Limits)
     objectives: tuple[str, ...] = ()  # the metrics that the trial is judged by, in order

@@ -126,10 +126,14 @@ class FakePool:
         value: float | None = None,
         cause: Cause | None = None,
         message: str = "as played",
+        constraints: dict[str, float] | None = None,
     ) -> Ended:
         """The attempt's process tree is gone, and the slot free."""
         now = self._clock.wall_s()
-        event = Ended(self._key(device_id), state, now, now, value=value, cause=cause, message=message)
+        event = Ended(
+            self._key(device_id), state, now, now, value=value, cause=cause, message=message,
+            constraints=constraints or {},
+        )  # fmt: skip
         self.slots[device_id].running = None
         self._tell(device_id, event)
         return event

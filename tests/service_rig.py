@@ -100,6 +100,7 @@ class ServiceRig:
         self.data.database.write_bytes(_migrated())
         self.database = Database(self.data.database)
         self._recorder = DatabaseRecorder(self.database)
+        self.epoch = self._recorder.epoch
         with self.database.write() as connection:
             for role in Role:
                 tokens.add(connection, role.value, role, f"token-of-{role.value}", AT)

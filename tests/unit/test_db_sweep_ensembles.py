@@ -34,7 +34,8 @@ def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> N
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
     assert shown["ensembles"] == [of_a_client, asked]
     assert (shown["ensemble_id"], shown["ensemble_error"]) == (asked, None)
-    assert service.client().get("/api/v1/sweeps").json()["items"] == [{**shown, "device_busy_share": None}]
+    listed = {**shown, "device_busy_share": None, "budget": None}
+    assert service.client().get("/api/v1/sweeps").json()["items"] == [listed]
 
 
 def test_what_cannot_be_built_is_said_once_and_not_tried_again(service: ServiceRig) -> None:

@@ -34,7 +34,7 @@ def finished(service: ServiceRig) -> list[int]:
 
 
 def requested(service: ServiceRig, error: Exception) -> Requested:
-    return Requested(service.database, cast(Builder, FailingBuilder(error)), FakeClock())
+    return Requested(service.database, cast(Builder, FailingBuilder(error)), service.data, FakeClock())
 
 
 def said(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:

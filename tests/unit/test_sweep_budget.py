@@ -246,3 +246,16 @@ def test_a_device_that_idles_while_a_spent_sweep_ends_says_why(make_rig: MakeRig
         rig.clock.advance(1)
         rig.settle()
     assert rig.recorder.devices["cpu-0"].reason == "sweep 1 is stopping: budget.device_s of 100 s is spent"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_trial_that_violates_a_constraint_reaches_no_target(rig: Rig, restarted: bool) -> None:
+    rig.submit(run_cap=50, metric=metric(target=0.9))
+    rig.pool.end("cpu-0", TrialState.FINISHED, value=0.95, constraints={"size": 1.0})
+    rig.settle()
+    if restarted:
+        rig.restart()
+    assert rig.sweep().state is SweepState.RUNNING
+    finish(rig, value=0.91)
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == "target 0.9 reached by trial 1: 0.91"

@@ -57,6 +57,12 @@ def test_what_cannot_be_built_is_refused_at_its_key(block: dict[str, Any], key: 
     assert words in problem.message
 
 
+def test_a_block_of_more_than_is_kept_is_refused() -> None:
+    with pytest.raises(InvalidSpecError, match="3 members, and the weights of 2 trials are kept") as caught:
+        parse_spec(builtin_document(ensemble={"k": 3}, keep={"models": 2}))
+    assert caught.value.problems[0].key == "keep.models"
+
+
 def test_an_empty_block_is_not_ignored() -> None:
     with pytest.raises(InvalidSpecError, match="ensemble: this block is empty"):
         parse_spec({**builtin_document(), "ensemble": None})

@@ -275,6 +275,25 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "removed_artifacts",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("size_bytes", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("at", sa.Float(), nullable=False),
+        sa.Column("gone", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_removed_artifacts_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_removed_artifacts")),
+        sqlite_with_rowid=False,
+    )
+    with op.batch_alter_table("removed_artifacts", schema=None) as batch_op:
+        batch_op.create_index(
+            "ix_removed_artifacts_leaving", ["trial_id"], unique=False, sqlite_where=sa.text("NOT gone")
+        )
+
+    op.create_table(
         "trial_attrs",
         sa.Column("trial_id", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
@@ -358,6 +377,10 @@ def downgrade() -> None:
     op.drop_table("trial_params")
     op.drop_table("trial_constraints")
     op.drop_table("trial_attrs")
+    with op.batch_alter_table("removed_artifacts", schema=None) as batch_op:
+        batch_op.drop_index("ix_removed_artifacts_leaving", sqlite_where=sa.text("NOT gone"))
+
+    op.drop_table("removed_artifacts")
     op.drop_table("metrics")
     with op.batch_alter_table("evaluations", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_evaluations_state"))

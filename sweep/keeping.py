@@ -1,0 +1,98 @@
+"""Removes weights and checkpoints that a sweep does not keep; the tidying thread of the scheduler process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from db import keeping, lease
+from db.engine import Database
+from db.keeping import Left
+from sweep.budget import Keep
+from sweep.layout import AttemptDirectory, DataDirectory
+from sweep.removal import finish, removing
+from sweep.spec import spec_from_json
+from sweep.weights_lock import nobody_builds
+
+AT_ONCE = 100  # trials in one transaction
+
+
+class Keeping:
+    """Looks at sweeps of which trials have ended. It may be killed at any point, and begins again at the next start."""
+
+    def __init__(
+        self, database: Database, data: DataDirectory, epoch: int, wall_s: Callable[[], float] = time.time
+    ) -> None:
+        self._database = database
+        self._data = data
+        self._epoch = epoch  # of the scheduler: one that came after us removes by itself
+        self._wall_s = wall_s
+        self._cleared: dict[int, set[int]] = {}  # by sweep: the trials whose checkpoints are removed
+        self._keep_of = lru_cache(maxsize=1000)(self._read_keep)
+
+    def begin(self) -> list[int]:
+        """Finish what was begun before; the sweeps to look at."""
+        with self._database.read() as connection:
+            left, sweep_ids = keeping.leaving(connection), keeping.with_keep(connection)
+        self._remove_weights(left)
+        return sweep_ids
+
+    def look(self, sweep_id: int) -> bool:
+        """Remove what the sweep does not keep. False: not now, for an ensemble is being built."""
+        keep = self._keep_of(sweep_id)
+        if keep.checkpoints == "best":
+            self._keep_best_checkpoint(sweep_id)
+        return keep.models is None or self._keep_best_models(sweep_id, keep.models)
+
+    def _read_keep(self, sweep_id: int) -> Keep:
+        with self._database.read() as connection:
+            return spec_from_json(keeping.spec_of(connection, sweep_id)).keep
+
+    # Weights.
+
+    def _keep_best_models(self, sweep_id: int, models: int) -> bool:
+        with nobody_builds(self._data) as free:
+            if free:
+                self._let_go(sweep_id, models)
+        with self._database.read() as connection:
+            left = keeping.leaving(connection, sweep_id)
+        self._remove_weights(left)
+        return free
+
+    def _let_go(self, sweep_id: int, models: int) -> None:
+        with self._database.read() as connection:
+            surplus = keeping.surplus(connection, sweep_id, models)
+        reason = f"its weights were not kept: keep.models is {models}"
+        for start in range(0, len(surplus), AT_ONCE):
+            with self._database.write() as connection:
+                lease.check(connection, self._epoch)
+                keeping.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s())
+
+    def _remove_weights(self, left: list[Left]) -> None:
+        finish(removing(directory.model for each in left for directory in self._attempts(each)))
+        done = [each for each in left if not any(_is_there(directory.model) for directory in self._attempts(each))]
+        if done:
+            with self._database.write(durable=False) as connection:
+                lease.check(connection, self._epoch)
+                keeping.gone(connection, done)
+
+    # Checkpoints.
+
+    def _keep_best_checkpoint(self, sweep_id: int) -> None:
+        with self._database.read() as connection:
+            others = keeping.finished(connection, sweep_id)[1:]
+        cleared = self._cleared.setdefault(sweep_id, set())
+        due = [each for each in others if each.number not in cleared]
+        finish(removing(directory.checkpoint for each in due for directory in self._attempts(each)))
+        cleared.update(each.number for each in due)
+
+    def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:
+        for attempt in range(1, left.attempt + 1):
+            yield AttemptDirectory(self._data.attempt(left.sweep_id, left.number, attempt))
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)

@@ -1,0 +1,285 @@
+"""What of trials is removed: weights beyond the best, checkpoints; at which point a kill leaves what to whom."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from db import audit, ensembles, keeping
+from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned
+from sweep.errors import FencedError
+from sweep.keeping import Keeping
+from sweep.layout import AttemptDirectory
+from sweep.recorder import DatabaseRecorder
+from sweep.tidying import Tidier
+from sweep.trial import AttemptKey, Ended, Saved, TrialState
+from sweep.weights_lock import building, nobody_builds
+from tests.rig import Rig
+from tests.service_rig import AT, ServiceRig, assert_problem
+
+REASON = "its weights were not kept: keep.models is 2"
+VALUES = (0.5, 0.9, 0.7, 0.9, 0.1)
+
+
+@pytest.fixture
+def keeper(service: ServiceRig) -> Keeping:
+    return Keeping(service.database, service.data, service.epoch, lambda: AT + 9)
+
+
+def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
+    return AttemptDirectory(service.data.attempt(sweep_id, number, 1)).model
+
+
+def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
+    """The numbers of the trials whose weights are there, in the books and on the disk."""
+    with service.database.read() as connection:
+        found = [t.number for t in ensembles.candidates(connection, sweep_id) if t.model_sha256 is not None]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/1/model.safetensors")]
+    assert found == sorted(on_disk)
+    return found
+
+
+def wrong(report: audit.Report) -> list[str]:
+    """What the auditor says of files and members. The rows of this rig are not sound in all else."""
+    about = ("these weights", "a member", "a file of", "is not there")
+    return [breach.wrong for breach in report.breaches if any(words in breach.wrong for words in about)]
+
+
+def finished_sweep(service: ServiceRig, *, models: int = 2, goal: str = "maximize") -> int:
+    better = {"maximize": "val_accuracy", "minimize": "val_loss"}[goal]
+    sweep_id = service.sweep(keep={"models": models}, metric={"name": better, "goal": goal})
+    for number, value in enumerate(VALUES):
+        service.trial(sweep_id, number, value)
+    return sweep_id
+
+
+@pytest.mark.parametrize(("goal", "best"), [("maximize", [1, 3]), ("minimize", [0, 4])])
+def test_the_weights_of_the_best_stay(service: ServiceRig, keeper: Keeping, goal: str, best: list[int]) -> None:
+    sweep_id = finished_sweep(service, goal=goal)
+    predictions = AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).predictions
+    predictions.write_bytes(b"said")
+    assert keeper.look(sweep_id)
+    assert kept(service) == best
+    assert predictions.read_bytes() == b"said"
+    assert wrong(audit.audit(service.data, settle_s=0)) == []
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=6), models=st.integers(1, 4))
+def test_of_equals_the_earlier_is_the_better(service: ServiceRig, values: list[float], models: int) -> None:
+    sweep_id = service.sweep(keep={"models": models})
+    for number, value in enumerate(values):
+        service.trial(sweep_id, number, value)
+    expected = sorted(range(len(values)), key=lambda number: (-values[number], number))[models:]
+    with service.database.read() as connection:
+        assert [left.number for left in keeping.surplus(connection, sweep_id, models)] == expected
+
+
+def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not(
+    service: ServiceRig, keeper: Keeping
+) -> None:
+    sweep_id = service.sweep(keep={"models": 1})
+    service.trial(sweep_id, 0, 0.5)
+    for number, state in enumerate([TrialState.FAILED, TrialState.PRUNED], start=1):
+        trial_id = service.trial(sweep_id, number, None)
+        ended = Ended(AttemptKey(trial_id, 1), state, AT + 1, AT + 3)
+        service.commit(AttemptEnded(ended, sweep_id, number, state))
+    service.trial(sweep_id, 3, None)
+    keeper.look(sweep_id)
+    assert [number for number in range(4) if model(service, number).exists()] == [0, 1, 3]
+
+
+def test_what_violates_a_constraint_is_worse_than_all_that_do_not(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = service.sweep(keep={"models": 2})
+    for number, (value, size) in enumerate([(0.9, 1.0), (0.1, 0.0), (0.2, -1.0)]):
+        trial_id = service.trial(sweep_id, number, None)
+        ended = Ended(AttemptKey(trial_id, 1), TrialState.FINISHED, AT, AT, value=value, constraints={"size": size})
+        service.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
+    keeper.look(sweep_id)
+    assert kept(service) == [1, 2]
+
+
+def test_the_weights_of_all_attempts_go(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = service.sweep(keep={"models": 1})
+    service.trial(sweep_id, 0, 0.9)
+    service.trial(sweep_id, 1, None)
+    key = AttemptKey(2, 2)
+    second = AttemptDirectory(service.data.attempt(sweep_id, 1, 2))
+    second.prepare()
+    second.model.write_bytes(b"weights")
+    service.commit(
+        AttemptEnded(Ended(AttemptKey(2, 1), TrialState.CANCELLED, AT, AT), sweep_id, 1, TrialState.WAITING),
+        AttemptPlaced(key, sweep_id, 1, "cpu-0", "node", AT + 1),
+        ArtifactSaved(Saved(key, "model.safetensors", "a" * 64, 7)),
+        AttemptEnded(Ended(key, TrialState.FINISHED, AT, AT, value=0.1), sweep_id, 1, TrialState.FINISHED),
+    )
+    keeper.look(sweep_id)
+    assert not model(service, 1).exists() and not second.model.exists()
+
+
+def test_members_keep_their_weights_in_any_version_until_the_ensemble_is_retired(
+    service: ServiceRig, keeper: Keeping
+) -> None:
+    sweep_id = finished_sweep(service)
+    first, second = service.ensemble(sweep_id, [1, 3]), service.ensemble(sweep_id, [5])
+    keeper.look(sweep_id)
+    assert kept(service) == [0, 1, 2, 3, 4]
+    with service.database.write() as connection:
+        ensembles.stop(connection, first, AT)
+        ensembles.retire(connection, second, AT)
+    keeper.look(sweep_id)
+    assert kept(service) == [0, 1, 2, 3]
+    with service.database.write() as connection:
+        ensembles.retire(connection, first, AT)
+    keeper.look(sweep_id)
+    assert kept(service) == [1, 3]
+
+
+def test_nothing_goes_while_an_ensemble_is_being_built(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = finished_sweep(service)
+    with building(service.data), building(service.data):
+        assert not keeper.look(sweep_id)
+        assert kept(service) == [0, 1, 2, 3, 4]
+    assert keeper.look(sweep_id)
+    assert kept(service) == [1, 3]
+
+
+def test_nobody_begins_to_build_while_weights_go(service: ServiceRig) -> None:
+    with nobody_builds(service.data) as free, nobody_builds(service.data) as other:
+        assert (free, other) == (True, False)
+
+
+def test_who_becomes_a_member_meanwhile_is_not_let_go(service: ServiceRig) -> None:
+    sweep_id = finished_sweep(service)
+    with service.database.read() as connection:
+        left = keeping.surplus(connection, sweep_id, 2)
+    service.ensemble(sweep_id, [left[0].trial_id])
+    with service.database.write() as connection:
+        keeping.let_go(connection, left, REASON, AT)
+        assert {each.trial_id for each in keeping.leaving(connection)} == {each.trial_id for each in left[1:]}
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_clears(
+    service: ServiceRig, keeper: Keeping, removed: bool
+) -> None:
+    sweep_id = finished_sweep(service)
+    with service.database.write() as connection:
+        left = keeping.surplus(connection, sweep_id, 2)
+        keeping.let_go(connection, left, REASON, AT)
+    if removed:
+        for each in left:
+            model(service, each.number).unlink()
+    report = audit.audit(service.data, sleep=lambda _: None)
+    assert wrong(report) == []
+    assert any("these weights are not kept" in note for note in report.notes) is not removed
+    assert keeper.begin() == [sweep_id]
+    assert kept(service) == [1, 3]
+    with service.database.read() as connection:
+        assert keeping.leaving(connection) == []
+
+
+def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = finished_sweep(service)
+    DatabaseRecorder(service.database)
+    with pytest.raises(FencedError):
+        keeper.look(sweep_id)
+    assert kept(service) == [0, 1, 2, 3, 4]
+
+
+# What is said of it.
+
+
+def test_a_trial_says_that_its_weights_were_not_kept(service: ServiceRig, keeper: Keeping, client: TestClient) -> None:
+    keeper.look(finished_sweep(service))
+    found = {number: client.get(f"/api/v1/trials/{number + 1}").json()["artifacts"] for number in (0, 1)}
+    assert [(file["name"], file["removed"]) for file in found[0]] == [("model.safetensors", REASON)]
+    assert [(file["name"], file["removed"]) for file in found[1]] == [("model.safetensors", None)]
+
+
+def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
+    service: ServiceRig, keeper: Keeping, client: TestClient
+) -> None:
+    sweep_id = finished_sweep(service)
+    keeper.look(sweep_id)
+    body = {"trial_ids": [2, 1], "select": "explicit"}
+    assert_problem(client.post("/api/v1/ensembles", json=body), 422, f"trial 1 cannot be a member: {REASON}")
+    built = client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 2, "select": "top_k"})
+    assert built.status_code == 201
+    assert [member["trial_id"] for member in built.json()["members"]] == [2, 4]
+
+
+# Checkpoints.
+
+
+@pytest.mark.parametrize(("keep", "left"), [("best", [1]), ("all", [0, 1, 2])])
+def test_the_checkpoints_that_stay(service: ServiceRig, keeper: Keeping, keep: str, left: list[int]) -> None:
+    sweep_id = service.sweep(keep={"checkpoints": keep})
+    paths = []
+    for number, value in enumerate([0.5, 0.9, 0.7]):
+        service.trial(sweep_id, number, value)
+        paths.append(AttemptDirectory(service.data.attempt(sweep_id, number, 1)).checkpoint)
+        paths[-1].write_bytes(b"state")
+        keeper.look(sweep_id)
+    assert [number for number, path in enumerate(paths) if path.exists()] == left
+    assert kept(service) == [0, 1, 2]
+
+
+def test_the_slot_leaves_a_checkpoint_that_may_be_kept(rig: Rig) -> None:
+    for keep in (None, {"checkpoints": "none"}, {"checkpoints": "best"}, {"checkpoints": "all"}):
+        rig.submit(keep=keep, run_cap=1)
+        running = rig.pool["cpu-0"].running
+        assert running is not None
+        assert running.keep_checkpoint == (keep is not None and keep["checkpoints"] != "none")
+        rig.finish_all()
+
+
+# When it is looked.
+
+
+def test_a_sweep_is_looked_at_when_the_end_of_a_trial_is_written(rig: Rig) -> None:
+    looked: list[int] = []
+    rig.scheduler._keep = looked.append
+    rig.submit(run_cap=1)
+    rig.submit(run_cap=1, keep={"models": 1})
+    rig.finish_all()
+    assert looked == [2]
+    rig.submit(run_cap=2, keep={"checkpoints": "best"})
+    rig.recorder.full = True
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assert looked == [2]
+    rig.recorder.full = False
+    rig.settle()
+    assert looked == [2, 3]
+
+
+def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweep.tidying.AGAIN_S", 0.0)
+    done = threading.Event()
+    answers = [False, False, True, True]
+    looked: list[int] = []
+
+    def look(sweep_id: int) -> bool:
+        looked.append(sweep_id)
+        if len(looked) == 4:
+            done.set()
+        return answers[len(looked) - 1]
+
+    Tidier().at_start(lambda: [7, 8], look)
+    assert done.wait(10)
+    assert sorted(looked) in ([7, 7, 8, 8], [7, 7, 7, 8], [7, 8, 8, 8])
+
+
+def test_a_trial_without_weights_takes_no_place(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = service.sweep(keep={"models": 1})
+    service.trial(sweep_id, 0, 0.9, model=False)
+    service.trial(sweep_id, 1, 0.5)
+    service.commit(TrialPlanned(9, sweep_id, 2, {"lr": 0.01}, "random", {}, AT))
+    keeper.look(sweep_id)
+    assert kept(service) == [1]
