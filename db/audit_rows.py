@@ -15,7 +15,7 @@ from sqlalchemy import Connection, text
 
 from db import trial_pages, trials
 from sweep.imported import SAMPLER
-from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState
+from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
 
 # When what is wrong is worth a note, and no breach.
 AT_REST = "at rest"  # no service runs, and the next start puts it right
@@ -148,6 +148,29 @@ RULES = (
         "SELECT s.id AS sweep_id, 'imported, and ' || s.state AS wrong FROM sweeps s"
         f" JOIN {_IMPORTED} i ON i.id = s.id WHERE s.state <> 'finished'",
     ),
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, t.state || ' with ' || count(v.value) || ' values, of '"
+        " || coalesce(json_array_length(s.spec, '$.metrics'), 0) || ' objectives of a sweep with several' AS wrong"
+        " FROM trials t JOIN sweeps s ON s.id = t.sweep_id LEFT JOIN trial_values v ON v.trial_id = t.id"
+        " WHERE v.trial_id IS NOT NULL OR (t.state = 'finished' AND json_array_length(s.spec, '$.metrics') > 1)"
+        " GROUP BY t.id HAVING t.state <> 'finished' OR count(v.value) <>"
+        " coalesce(json_array_length(s.spec, '$.metrics'), 0) OR max(v.position) <> count(v.value) - 1"
+        " OR sum(v.name <> json_extract(s.spec, '$.metrics[' || v.position || '].name')) > 0",
+    ),
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, 'its value is ' || coalesce(t.value, 'none') || ', and ' || v.value || ' among all'"
+        " AS wrong FROM trial_values v JOIN trials t ON t.id = v.trial_id"
+        " WHERE (v.position = 0 AND v.value IS NOT t.value) OR abs(v.value) = 9e999",
+    ),
+    Rule(
+        "results",
+        "SELECT t.id AS trial_id, t.state || ', and has noted ' || n.what AS wrong FROM trials t JOIN"
+        " (SELECT DISTINCT trial_id, 'a constraint' AS what FROM trial_constraints UNION"
+        " SELECT DISTINCT trial_id, 'an attribute' FROM trial_attrs) n ON n.trial_id = t.id"
+        f" WHERE t.state NOT IN ({_OVER})",
+    ),
     # Counts.
     Rule(
         "counts",
@@ -233,6 +256,19 @@ RULES = (
         " || coalesce(t.sweep_id, 'none') AS wrong FROM enqueued q LEFT JOIN trials t ON t.id = q.trial_id"
         " WHERE q.trial_id IS NOT NULL AND coalesce(t.sweep_id, -1) <> q.sweep_id",
     ),
+    Rule(
+        "references",
+        "SELECT w.sweep_id, w.trial_id, 'its search starts from a trial that is ' || t.state AS wrong"
+        " FROM warm_trials w JOIN trials t ON t.id = w.trial_id"
+        f" WHERE t.state NOT IN ({_COUNTED}) OR t.sweep_id = w.sweep_id",
+    ),
+    Rule(
+        "references",
+        "SELECT s.id AS sweep_id, 'its search starts from ' || count(w.trial_id) || ' trials, and '"
+        " || json_extract(s.warm_start, '$.trials') || ' were chosen' AS wrong"
+        " FROM sweeps s LEFT JOIN warm_trials w ON w.sweep_id = s.id GROUP BY s.id"
+        " HAVING count(w.trial_id) <> coalesce(json_extract(s.warm_start, '$.trials'), 0)",
+    ),
     # A running trial is given the grace that its spec gives it, so only what needs no waiting is looked at.
     Rule(
         "requests",
@@ -279,7 +315,11 @@ def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
             wrong = f"{counted} trials counted, a restarted sampler is told of {told}"
             yield Breach("counts", {"sweep_id": sweep_id}, wrong)
         sign = -1 if goal == "maximize" else 1
-        done = [(t.value, t) for t in stored if t.state is TrialState.FINISHED and t.value is not None]
+        done = [
+            (t.value, t)
+            for t in stored
+            if t.state is TrialState.FINISHED and t.value is not None and not violates(t.constraints)
+        ]
         expected = [trial.trial_id for _, trial in sorted(done, key=lambda item: (sign * item[0], item[1].number))][:10]
         found = [row.id for row in trial_pages.best(connection, sweep_id, goal, 10) if row.value is not None]
         if found != expected:

@@ -28,7 +28,6 @@ from sweep.trial import (
     SweepState,
     TrialState,
 )
-from sweep.warm_start import fitted
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
@@ -362,11 +361,11 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
     ]  # fmt: skip
 
 
-def earlier_trials(stored: StoredSweep, spec: SweepSpec) -> list[PastTrial]:
+def earlier_trials(stored: StoredSweep) -> list[PastTrial]:
     """What the search starts from: trials of other sweeps, which take no numbers of this one."""
     return [
         PastTrial(
-            position, t.state, fitted(spec, t.params), t.values[0] if t.values else None,
+            position, t.state, dict(t.params), t.values[0] if t.values else None,
             {} if t.last_report is None else dict([t.last_report]), values=t.values, constraints=dict(t.constraints),
         )
         for position, t in enumerate(stored.earlier)

@@ -46,7 +46,7 @@ _STATES = {
     OptunaState.FAIL: TrialState.FAILED,
 }
 _CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
-_MEMORY = "constraints:memory"
+_MEMORY = "constraints:podium:memory"  # no name of a user's
 TOLD = "podium:told"  # on a trial: how many were over when it was asked for
 STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
 _NOT_KEPT = ("fixed_params", ":relative_params:", _CONSTRAINT)  # what the trial's own values say as well

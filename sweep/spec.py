@@ -179,9 +179,11 @@ class SweepSpec(Model):
 
     def _check_objectives(self) -> None:
         names = [metric.name for metric in self.objectives]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise complain(f"{name!r} is there twice; leave one out", "metrics", str(index), "name")
+        for index, metric in enumerate(self.objectives):
+            if metric.name in names[:index]:
+                raise complain(f"{metric.name!r} is there twice; leave one out", "metrics", str(index), "name")
+            if index and metric.target is not None:
+                raise complain("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
         if self.warm_start and self.method in LEARN_NOTHING:

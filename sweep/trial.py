@@ -95,6 +95,11 @@ def check_trial_transition(old: TrialState, new: TrialState) -> None:
         raise IllegalTransitionError(f"a {old} trial cannot become {new}; possible: {possible}")
 
 
+def violates(constraints: Mapping[str, float]) -> bool:
+    """Whether one of them is above 0: then the trial is never the best."""
+    return any(amount > 0 for amount in constraints.values())
+
+
 class Cause(StrEnum):
     """Why an attempt failed: a closed list."""
 

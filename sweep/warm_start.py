@@ -48,12 +48,3 @@ def misfit(spec: SweepSpec, params: Params) -> str | None:
             return f"{name}: {complaint}"
         chosen[name] = params[name]
     return None
-
-
-def fitted(spec: SweepSpec, params: Params) -> Params:
-    """What the sweep knows of the parameters of a trial that fits, in the order of its own trials' parameters."""
-    chosen: Params = {}
-    for name, parameter in spec.ordered():
-        if parameter.active(chosen):
-            chosen[name] = params[name]
-    return chosen

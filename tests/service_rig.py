@@ -40,6 +40,7 @@ from sweep.changes import (
     Change,
     DeviceChanged,
     MetricPoint,
+    StoredSweep,
     SweepChanged,
     TrialPlanned,
 )
@@ -136,15 +137,20 @@ class ServiceRig:
         self,
         sweep_id: int,
         number: int,
-        value: float | None,
+        value: float | tuple[float, ...] | None,
         *,
         params: Params | None = None,
         model: bool = True,
+        constraints: dict[str, float] | None = None,
+        user_attrs: dict[str, Any] | None = None,
         log: str | None = None,
         architecture: dict[str, Any] | None = None,
         cause: Cause | None = None,
     ) -> int:
-        """A trial with one attempt on cpu-0: finished with `value`, failed of `cause`, or running without either."""
+        """A trial with one attempt on cpu-0: finished with `value`, failed of `cause`, or running without either.
+
+        Several values are those of the sweep's objectives.
+        """
         trial_id = self._recorder.last_trial_id() + 1
         key = AttemptKey(trial_id, 1)
         self.commit(
@@ -159,12 +165,21 @@ class ServiceRig:
         if model:
             self.commit(ArtifactSaved(Saved(key, MODEL, self._save_model(sweep_id, number, architecture or {}), 1000)))
         if value is not None:
-            ended = Ended(key, TrialState.FINISHED, AT + 1, AT + 3, value=value, exit="0")
-            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED, 2.0))
+            values = value if isinstance(value, tuple) else (value,)
+            ended = Ended(
+                key, TrialState.FINISHED, AT + 1, AT + 3, values=values, exit="0",
+                constraints=constraints or {}, user_attrs=user_attrs or {},
+            )  # fmt: skip
+            names = tuple(name for name, _ in self._objectives(sweep_id)) if len(values) > 1 else ()
+            self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED, 2.0, names))
         if cause is not None:
             ended = Ended(key, TrialState.FAILED, AT + 1, AT + 3, cause=cause, message="it broke", exit="1")
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FAILED, 2.0))
         return trial_id
+
+    def _objectives(self, sweep_id: int) -> tuple[tuple[str, str], ...]:
+        with self.database.read() as connection:
+            return sweeps.get(connection, sweep_id).objectives
 
     def _save_model(self, sweep_id: int, number: int, architecture: dict[str, Any]) -> str:
         """A model file whose header says what an ensemble must know; returns its SHA-256."""
@@ -210,6 +225,10 @@ class ServiceRig:
         """An evaluation that nobody has taken up."""
         with self.database.write() as connection:
             return evaluations.queue(connection, ensemble_id, 1, "test", forced=False, at=AT)
+
+    def stored(self, sweep_id: int) -> StoredSweep:
+        """A sweep as the scheduler finds it."""
+        return next(sweep for sweep in self._recorder.open_sweeps(frozenset()) if sweep.sweep_id == sweep_id)
 
     def commit(self, *changes: Change) -> None:
         self._recorder.commit(changes)

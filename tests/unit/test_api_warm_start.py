@@ -1,0 +1,124 @@
+"""A sweep that starts from earlier ones: what is taken, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api import show
+from sweep.changes import AttemptEnded, EarlierTrial
+from sweep.trial import AttemptKey, Ended, TrialState
+from tests.service_rig import AT, ServiceRig, assert_problem
+from tests.specs import builtin_document
+
+URL = "/api/v1/sweeps"
+
+
+@pytest.fixture
+def earlier(service: ServiceRig) -> ServiceRig:
+    """Sweep 1: finished trials 1 and 2 (too high a rate for some), pruned trial 3, running trial 4."""
+    sweep_id = service.sweep(early_terminate={"type": "median"})
+    service.trial(sweep_id, 0, 0.5, params={"lr": 0.01})
+    service.trial(sweep_id, 1, 0.9, params={"lr": 0.1}, constraints={"size": 1.0})
+    service.points(service.trial(sweep_id, 2, None, params={"lr": 0.001}), "val_accuracy", 0.1, 0.2)
+    pruned = Ended(AttemptKey(3, 1), TrialState.PRUNED, AT + 1, AT + 3, exit="0")
+    service.commit(AttemptEnded(pruned, sweep_id, 2, TrialState.PRUNED))
+    service.trial(sweep_id, 3, None, params={"lr": 0.02})
+    return service
+
+
+def submit(client: TestClient, **changes: Any) -> dict[str, Any]:
+    answer = client.post(URL, json=builtin_document(method="tpe", **changes))
+    assert answer.status_code == 201, answer.text
+    sweep: dict[str, Any] = answer.json()
+    return sweep
+
+
+def given(service: ServiceRig, sweep_id: int) -> tuple[EarlierTrial, ...]:
+    """What the scheduler finds."""
+    return service.stored(sweep_id).earlier
+
+
+def test_what_is_over_and_fits_is_given_to_the_search(earlier: ServiceRig) -> None:
+    sweep = submit(earlier.client(), warm_start=[1])
+    assert sweep["warm_start"] == {"trials": 3, "dropped": 0, "why": []}
+    assert sweep["counts"] == {}
+    assert given(earlier, sweep["id"]) == (
+        EarlierTrial(1, TrialState.FINISHED, {"lr": 0.01}, (0.5,)),
+        EarlierTrial(2, TrialState.FINISHED, {"lr": 0.1}, (0.9,), None, {"size": 1.0}),
+        EarlierTrial(3, TrialState.PRUNED, {"lr": 0.001}, None, (1, 0.2)),
+    )
+
+
+def test_it_stays_so_when_the_earlier_sweep_goes_on(earlier: ServiceRig) -> None:
+    sweep = submit(earlier.client(), warm_start=[1])
+    before = given(earlier, sweep["id"])
+    earlier.trial(1, 4, 0.7)
+    assert given(earlier, sweep["id"]) == before
+
+
+def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> None:
+    parameters = {"lr": {"min": 1e-4, "max": 0.05}, "epochs": {"value": 3}}
+    sweep = submit(earlier.client(), warm_start=[1], parameters=parameters)
+    assert sweep["warm_start"] == {"trials": 0, "dropped": 3, "why": [
+        "epochs: it has none", "lr: 0.1 is not within 0.0001 and 0.05",
+    ]}  # fmt: skip
+    assert given(earlier, sweep["id"]) == ()
+    assert show.warm_start(sweep["warm_start"]) == (
+        "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
+        "(epochs: it has none; lr: 0.1 is not within 0.0001 and 0.05)"
+    )
+
+
+def test_parameters_that_are_no_more_do_not_matter(earlier: ServiceRig) -> None:
+    earlier.sweep(parameters={"lr": {"min": 1e-4, "max": 0.1}, "hidden": {"min": 8, "max": 64}})
+    earlier.trial(2, 0, 0.6, params={"lr": 0.03, "hidden": 16})
+    sweep = submit(earlier.client(), warm_start=[2, 1])
+    assert sweep["warm_start"]["trials"] == 4
+
+
+def test_a_sweep_that_starts_from_nothing_says_nothing(client: TestClient) -> None:
+    assert submit(client)["warm_start"] is None
+
+
+def test_several_values_and_the_goals_must_agree(earlier: ServiceRig) -> None:
+    metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
+    several = submit(earlier.client(), metric=None, metrics=metrics)
+    earlier.trial(several["id"], 0, (0.5, 2.0))
+    assert given(earlier, submit(earlier.client(), metric=None, metrics=metrics, warm_start=[2])["id"]) == (
+        EarlierTrial(5, TrialState.FINISHED, {"lr": 0.01}, (0.5, 2.0)),
+    )
+    answer = earlier.client().post(URL, json=builtin_document(method="tpe", warm_start=[1, 2]))
+    said = "warm_start.1: sweep 2 was to maximize val_accuracy, minimize val_loss, and this one is to maximize"
+    assert_problem(answer, 422, said)
+
+
+def test_a_sweep_that_is_not_there_is_named(earlier: ServiceRig) -> None:
+    answer = earlier.client().post(URL, json=builtin_document(method="tpe", warm_start=[1, 7]))
+    assert_problem(answer, 422, "warm_start.1: there is no sweep 7")
+
+
+@pytest.mark.parametrize(
+    ("warm_start", "method", "said"),
+    [
+        ([1], "random", "random does not learn from earlier trials"),
+        ([1], "qmc", "qmc does not learn"),
+        ([1, 1], "tpe", "sweep 1 is there twice"),
+        ([0], "tpe", "warm_start.0"),
+        (["1"], "tpe", "warm_start.0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(earlier: ServiceRig, warm_start: list[Any], method: str, said: str) -> None:
+    answer = earlier.client().post(URL, json=builtin_document(method=method, warm_start=warm_start))
+    assert_problem(answer, 422, said)
+
+
+def test_the_same_key_gives_the_same_sweep_though_there_is_more_now(earlier: ServiceRig) -> None:
+    client, document = earlier.client(), builtin_document(method="tpe", warm_start=[1])
+    first = client.post(URL, json=document, headers={"Idempotency-Key": "once"}).json()
+    earlier.trial(1, 4, 0.7)
+    again = client.post(URL, json=document, headers={"Idempotency-Key": "once"})
+    assert (again.status_code, again.json()["id"]) == (200, first["id"])
+    assert again.json()["warm_start"] == first["warm_start"]
