@@ -116,10 +116,19 @@ def _described(
         data=assignment.program.get("data"),
         split=assignment.split if data is not None else {},
     )
+    header = _as_read(header)
     flat = rows.reshape(len(rows), -1).float()
     _check_type(rows, flat)
     _check_same(build, header, model, weights, flat, answers)
     return header, {EXAMPLE: flat.cpu().contiguous(), ANSWERS: answers.cpu().contiguous()}
+
+
+def _as_read(header: UserNetwork) -> UserNetwork:
+    """As a member will have it: what JSON makes of the parameters."""
+    try:
+        return UserNetwork.from_json(header.to_json())
+    except (TypeError, ValueError) as error:
+        raise UserCodeError(f"save_model(params=…): numbers, texts, lists and dictionaries only: {error}") from error
 
 
 def find_build(program: Mapping[str, Any]) -> tuple[str, Build] | Unfit:

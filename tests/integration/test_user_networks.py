@@ -20,6 +20,7 @@ from ensemble.in_graph import WholeEnsemble
 from ensemble.network import ModelFile
 from ensemble.networks import SingleNetwork, load
 from ensemble.spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
+from ensemble.user_networks import guard_embeddings
 from sweep.errors import EnsembleError, UserCodeError
 from sweep.handle import Trial
 from tests.networks import combination
@@ -93,6 +94,32 @@ def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
     with pytest.raises(RuntimeError, match="every member failed"):
         network.predict(np.full((1, 16), 10, np.float32))
     assert not network.predict(ROWS).failed
+
+
+def test_a_gpu_is_never_asked_for_words_out_of_range() -> None:
+    words = torch.nn.Sequential(torch.nn.Embedding(10, 4))
+    guard_embeddings(words)
+    assert words(torch.tensor([[9]])).shape == (1, 1, 4)
+    for wrong in (-1, 10):
+        with pytest.raises(IndexError, match="10 are embedded, from 0 to 9"):
+            words(torch.tensor([[wrong]]))
+
+
+def test_an_example_of_a_network_is_what_it_is_warmed_and_probed_with(rig: UserRig) -> None:
+    file = rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, 0)
+    known = nets.rows_and_targets("embedding")[0][:4].numpy()
+    for in_graph in (False, True):
+        network = loaded([file], in_graph=in_graph)
+        np.testing.assert_array_equal(network.known_rows(6, 16), np.vstack([known, known[:2]]))
+
+
+def test_the_parameters_may_be_others_than_the_trial_s(rig: UserRig) -> None:
+    bundle = rig.bundle(NETS)
+    module = rig.module(bundle, "nets")
+    params = {"kind": "dropout", "width": 5}
+    rig.trial(bundle, {"lr": 0.1}).save_model(module.build(params), params=params)
+    assert rig.header(0)["params"] == params
+    loaded([rig.file(0)], in_graph=False)
 
 
 def test_bfloat16_is_close(rig: UserRig) -> None:
@@ -250,6 +277,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "no row": ({"example": torch.ones(0, 16)}, "give a batch, rows first"),
     "unknown outputs": ({"outputs": "classes"}, "one of logits, probabilities, values is wanted"),
     "too few names": ({"classes": ["a", "b"]}, "classes=… has 2 names, the network 3 outputs"),
+    "parameters that cannot be written down": ({"params": {"act": torch.nn.ReLU()}}, "numbers, texts, lists"),
     "our own name": ({"metadata": {"user_network": "x"}}, "'user_network' is Podium's own"),
 }
 

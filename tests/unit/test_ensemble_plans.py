@@ -242,6 +242,55 @@ def test_what_a_layer_does_counts_even_where_its_weights_have_the_same_shape() -
     assert signature(nn.Linear(2, 2)) != signature(nn.Linear(2, 2, bias=False))
 
 
+class Own(nn.Module):
+    """A user's layer, whose settings are plain attributes."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.last = nn.Linear(2, 2)
+        vars(self).update(settings)
+
+
+def test_the_settings_of_a_users_layer_count() -> None:
+    same = {"activation": torch.tanh, "sizes": [1, (2, 3)], "by": {"a": 0.5}, "kind": nn.GELU, "none": None}
+    assert signature(Own(**same)) == signature(Own(**same))
+    for name, other in (
+        ("activation", torch.relu), ("sizes", [1, (2, 4)]), ("by", {"a": 0.6}), ("kind", nn.ReLU), ("none", 0)
+    ):  # fmt: skip
+        assert signature(Own(**same)) != signature(Own(**{**same, name: other})), name
+    assert signature(Own(scale=1)) != signature(Own(scale=True))
+
+
+@pytest.mark.parametrize("made", [lambda: torch.ones(2), lambda: object(), lambda: lambda rows, by=2.0: rows * by])
+def test_what_cannot_be_compared_is_another(made: Any) -> None:
+    assert signature(Own(held=made())) != signature(Own(held=made()))
+    held = made()
+    assert signature(Own(held=held)) == signature(Own(held=held))
+
+
+def test_layers_of_one_name_from_different_code_are_others() -> None:
+    def build() -> nn.Module:
+        class Local(nn.Linear):
+            pass
+
+        return Local(2, 2)
+
+    assert signature(build()) != signature(build())
+
+
+class Uncopied(nn.Linear):
+    """Cannot be copied, as networks that hold an open file or a lock."""
+
+    def __deepcopy__(self, _: object) -> nn.Module:
+        raise TypeError("cannot pickle '_thread.lock' object")
+
+
+def test_networks_that_cannot_be_stacked_are_computed_one_after_the_other() -> None:
+    found = Plans(group(Uncopied(64, 4), Uncopied(64, 4)))
+    assert found.candidates(slow=False) == (Plan.RECORDED_LOOP,)
+    assert found.loop(rows(3)).shape == (2, 3, 4)
+
+
 def test_probabilities_and_values_do_not_mix() -> None:
     module = network(0)
     found: list[Placed] = [placed(module), placed(module, task=Task.REGRESSION)]

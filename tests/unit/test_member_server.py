@@ -536,6 +536,31 @@ def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
     server.close()
 
 
+def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
+    tmp_path: Path, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, tried = np.full((1, 5), 7, np.float32), threading.Event()
+
+    def predict(inputs: NDArray[np.float32]) -> Predicted:
+        if inputs is not known:
+            raise IndexError("there are no such words")
+        tried.set()
+        return Predicted(probabilities(0.5, len(inputs)), {}, None)
+
+    monkeypatch.setattr(network, "predict", predict)
+    monkeypatch.setattr(failing, "FAILING_S", 0.0)
+    ended = threading.Event()
+    server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known)
+    server.start()
+    client = Client(f"ipc://{tmp_path / 'm'}")
+    for _ in range(failing.FAILURES + 1):
+        client.send()
+        assert client.reply().status == "error"
+    assert tried.is_set() and not ended.is_set()
+    client.close()
+    server.close()
+
+
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 10)), max_size=200))
 def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_worked(
     computed: list[tuple[bool, float]],

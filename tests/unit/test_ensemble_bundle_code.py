@@ -1,0 +1,93 @@
+"""Code of users in one process: found in its own folder only, and gone where others follow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from ensemble.bundle_code import function, importable
+from sweep.errors import EnsembleError
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Iterator[Path]:
+    """A folder with nothing in it; what a test imports from there is forgotten."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def bundle(folder: Path, **files: str) -> Path:
+    """Modules by their dotted names, with two underscores for a point."""
+    for name, text in files.items():
+        path = folder.joinpath(*name.split("__")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def called(folder: Path, reference: str) -> Any:
+    with importable(folder, alone=False):
+        return cast(Any, function(folder, reference))({})
+
+
+def test_a_package_without_init_imports_what_is_beside_it(code: Path) -> None:
+    folder = bundle(code / "a", pkg__deep__train="from .. import sizes\ndef build(params): return sizes.WIDTH",
+                    pkg__sizes="WIDTH = 3")  # fmt: skip
+    before = set(sys.modules)
+    assert called(folder, "pkg.deep.train:build") == 3
+    assert set(sys.modules) == before
+
+
+def test_a_module_may_have_the_name_of_one_of_ours_that_no_member_needs(
+    code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "db", raising=False)
+    folder = bundle(code / "a", db="def build(params): return 'mine'")
+    assert called(folder, "db:build") == "mine"
+
+
+def test_the_same_name_in_two_folders(code: Path) -> None:
+    for name in ("a", "b", "a"):
+        folder = bundle(code / name, nets_of_test=f"def build(params): return {name!r}")
+        assert called(folder, "nets_of_test:build") == name
+
+
+def test_code_alone_in_its_process_may_import_later(code: Path) -> None:
+    folder = bundle(code / "a", nets_of_test="def build(params):\n    import later_of_test\n    return later_of_test.X",
+                    later_of_test="X = 5")  # fmt: skip
+    with importable(folder, alone=True):
+        found = cast(Any, function(folder, "nets_of_test:build"))
+    assert found({}) == 5
+
+
+WRONG = {
+    "an import that raises": ("raise ValueError('no data here')", "cannot be imported: ValueError: no data here"),
+    "a script": ("import sys; sys.exit(2)", "cannot be imported: SystemExit: 2"),
+    "no such function": ("x = 1", "has no function 'build'"),
+    "no function": ("build = 1", "has no function 'build'"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
+def test_code_that_does_not_work_is_named(code: Path, text: str, words: str) -> None:
+    with pytest.raises(EnsembleError, match=words):
+        called(bundle(code / "a", wrong_of_test=text), "wrong_of_test:build")
+
+
+@pytest.mark.parametrize("reference", ["sweep.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
+def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, reference: str) -> None:
+    with pytest.raises(EnsembleError, match="is no function of a user's code"):
+        function(code, reference)
+
+
+def test_another_module_of_the_name_is_not_taken_for_the_users(code: Path) -> None:
+    with pytest.raises(EnsembleError, match="json is another module here"):
+        called(bundle(code / "a", json="def build(params): return 1"), "json:build")
