@@ -17,12 +17,13 @@ from db import devices, requests, spending, sweeps, trial_pages, warm_starts
 from db.sweeps import SweepRow
 from db.trial_order import order_of
 from db.trial_pages import TrialRow
-from sweep import bundles, datasets
+from sweep import bundles
 from sweep.budget import Budget
 from sweep.commands import SweepCommand
-from sweep.errors import DataError, InvalidSpecError, Problem
+from sweep.data_check import with_task
+from sweep.errors import InvalidSpecError, Problem
 from sweep.part import wake
-from sweep.program import BuiltinProgram, FunctionProgram, ImportedProgram
+from sweep.program import FunctionProgram, ImportedProgram
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.spending import Terms
 from sweep.trial import SweepState, TrialState
@@ -75,8 +76,7 @@ def submit_sweep(
     service: ServiceContext = context,
 ) -> SweepView:
     """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep."""
-    spec = parse_spec(document)
-    _check_program(spec, service)
+    spec = _checked_program(parse_spec(document), service)
     with service.database.read() as connection:
         warm_start = warm_starts.choose_for(connection, spec)
     with service.database.write() as connection:
@@ -209,15 +209,13 @@ def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
     return found[0] if found else None
 
 
-def _check_program(spec: SweepSpec, service: ServiceContext) -> None:
-    """What only the server can know: are the data files there, is the code here? Raises `InvalidSpecError`."""
+def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
+    """What only the server can know: are the data files there, is the code here? Raises `InvalidSpecError`.
+
+    Where the sweep file leaves open what is to be learned, it is found out from the data and written down.
+    """
     program = spec.program
-    if isinstance(program, BuiltinProgram):
-        try:
-            datasets.check(program.data.model_dump())
-        except DataError as error:
-            raise InvalidSpecError([Problem(("program", "data", "root"), str(error))]) from error
-    elif isinstance(program, FunctionProgram):
+    if isinstance(program, FunctionProgram):
         if program.bundle is None:
             message = "the code was not uploaded; POST it to /api/v1/bundles, or use `podium sweep submit`"
             raise InvalidSpecError([Problem(("program", "bundle"), message)])
@@ -226,3 +224,4 @@ def _check_program(spec: SweepSpec, service: ServiceContext) -> None:
     elif isinstance(program, ImportedProgram):
         message = "what was imported cannot run; write model or function, or use `podium sweep import`"
         raise InvalidSpecError([Problem(("program", "imported"), message)])
+    return with_task(spec)

@@ -148,7 +148,7 @@ class Builder:
         """(members, rows, outputs) and the targets of a split, which must be the same rows for all of them."""
         for trial in trials:
             other = self._architecture(trial)
-            if (other.data, other.split) != (found.data, found.split):
+            if not other.same_rows(found):
                 raise EnsembleError(
                     f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}: what one was "
                     "trained on, the other was judged by; use a rule that needs no fit, or trials of one sweep"

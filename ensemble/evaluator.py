@@ -23,7 +23,6 @@ from ensemble.evaluation import evaluate
 from ensemble.spec import POSTED, Split
 from ensemble.trial_files import Architecture
 from ensemble.version import used_splits
-from sweep import datasets
 from sweep.clock import Clock, SystemClock
 from sweep.errors import EnsembleError
 from sweep.files import write_whole
@@ -86,14 +85,13 @@ class Evaluator:
                 f"the members brought data of their own, whose {evaluation.split} rows are not known here; post rows "
                 "with their targets, or name the data in the sweep file (program.data)"
             )
-        data = datasets.load(architecture.data, architecture.split, self._settings.data.data_cache)
-        return data.split(evaluation.split)
+        return architecture.load_rows(self._settings.data.data_cache).split(evaluation.split)
 
     def _calibration(
         self, version: VersionRow, architectures: Sequence[Architecture]
     ) -> tuple[NDArray[np.float32], NDArray[Any]] | None:
         """What the members said of the calibration rows when they were trained; None where they left nothing."""
-        if len({repr((a.data, a.split)) for a in architectures}) > 1:
+        if not _same_rows(architectures):
             return None
         data = self._settings.data
         files = [member.files for member in version.members]
@@ -157,9 +155,13 @@ class Evaluator:
         return self._client
 
 
+def _same_rows(architectures: Sequence[Architecture]) -> bool:
+    return all(other.same_rows(architectures[0]) for other in architectures)
+
+
 def _flags(version: VersionRow, architectures: Sequence[Architecture], split: str) -> list[str]:
     """What makes the figures less than they seem."""
     flags = [reason for used, reason in used_splits(version.selection).items() if used.value == split]
-    if split != POSTED and len({repr((a.data, a.split)) for a in architectures}) > 1:
+    if split != POSTED and not _same_rows(architectures):
         flags.append("the members were trained on other splits of the data: some may have seen these rows")
     return flags

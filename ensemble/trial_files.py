@@ -15,6 +15,7 @@ from safetensors import safe_open
 from ensemble.spec import Split, Task
 from ensemble.version import TrialFiles
 from sweep import datasets
+from sweep.datasets import Dataset
 from sweep.errors import EnsembleError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
@@ -33,6 +34,24 @@ class Architecture:
     is_users: bool = False
     bundle: str | None = None  # of the code of a user's network
     code_sha256: str = ""
+    rows_sha256: str | None = None  # of the rows in their splits; None in a file that does not say
+
+    def same_rows(self, other: Architecture) -> bool:
+        """Whether both were trained beside the same rows in the same splits."""
+        if self.rows_sha256 is not None and other.rows_sha256 is not None:
+            return self.rows_sha256 == other.rows_sha256
+        return (self.data, self.split) == (other.data, other.split)
+
+    def load_rows(self, cache: Path) -> Dataset:
+        """The rows that it was trained beside. Raises `EnsembleError` when they are others now."""
+        assert self.data is not None
+        data = datasets.load(self.data, self.split, cache)
+        if self.rows_sha256 not in (None, data.sha256):
+            raise EnsembleError(
+                f"the rows of {data.name} are not those that the trials were trained beside: their source has changed "
+                "since; put it back, or post the rows to be judged by"
+            )
+        return data
 
 
 def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -55,6 +74,7 @@ def read_architecture(path: Path) -> Architecture:
             features=int(np.prod(values["image"])),
             data=values["data"],
             split=values["split"],
+            rows_sha256=values.get("rows_sha256"),
         )
     except OSError as error:
         raise EnsembleError(f"cannot read {path}: {error}") from error
@@ -76,6 +96,7 @@ def _of_user(header: UserNetwork | Unfit) -> Architecture:
         data=header.data,
         split=header.split,
         is_users=True,
+        rows_sha256=header.rows_sha256,
         bundle=header.bundle,
         code_sha256=header.code_sha256,
     )
@@ -139,7 +160,7 @@ def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Archite
     Those that brought data of their own have left it with their predictions. Raises `EnsembleError` when they differ.
     """
     if found.data is not None:
-        return datasets.load(found.data, found.split, data.data_cache).split(split.value)[1]
+        return found.load_rows(data.data_cache).targets_of(split.value)
     (first, targets), *others = [_own_targets(data, trial, split) for trial in trials]
     for trial, (other, _) in zip(trials[1:], others, strict=True):
         if other != first:

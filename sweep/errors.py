@@ -89,6 +89,11 @@ class NotPossibleError(ConflictError):
 class DataError(PodiumError):
     """The data set cannot be read."""
 
+    def __init__(self, message: str | None = None, key: str | None = None) -> None:
+        """`key` is the key of `program.data` that has to change, where it is known."""
+        self.key = key
+        super().__init__(message)
+
 
 class BundleError(PodiumError):
     """The code bundle cannot be used."""

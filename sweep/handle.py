@@ -6,7 +6,7 @@ import json
 import math
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ from sweep.trial import Assignment, Params, Scalar
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import NDArray
 
+    from sweep.datasets import Dataset
     from sweep.resuming import Checkpoint
 
 PRUNE_ANSWER_S = 1.0
@@ -85,6 +87,7 @@ class Trial:
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
         self._unfit = ""  # why the network that was saved last cannot join an ensemble
+        self._data: Dataset | None = None
 
     @property
     def number(self) -> int:
@@ -120,6 +123,46 @@ class Trial:
     def data_cache(self) -> Path:
         """Where this machine keeps its memory-mapped data sets."""
         return Path(self._assignment.data_cache)
+
+    @property
+    def data(self) -> Dataset:
+        """The data set of the sweep's `program.data`, memory-mapped, shared by all trials; read when first asked for.
+
+        `trial.data.split("train")` copies a split, inputs and targets; `trial.batches` gives some rows at a time.
+        Raises `UserCodeError` where the sweep file names none.
+        """
+        if self._data is None:
+            from sweep import datasets  # numpy: only in this process
+
+            self._data = datasets.load(self._named_data(), self._assignment.split, self.data_cache)
+        return self._data
+
+    def batches(
+        self, split: str, batch_size: int, *, shuffle: bool = False
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Inputs and targets of a split of `trial.data`, on the trial's device, a batch at a time.
+
+        The split may be larger than memory: it is read as you go. Shuffled by torch's generator, which is seeded.
+        """
+        from sweep import training_rows  # torch: only in this process
+
+        return training_rows.batches(self.data, split, batch_size, shuffle=shuffle, device=self.device)
+
+    @property
+    def folds(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """With `validation.folds`: for each fold, the row numbers to train on and those to judge by; else none."""
+        if not self._assignment.split.get("folds"):
+            return []
+        from sweep import datasets  # numpy: only in this process
+
+        folds = datasets.load_folds(self._named_data(), self._assignment.split, self.data_cache)
+        return [(fold.rows["train"], fold.rows["validation"]) for fold in folds]
+
+    def _named_data(self) -> dict[str, Any]:
+        data: dict[str, Any] | None = self._assignment.program.get("data")
+        if data is None:
+            raise UserCodeError("the sweep file names no data; add them: program: {data: {file: …, target: …}}")
+        return data
 
     def report(self, value: float, step: int) -> None:
         """Report the sweep's metric at `step`. Raises `BadReportError` unless it is a finite number.

@@ -115,6 +115,7 @@ def _described(
         classes=_names(answers.shape[1], kind, classes, data),
         data=assignment.program.get("data"),
         split=assignment.split if data is not None else {},
+        rows_sha256=None if data is None else data.sha256,
     )
     header = _as_read(header)
     flat = rows.reshape(len(rows), -1).float()

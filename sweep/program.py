@@ -30,8 +30,8 @@ class BuiltinProgram(Model):
 
     @model_validator(mode="after")
     def _fits_the_data(self) -> BuiltinProgram:
-        if self.model == "cnn" and self.data.name in catalog.TABLES:
-            raise complain(f"cnn needs images, and {self.data.name} is a table; write mlp", "model")
+        if self.model == "cnn" and self.data.is_table:
+            raise complain(f"cnn needs images, and {self.data.shown} is a table; write mlp", "model")
         return self
 
 
@@ -46,6 +46,7 @@ class FunctionProgram(Model):
     )
     code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
+    data: Data | None = Field(None, description="what `trial.data` gives")
 
 
 class ImportedProgram(Model):

@@ -12,6 +12,7 @@ from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Select
 from sweep import catalog, methods
 from sweep.allowances import Resources, Retries, SpecLimits
 from sweep.budget import Budget, Keep
+from sweep.data_source import Data
 from sweep.early_termination import EarlyTerminate
 from sweep.errors import InvalidSpecError
 from sweep.metric import Metric
@@ -118,7 +119,9 @@ class SweepSpec(Model):
         self._check_warm_start()
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
-            self._check_metrics(self.program.data.name)
+            self._check_metrics(self.program.data)
+        if self.validation.folds and getattr(self.program, "data", None) is None:
+            raise complain("folds are of program.data, and there is none; leave them out", "validation", "folds")
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
@@ -216,13 +219,17 @@ class SweepSpec(Model):
                 if complaint := settings[name].complaint(value):
                     raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
 
-    def _check_metrics(self, data: str) -> None:
-        known = catalog.METRICS[catalog.task_of(data)]
+    def _check_metrics(self, data: Data) -> None:
+        """Where only the file can tell what there is to learn, any task's metric will do for now."""
+        tasks = catalog.METRICS if data.learned is None else [data.learned]
+        known = {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}
         for index, metric in enumerate(self.objectives):
             where = ("metrics", str(index)) if self.metrics else ("metric",)
             if metric.name not in known:
                 names = ", ".join(known)
-                raise complain(f"on {data} the built-in loop reports {names}, not {metric.name!r}", *where, "name")
+                raise complain(
+                    f"on {data.shown} the built-in loop reports {names}, not {metric.name!r}", *where, "name"
+                )
             if metric.goal != known[metric.name]:
                 better = {"maximize": "higher", "minimize": "lower"}[known[metric.name]]
                 raise complain(f"of {metric.name}, {better} is better; write {known[metric.name]}", *where, "goal")
@@ -236,8 +243,8 @@ class SweepSpec(Model):
         if self.keep.models is not None and wanted.k > self.keep.models:
             message = f"{wanted.k} members, and the weights of {self.keep.models} trials are kept; raise it, or lower k"
             raise complain(message, "keep", "models")
-        if isinstance(self.program, BuiltinProgram) and catalog.task_of(self.program.data.name) == "regression":
-            _check_values_combine(wanted, self.program.data.name)
+        if isinstance(self.program, BuiltinProgram) and self.program.data.learned == "regression":
+            _check_values_combine(wanted, self.program.data.shown)
 
     def to_json(self) -> str:
         """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""

@@ -40,6 +40,7 @@ class UserNetwork:
     classes: tuple[str, ...]  # with values the names of the outputs
     data: dict[str, Any] | None = None  # `program.data`, whose splits the trial had; None: it brought its own
     split: dict[str, Any] = field(default_factory=dict)
+    rows_sha256: str | None = None  # of the rows of `data` in their splits
 
     @property
     def features(self) -> int:

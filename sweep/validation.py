@@ -8,12 +8,15 @@ from pydantic import Field, field_validator
 
 from sweep.strict import Model, complain
 
+MAX_FOLDS = 50
+
 
 class Validation(Model):
     """How the rows are split: shares of train, validation, calibration and test, drawn by `seed`."""
 
     split: tuple[float, float, float, float] = (0.7, 0.1, 0.1, 0.1)
     seed: int = Field(0, ge=0)
+    folds: int = Field(0, ge=0, le=MAX_FOLDS, description="cross-validation with so many; 0: none")
 
     @field_validator("split", mode="before")
     @classmethod
@@ -26,3 +29,10 @@ class Validation(Model):
         if any(share <= 0 for share in split) or abs(sum(split) - 1) > 1e-6:
             raise complain(f"four shares above 0 that sum to 1, not {sum(split):g}")
         return split
+
+    @field_validator("folds")
+    @classmethod
+    def _several(cls, folds: int) -> int:
+        if folds == 1:
+            raise complain("one fold is no cross-validation; write 0, or at least 2")
+        return folds

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from api.client import Client
-from sweep import datasets
 from sweep.code_check import Found, check_code
-from sweep.errors import DataError, InvalidSpecError
+from sweep.data_check import with_task
+from sweep.errors import InvalidSpecError
+from sweep.spec import parse_spec
 from sweep.spec_file import SweepFile, read_sweep_file
 
-_DATA_PATHS = ("root", "file")
+_DATA_PATHS = ("root", "idx", "file")
 
 
 def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
@@ -27,7 +28,7 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     document = _with_absolute_paths(file)
     try:
         code = check_code(document["program"], file.folder)
-        _check_data(document["program"])
+        with_task(parse_spec(document))
     except InvalidSpecError as error:
         raise file.located(error) from None
     return file, document, code
@@ -57,14 +58,3 @@ def _with_absolute_paths(file: SweepFile) -> dict[str, Any]:
     if program.get("code") is not None:
         program["code"] = str((file.folder / program["code"]).absolute())
     return {**file.document, "program": program}
-
-
-def _check_data(program: dict[str, Any]) -> None:
-    data = program.get("data")
-    if data is None:
-        return
-    try:
-        datasets.check(data)
-    except DataError as error:
-        key = next((key for key in _DATA_PATHS if data.get(key) is not None), "name")
-        raise InvalidSpecError.at(("program", "data", key), str(error)) from None

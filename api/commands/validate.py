@@ -116,5 +116,7 @@ def _row(parameter: dict[str, Any]) -> tuple[str, ...]:
 def _data(data: dict[str, Any] | None) -> str | None:
     if data is None:
         return None
-    where = next((f" in {data[key]}" for key in ("root", "file") if data.get(key)), "")
-    return f"{data.get('name') or 'a file'}{where}; it is there"
+    from sweep import datasets
+
+    paths = [data[key] for key in ("root", "idx", "file") if data.get(key)]
+    return f"{', '.join([*([data['name']] if data.get('name') else []), *paths])}: {datasets.check(data)}"

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from sweep import datasets
 from sweep.errors import DataError
+from sweep.moments import moments
+from sweep.splits import split_rows
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
 TRAIN, TEST, SIDE, CLASSES = 200, 50, 4, 10
@@ -188,8 +190,8 @@ def test_each_column_has_figures_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_column_that_never_changes_has_deviation_1() -> None:
-    moments = datasets._moments(np.array([[1.0, 7.0], [3.0, 7.0]]), by_column=True)
-    assert moments.tolist() == [[2.0, 7.0], [1.0, 1.0]]
+    found = moments(np.array([[1.0, 7.0], [3.0, 7.0]]), np.arange(2), by_column=True)
+    assert found.tolist() == [[2.0, 7.0], [1.0, 1.0]]
 
 
 def test_the_rows_of_values_are_drawn_by_the_seed(tmp_path: Path) -> None:
@@ -259,8 +261,8 @@ def test_any_split_of_any_labels_is_disjoint_and_complete(
     labels: list[int], official: int, cuts: tuple[int, ...], seed: int
 ) -> None:
     targets = np.array([*labels, *[0] * official])
-    split = {"split": [cut / sum(cuts) for cut in cuts], "seed": seed}
-    parts = datasets._split(targets, np.arange(len(labels), len(targets)), split)
+    shares = [cut / sum(cuts) for cut in cuts]
+    parts = split_rows(targets, np.arange(len(labels), len(targets)), shares=shares, seed=seed)
     assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(len(targets)))
     if official:
         assert parts["test"].tolist() == list(range(len(labels), len(targets)))

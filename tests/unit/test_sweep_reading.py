@@ -1,0 +1,376 @@
+"""Files of rows: each format loads the same, what is damaged or missing is refused by file, row and column."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sweep import datasets, reading_csv
+from sweep.errors import DataError
+
+SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
+ROWS = 30
+INPUTS = np.round(np.random.default_rng(7).normal(size=(ROWS, 3)), 3).astype(np.float32)
+NAMES = ["height", "weight", "age"]
+VALUES = (np.arange(ROWS) * 0.5).astype(np.float32)
+WORDS = np.array(["pear", "apple", "fig"])[np.arange(ROWS) % 3]
+
+
+def write_csv(path: Path, target: Any, delimiter: str = ",", rows: slice = slice(None)) -> None:
+    lines = [delimiter.join([*NAMES, "y"])]
+    lines += [delimiter.join([*map(str, x), str(y)]) for x, y in zip(INPUTS[rows].tolist(), target[rows], strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_npz(path: Path, target: Any, rows: slice = slice(None)) -> None:
+    columns: dict[str, Any] = {name: INPUTS[rows, position] for position, name in enumerate(NAMES)}
+    np.savez_compressed(path, **columns, y=target[rows])
+
+
+def write_parquet(path: Path, target: Any, rows: slice = slice(None)) -> None:
+    columns = {name: INPUTS[rows, position] for position, name in enumerate(NAMES)}
+    pq.write_table(pa.table({**columns, "y": target[rows]}), path, row_group_size=7)
+
+
+WRITERS: dict[str, Callable[..., None]] = {"csv": write_csv, "npz": write_npz, "parquet": write_parquet}
+
+
+def named(path: Path, **more: Any) -> dict[str, Any]:
+    features = {"features": NAMES} if path.suffix == ".npz" or more.pop("by_name", False) else {}
+    return {"name": None, "file": str(path), "target": "y", "task": None, **features, **more}
+
+
+def shards(folder: Path, kind: str, target: Any) -> Path:
+    """Four files of the same rows, the names in their order."""
+    folder.mkdir()
+    for number, start in enumerate(range(0, ROWS, 8)):
+        WRITERS[kind](folder / f"part-{number}.{kind}", target, rows=slice(start, start + 8))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows a piece, so that there are several."""
+    monkeypatch.setattr("sweep.reading.PIECE_BYTES", 200)
+    monkeypatch.setattr(reading_csv, "_PIECE_VALUES", 20)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_values_load(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"rows.{kind}"
+    WRITERS[kind](file, VALUES)
+    data = named(file)
+    found = datasets.check(data)
+    assert (found.task, found.inferred) == ("regression", "'y' has numbers that are not whole")
+    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    assert np.array_equal(loaded.inputs, INPUTS) and loaded.inputs.dtype == np.float32
+    assert np.array_equal(loaded.targets, VALUES[:, None])
+    assert (loaded.task, loaded.image, loaded.columns) == ("regression", (1, 1, 3), tuple(NAMES))
+    assert (loaded.classes, loaded.name) == (("y",), file.name)
+    train, targets = loaded.split("train")
+    assert loaded.mean == pytest.approx(train.mean(axis=0), rel=1e-5)
+    assert loaded.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("target", [WORDS, np.arange(ROWS) % 3 * 10 - 10], ids=["texts", "whole numbers"])
+def test_classes_are_in_order(tmp_path: Path, kind: str, target: Any) -> None:
+    file = tmp_path / f"rows.{kind}"
+    WRITERS[kind](file, target)
+    assert datasets.check(named(file)).task == "classification"
+    loaded = datasets.load(named(file), SPLIT, tmp_path / "cache")
+    assert loaded.classes == (("apple", "fig", "pear") if target is WORDS else ("-10", "0", "10"))
+    assert [loaded.classes[code] for code in loaded.targets] == [str(value) for value in target]
+    assert np.array_equal(loaded.inputs, INPUTS)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("target", [WORDS, VALUES], ids=["classes", "values"])
+def test_shards_are_one_file_in_pieces(tmp_path: Path, kind: str, target: Any) -> None:
+    whole = tmp_path / f"rows.{kind}"
+    WRITERS[kind](whole, target)
+    parts = shards(tmp_path / "parts", kind, target)
+    (parts / "_SUCCESS").touch()
+    features = {"features": NAMES}
+    one = datasets.load(named(whole, **features), SPLIT, tmp_path / "cache")
+    other = datasets.load(named(parts, **features), SPLIT, tmp_path / "cache")
+    assert np.array_equal(one.inputs, other.inputs) and np.array_equal(one.targets, other.targets)
+    assert one.classes == other.classes and one.sha256 == other.sha256
+
+
+def test_only_the_columns_that_are_named(tmp_path: Path) -> None:
+    write_csv(tmp_path / "rows.csv", VALUES)
+    data = named(tmp_path / "rows.csv", features=["age", "height"], task="regression", name="people")
+    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    assert np.array_equal(loaded.inputs, INPUTS[:, [2, 0]])
+    assert (loaded.columns, loaded.name) == (("age", "height"), "people")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_delimiters(tmp_path: Path, delimiter: str) -> None:
+    write_csv(tmp_path / "rows.csv", VALUES, delimiter)
+    assert np.array_equal(datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").inputs, INPUTS)
+
+
+def test_quotes_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+    lines = ['"a","the, b",y', "1,2,x", "", '"3","4","y, ""z"""', *["5,6,x", "7,8,x"] * 4, ""]
+    (tmp_path / "rows.csv").write_bytes("\r\n".join(lines).encode("utf-8-sig"))
+    loaded = datasets.load(named(tmp_path / "rows.csv"), SPLIT | {"split": [0.4, 0.3, 0.2, 0.1]}, tmp_path / "cache")
+    assert loaded.columns == ("a", "the, b") and loaded.classes == ("x", 'y, "z"')
+    assert loaded.inputs[:2].tolist() == [[1, 2], [3, 4]]
+
+
+# Arrays.
+
+
+def test_images_of_an_npz(tmp_path: Path) -> None:
+    images = np.random.default_rng(1).integers(0, 256, (ROWS, 3, 4, 5), dtype=np.uint8)
+    np.savez(tmp_path / "rows.npz", x=images, y=np.arange(ROWS) % 2, about=np.array([1, 2]))
+    loaded = datasets.load(
+        {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}, SPLIT, tmp_path / "cache"
+    )
+    assert loaded.image == (3, 4, 5) and loaded.inputs.dtype == np.uint8 and isinstance(loaded.mean, float)
+    assert np.array_equal(loaded.inputs, images.reshape(ROWS, -1))
+
+
+@pytest.mark.parametrize("target", [np.arange(ROWS) > 9, (np.arange(ROWS) % 2).astype(np.float64)], ids=["bool", "1.0"])
+def test_classes_of_other_types(tmp_path: Path, target: Any) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.asfortranarray(INPUTS), y=target)
+    data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
+    loaded = datasets.load(data, SPLIT, tmp_path / "cache")
+    assert loaded.classes in (("False", "True"), ("0", "1")) and loaded.targets.tolist() == target.astype(int).tolist()
+    assert np.array_equal(loaded.inputs, INPUTS)
+
+
+def test_several_values_a_row(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=INPUTS, y=INPUTS[:, :2] * 2)
+    loaded = datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+    assert loaded.task == "regression" and loaded.classes == ("y[0]", "y[1]")
+    assert np.array_equal(loaded.targets, INPUTS[:, :2] * 2)
+
+
+BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("no target", {"x": INPUTS}, {}, "has no column 'y'; known: x"),
+    ("a close name", {"x": INPUTS, "ys": VALUES}, {}, "did you mean 'ys'"),
+    ("objects", {"x": INPUTS, "y": np.array([None] * ROWS)}, {}, "array 'y' holds Python objects"),
+    ("texts to learn from", {"x": WORDS, "y": VALUES}, {}, "array 'x' is of <U5; only numbers"),
+    ("other lengths", {"x": INPUTS[:9], "y": VALUES}, {"features": ["x"]}, "array 'x' has 9 rows, the target 'y' 30"),
+    ("several arrays", {"x": INPUTS, "z": INPUTS, "y": VALUES}, {}, r"several arrays \(x, z\)"),
+    ("no rows", {"x": INPUTS[:0], "y": VALUES[:0]}, {}, "has no rows"),
+    ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]}, "nothing to learn"),
+    ("only a target", {"y": VALUES}, {}, "no column beside the target"),
+    ("texts as values", {"x": INPUTS, "y": WORDS}, {"task": "regression"}, "has texts; values to predict are numbers"),
+    ("columns as a class", {"x": INPUTS, "y": INPUTS}, {"task": "classification"}, "has 3 columns, not one"),
+    ("too many whole numbers", {"x": np.ones((200, 2)), "y": np.arange(200)}, {}, "write task: classification or task"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrays", "more", "message"), [c[1:] for c in BAD_ARRAYS], ids=[c[0] for c in BAD_ARRAYS])
+def test_bad_arrays_are_refused_before_they_are_read(
+    tmp_path: Path, arrays: dict[str, Any], more: dict[str, Any], message: str
+) -> None:
+    np.savez(tmp_path / "rows.npz", **arrays)
+    with pytest.raises(DataError, match=message) as caught:
+        datasets.check({"file": str(tmp_path / "rows.npz"), "target": "y", **more})
+    assert str(tmp_path / "rows.npz") in str(caught.value) or "nothing to learn" in message
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_a_number_that_is_none_is_refused_by_row(tmp_path: Path, value: float) -> None:
+    inputs = INPUTS.astype(np.float64)
+    inputs[17, 1] = value
+    np.savez(tmp_path / "rows.npz", x=inputs, y=VALUES)
+    with pytest.raises(DataError, match=r"rows.npz, row 18, column "):
+        datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+
+
+def test_a_class_is_no_fraction(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=INPUTS, y=VALUES)
+    data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
+    with pytest.raises(DataError, match=r"'y' has 0.5: classes are whole numbers or texts"):
+        datasets.load(data, SPLIT, tmp_path / "cache")
+
+
+def test_one_class_is_none(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=INPUTS, y=np.ones(ROWS, dtype=int))
+    with pytest.raises(DataError, match="has one class only: '1'"):
+        datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
+
+
+# Damage.
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_truncated_file_is_refused_by_name(tmp_path: Path, kind: str, share: float) -> None:
+    file = tmp_path / f"rows.{kind}"
+    WRITERS[kind](file, VALUES)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(DataError, match=f"rows.{kind} is not a"):
+        datasets.check(named(file))
+
+
+def test_damage_in_the_middle_shows_when_it_is_read(tmp_path: Path) -> None:
+    inputs = np.random.default_rng(0).normal(size=(2000, 3))
+    np.savez(tmp_path / "rows.npz", x=inputs, y=inputs[:, 0])
+    content = bytearray((tmp_path / "rows.npz").read_bytes())
+    content[20_000:20_100] = bytes(100)
+    (tmp_path / "rows.npz").write_bytes(content)
+    data = {"file": str(tmp_path / "rows.npz"), "target": "y"}
+    datasets.check(data)
+    with pytest.raises(DataError, match=r"rows.npz is truncated or damaged: Bad CRC"):
+        datasets.load(data, SPLIT, tmp_path / "cache")
+    assert [path for path in (tmp_path / "cache").iterdir() if path.suffix != ".lock"] == []
+
+
+BAD_CSV: list[tuple[str, str, str]] = [
+    ("empty", "", "is empty"),
+    ("no header", "1,2,3\n4,5,6\n", "has no header: its first line is numbers"),
+    ("header alone", "a,b,y\n", "has a header and no rows"),
+    ("a column without a name", "a,,y\n1,2,3\n", "column 2 has no name"),
+    ("twice the same name", "a,a,y\n1,2,3\n", "two columns are called 'a'"),
+    ("no target", "a,b,z\n1,2,3\n", "has no column 'y'"),
+    ("too few values", "a,b,y\n1,2,3\n1,2\n", "line 3: 2 values, and the header names 3 columns"),
+    ("too many values", "a,b,y\n1,2,3,4\n", "line 2: 4 values"),
+    ("missing", "a,b,y\n1,2,3\n1,,3\n", "line 3, column 'b': the value is missing"),
+    ("no target's value", "a,b,y\n1,2,p\n1,2,\n", "line 3: the target 'y' is missing"),
+    ("text", "a,b,y\n1,2,3\n\n1,Ulm,3\n", "line 4, column 'b': 'Ulm' is not a number; turn text into numbers first"),
+    ("a decimal comma", 'a;b;y\n1;"2,5";3\n', "line 2, column 'b': '2,5' is not a number; write a decimal point"),
+    ("not a number", "a,b,y\n1,nan,3\n", "line 2, column 'b': 'nan' is not a number"),
+    ("infinite", "a,b,y\n1,inf,3\n", "line 2, column 'b': 'inf' is no number that a network takes"),
+    ("an open quote", 'a,b,y\n1,"2,3\n1,2,3\n', "unexpected end of data"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), [c[1:] for c in BAD_CSV], ids=[c[0] for c in BAD_CSV])
+def test_bad_csv_is_refused_by_line_and_column(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(content)
+    with pytest.raises(DataError, match=message) as caught:
+        datasets.check(named(file))
+    assert str(file) in str(caught.value)
+
+
+def test_bad_csv_far_down_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    lines = ["a,b,y", *["1,2,0.5"] * 2000, "1,2,three"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    assert datasets.check(named(tmp_path / "rows.csv")).task == "regression"
+    with pytest.raises(DataError, match="line 2,002, column 'y': 'three' is not a number; values are numbers"):
+        datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
+
+
+def test_another_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes("a,b,y\n1,2,Käse\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"rows.csv is not UTF-8"):
+        datasets.check(named(tmp_path / "rows.csv"))
+
+
+def test_missing_values_of_parquet_are_refused_by_row(tmp_path: Path) -> None:
+    column = pa.array([1.0, 2.0, None, 4.0])
+    pq.write_table(pa.table({"a": column, "b": [1.0, 2.0, 3.0, 4.0], "y": [0.5, 1, 2, 3]}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="row 3, column 'a': the value is missing"):
+        datasets.load(named(tmp_path / "rows.parquet"), SPLIT, tmp_path / "cache")
+
+
+def test_texts_of_parquet_are_refused_by_column(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": ["x", "y"], "y": [0.5, 1]}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="column 'a' is of string; turn it into numbers first"):
+        datasets.check(named(tmp_path / "rows.parquet"))
+
+
+def test_without_pyarrow_there_is_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_parquet(tmp_path / "rows.parquet", VALUES)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"install pyarrow: pip install 'podium\[parquet\]'"):
+        datasets.check(named(tmp_path / "rows.parquet"))
+
+
+# Folders.
+
+
+def test_shards_must_have_the_same_columns(tmp_path: Path) -> None:
+    parts = shards(tmp_path / "parts", "csv", VALUES)
+    (parts / "part-2.csv").write_text("height,weight,size,y\n1,2,3,4\n")
+    with pytest.raises(DataError, match=r"part-2.csv and .*part-0.csv differ in age, size"):
+        datasets.check(named(parts))
+
+
+def test_shards_must_be_of_one_kind(tmp_path: Path) -> None:
+    parts = shards(tmp_path / "parts", "csv", VALUES)
+    write_npz(parts / "part-9.npz", VALUES)
+    with pytest.raises(DataError, match=r"has part-0.csv and part-9.npz"):
+        datasets.check(named(parts, features=NAMES))
+
+
+def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
+    parts = shards(tmp_path / "parts", "npz", VALUES)
+    (parts / "part-1.npz").write_bytes(b"PK")
+    with pytest.raises(DataError, match=r"part-1.npz is not an .npz file"):
+        datasets.check(named(parts, features=NAMES))
+
+
+def test_an_empty_folder_and_a_missing_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"the folder {tmp_path} has no files of .npz, .csv, .parquet"):
+        datasets.check(named(tmp_path))
+    with pytest.raises(DataError, match=f"there is no file {tmp_path}/none.csv"):
+        datasets.check(named(tmp_path / "none.csv"))
+    (tmp_path / "rows.xlsx").touch()
+    with pytest.raises(DataError, match=r"rows.xlsx ends in none of .npz, .csv, .parquet"):
+        datasets.check(named(tmp_path / "rows.xlsx"))
+
+
+# Hashes.
+
+
+def test_the_same_rows_have_the_same_hash(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    write_csv(file, VALUES)
+    first = datasets.load(named(file), SPLIT, tmp_path / "one").sha256
+    file.touch()
+    assert datasets.load(named(file), SPLIT, tmp_path / "one").sha256 == first
+    assert datasets.load(named(file), SPLIT | {"seed": 1}, tmp_path / "one").sha256 != first
+    file.write_text(file.read_text().replace("0.5", "0.6"))
+    assert datasets.load(named(file), SPLIT, tmp_path / "one").sha256 != first
+
+
+# Larger than memory.
+
+_LIMITED = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from sweep import datasets, sources  # what is needed anyway
+data = {"file": sys.argv[1], "target": "y", "task": "regression"}
+used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10
+resource.setrlimit(resource.RLIMIT_DATA, (used + (%d << 20),) * 2)
+loaded = datasets.load(data, {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}, Path(sys.argv[2]))
+try:
+    loaded.split("train")
+    print("it fits")
+except MemoryError:
+    print(loaded.inputs.shape, loaded.mean[0], loaded.sha256)
+"""
+
+
+def test_more_than_memory_loads(tmp_path: Path) -> None:
+    rows, columns, allowed_mb = 400_000, 64, 64
+    generator = np.random.default_rng(0)
+    inputs = np.repeat(generator.normal(size=(rows // 100, columns)).astype(np.float32), 100, axis=0)
+    np.savez_compressed(tmp_path / "rows.npz", x=inputs, y=inputs[:, 0])
+    assert inputs.nbytes > 1.5 * (allowed_mb << 20)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(_LIMITED) % allowed_mb, str(tmp_path / "rows.npz"), str(tmp_path / "c")],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"({rows}, {columns})"), done.stdout
