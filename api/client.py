@@ -8,22 +8,26 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx2
 
 from api.connection import RETRY_S, TIMEOUT_S
 from api.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
+from api.export_calls import ExportCalls
 from sweep import bundles
 from sweep.errors import ServiceError
 from sweep.layout import DataDirectory, default_data_directory
 from sweep.service_state import lives
 
+if TYPE_CHECKING:
+    from api.notebook import Ensemble, Sweep, Trial
+
 __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
 
 
-class Client(EnsembleCalls):
+class Client(EnsembleCalls, ExportCalls):
     """Talks to one service. Every method raises `PodiumError` with the server's own words when it says no.
 
     A service that restarts is asked again for `retry_s` seconds; what must not be done twice carries a key, by which
@@ -100,6 +104,24 @@ class Client(EnsembleCalls):
         """
         only = {} if state is None else {"state": state}
         return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
+
+    def open_sweep(self, sweep_id: int) -> Sweep:
+        """A sweep as an object, for notebooks. Raises `NotFoundError`."""
+        from api.notebook import Sweep  # not for the command line
+
+        return Sweep(self, sweep_id)
+
+    def open_trial(self, trial_id: int) -> Trial:
+        """A trial as an object. Raises `NotFoundError`."""
+        from api.notebook import Trial  # not for the command line
+
+        return Trial(self, self.trial(trial_id))
+
+    def open_ensemble(self, ensemble: EnsembleName) -> Ensemble:
+        """An ensemble as an object. Raises `NotFoundError`."""
+        from api.notebook import Ensemble  # not for the command line
+
+        return Ensemble(self, ensemble)
 
     def wait(self, sweep_id: int, timeout_s: float | None = None) -> dict[str, Any]:
         """The sweep when it is over. Raises `ServiceError` when it is not within `timeout_s`."""

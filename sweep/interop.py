@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -21,6 +22,7 @@ from optuna.distributions import (
     IntDistribution,
     json_to_distribution,
 )
+from optuna.exceptions import ExperimentalWarning
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as OptunaState
 
@@ -47,6 +49,7 @@ _FROM_OPTUNA = {
 _CONSTRAINT = "constraints:"  # as `optuna.Trial.set_constraint` writes it
 MAX_NAME = 120
 Json = dict[str, Any]
+Study = optuna.Study
 
 
 # A sweep as a study.
@@ -69,7 +72,9 @@ def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
     """Name the objectives, unless they have the names of a study that named none."""
     names = [metric["name"] for metric in _objectives(sweep)]
     if names != _unnamed(len(names)):
-        study.set_metric_names(names)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names(names)
 
 
 def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> list[FrozenTrial]:

@@ -27,8 +27,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sweep import interop
 from sweep.errors import StudyError
 
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
 JOURNAL = (".journal", ".log")
 _SQLITE_FILE = b"SQLite format 3\0"
+_JOURNAL_LINE = b'{"op_code":'
+_LONGEST_LINE = 64
 _ROWS_A_STATEMENT = 5_000
 
 
@@ -40,13 +44,14 @@ def read_study(storage: str, name: str | None = None) -> optuna.Study:
 
     Without a name, the only one that is there. Raises `StudyError`.
     """
-    with _explained(storage):
+    with _explained(without_password(storage)):
         opened = _opened(storage)
         names = optuna.get_all_study_names(opened)
         if name is None and len(names) == 1:
             name = names[0]
         if name not in names:
-            raise StudyError(f"{_missing(name)} in {storage}; it has {', '.join(map(repr, names)) or 'none'}")
+            there = ", ".join(map(repr, names)) or "none"
+            raise StudyError(f"{_missing(name)}; {without_password(storage)} has {there}")
         return optuna.load_study(study_name=name, storage=opened)
 
 
@@ -66,12 +71,19 @@ def _opened(storage: str) -> BaseStorage:
 def _opened_file(path: Path) -> BaseStorage:
     try:
         with path.open("rb") as file:
-            sqlite = file.read(len(_SQLITE_FILE)) == _SQLITE_FILE
+            begins = file.readline(_LONGEST_LINE)
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror}") from error
-    if not sqlite:
+    if not begins.startswith(_SQLITE_FILE):
+        if not begins.startswith(_JOURNAL_LINE):
+            raise StudyError(f"{path} cannot be used as an Optuna storage: it is no SQLite database and no journal")
         return JournalStorage(JournalFileBackend(str(path)))
     return RDBStorage(f"sqlite:///file:{quote(str(path.absolute()))}?mode=ro&uri=true", skip_table_creation=True)
+
+
+def without_password(storage: str) -> str:
+    """A storage as it may be shown."""
+    return make_url(storage).render_as_string(hide_password=True) if _is_url(storage) else storage
 
 
 def _is_url(storage: str) -> bool:
@@ -99,7 +111,7 @@ def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], s
     `storage` is a database URL, or a file: a journal if it ends in .journal or .log, else SQLite's. It may hold other
     studies already.
     """
-    with _explained(storage):
+    with _explained(without_password(storage)):
         frozen = interop.frozen_trials(sweep, trials)
         if _is_url(storage):
             _write_rows(RDBStorage(storage), sweep, frozen, name)

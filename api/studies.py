@@ -1,0 +1,37 @@
+"""Optuna's studies, for notebooks and `podium sweep export|import`: the one way from api to Optuna, in their process.
+
+Imported only where a study is wanted: loading Optuna takes a second, and the service never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sweep import interop
+from sweep.interop import Study
+
+__all__ = ["Study", "in_memory", "read", "write"]
+Json = Mapping[str, Any]
+
+
+def in_memory(sweep: Json, trials: Iterable[Json]) -> Study:
+    """A sweep and its trials, with curves, as a study."""
+    return interop.study_of(sweep, trials)
+
+
+def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
+    """See `sweep.study_storage.write_study`."""
+    from sweep import study_storage
+
+    return study_storage.write_study(sweep, trials, storage, name)
+
+
+def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
+    """The body of an import, and what of the study no sweep can hold. Raises `StudyError`."""
+    from sweep import study_storage
+
+    study = study_storage.read_study(storage, study_name)
+    shown = study_storage.without_password(storage)
+    document = interop.document_of(study, name, f"the Optuna study {study.study_name!r} in {shown}"[:300])
+    return document, interop.left_out(study)

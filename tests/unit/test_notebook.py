@@ -1,0 +1,193 @@
+"""Sweeps as objects: what a notebook computes with and shows, with nothing of a stranger's in its page."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api import history_plot
+from api.client import Client
+from api.connection import Connection
+from api.notebook import Sweep
+from sweep.errors import MissingExtraError, NotFoundError, ServiceError
+from sweep.trial import Cause
+from tests.service_rig import ServiceRig
+from tests.specs import builtin_document
+
+EVIL = '<script>alert("1")</script>&\'"'
+
+
+@pytest.fixture
+def podium(service: ServiceRig) -> Client:
+    """A client of the API in this process."""
+    made = Client("http://testserver", "token-of-admin")
+    made._http.close()
+    made._http = service.client()
+    return made
+
+
+@pytest.fixture
+def sweep(podium: Client, service: ServiceRig) -> Sweep:
+    """Two finished trials with curves, a failed one and a running one."""
+    sweep_id = service.sweep(name=EVIL)
+    for number, value in enumerate((0.5, 0.75)):
+        trial_id = service.trial(sweep_id, number, value, params={"lr": 0.01 * (number + 1)}, log="hello\n")
+        service.points(trial_id, "val_accuracy", 0.25, value)
+    service.trial(sweep_id, 2, None, cause=Cause.TIMEOUT)
+    service.trial(sweep_id, 3, None)
+    return podium.open_sweep(sweep_id)
+
+
+def test_a_sweep_says_what_it_is(sweep: Sweep) -> None:
+    assert (sweep.id, sweep.name, sweep.state, sweep.metrics) == (1, EVIL, "queued", ["val_accuracy"])
+    assert sweep.counts == {"failed": 1, "finished": 2, "running": 1}
+    assert [trial.number for trial in sweep.trials()] == [0, 1, 2, 3]
+    assert [trial.state for trial in sweep.trials("failed")] == ["failed"]
+    assert "best val_accuracy 0.75 (trial 1)" in repr(sweep)
+
+
+def test_the_best_trial_and_what_it_did(sweep: Sweep) -> None:
+    best = sweep.best()
+    assert best is not None
+    assert (best.number, best.value, best.values, best.params, best.user_attrs) == (1, 0.75, None, {"lr": 0.02}, {})
+    assert best.metrics() == {"val_accuracy": [[0, 0.25], [1, 0.75]]}
+    assert best.log() == "hello\n"
+    assert best.refresh().data["attempts"][0]["state"] == "finished"
+    assert "0.75" in best._repr_html_() and repr(best).startswith("Trial(1, finished")
+
+
+def test_a_sweep_without_trials_has_no_best(podium: Client, service: ServiceRig) -> None:
+    empty = podium.open_sweep(service.sweep())
+    assert (empty.best(), empty.trials()) == (None, [])
+    assert "no trials yet" in empty._repr_html_()
+    frame = empty.to_pandas()
+    assert (len(frame), "params_lr" in frame, "value" in frame) == (0, True, True)
+    assert empty.as_optuna_study().trials == []
+
+
+def test_what_is_not_there_is_not_found(podium: Client) -> None:
+    with pytest.raises(NotFoundError):
+        podium.open_sweep(9)
+    with pytest.raises(NotFoundError):
+        podium.open_trial(9)
+
+
+def test_a_frame_has_a_row_for_each_trial(sweep: Sweep) -> None:
+    frame = sweep.to_pandas()
+    assert list(frame.columns) == [
+        "number", "state", "value", "params_lr", "cause", "sampler", "attempts", "device", "created_at", "started_at",
+        "ended_at", "duration_s", "trial_id",
+    ]  # fmt: skip
+    assert list(frame["state"]) == ["finished", "finished", "failed", "running"]
+    assert list(frame["value"])[:2] == [0.5, 0.75] and frame["value"].isna().sum() == 2
+    assert (frame["value"].dtype, frame["params_lr"].dtype) == ("float64", "float64")
+    assert frame.loc[2, "cause"] == "timeout"
+    assert frame["started_at"].dt.tz is not None and pandas.isna(frame.loc[3, "ended_at"])
+    assert frame.loc[0, "duration_s"] == 2.0
+
+
+def test_several_objectives_have_a_column_each(podium: Client) -> None:
+    document = {
+        "name": "two", "source": "a test", "parameters": {},
+        "metrics": [{"name": "loss", "goal": "minimize"}, {"name": "score", "goal": "maximize"}],
+        "trials": [
+            {"state": "finished", "values": [0.5, 2.0], "user_attrs": {"note": "x"}, "constraints": {"size": -1.0}},
+            {"state": "failed"},
+        ],
+    }  # fmt: skip
+    sweep = podium.open_sweep(podium.import_sweep(document)["id"])
+    frame = sweep.to_pandas()
+    assert list(frame.columns)[:6] == [
+        "number", "state", "values_loss", "values_score", "user_attrs_note", "constraints_size",
+    ]  # fmt: skip
+    assert frame.loc[0, "values_score"] == 2.0
+    best = sweep.best()
+    assert best is not None and best.values == {"loss": 0.5, "score": 2.0}
+    assert "score" in sweep._repr_html_()
+    assert podium.import_sweep(document)["id"] == sweep.id, "the same study is taken once"
+
+
+def test_a_study_has_what_plots_need(sweep: Sweep) -> None:
+    study = sweep.as_optuna_study()
+    assert (study.study_name, study.best_value) == (EVIL, 0.75)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
+    assert study.trials[1].intermediate_values == {0: 0.25, 1: 0.75}
+
+
+def test_without_pandas_it_says_what_to_install(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def refusing(name: str, *more: Any, **options: Any) -> Any:
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *more, **options)
+
+    monkeypatch.setattr(builtins, "__import__", refusing)
+    with pytest.raises(MissingExtraError, match=r"pip install 'podium\[pandas\]'"):
+        sweep.to_pandas()
+
+
+def test_waiting_says_what_goes_on(
+    sweep: Sweep, service: ServiceRig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Connection, "poll_s", 0)
+    with pytest.raises(ServiceError, match="still queued after 0 s"):
+        sweep.wait(timeout_s=0)
+    service.end_sweep(sweep.id)
+    assert sweep.wait().state == "finished"
+    assert capsys.readouterr().err.count("is finished: 1 failed, 2 finished, 1 running") == 1
+    sweep.wait(progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_sweep_is_submitted_as_an_object(podium: Client) -> None:
+    assert Sweep.submit(podium, builtin_document()).state == "queued"
+
+
+def test_an_ensemble_is_an_object(podium: Client, sweep: Sweep) -> None:
+    built = podium.build_ensemble(sweep.id, k=2, name="top")
+    ensemble = podium.open_ensemble("top")
+    assert (ensemble.id, ensemble.name, ensemble.state) == (built["id"], "top", "building")
+    assert "building" in ensemble._repr_html_()
+
+
+# The page.
+
+
+def test_nothing_of_a_stranger_is_code_in_the_page(sweep: Sweep) -> None:
+    page = sweep._repr_html_()
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert page.count("<circle") == 2
+    ElementTree.fromstring(f"<div>{page}</div>")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e300, 1e300)), max_size=50),
+    st.text(max_size=20),
+    st.booleans(),
+)
+def test_any_history_can_be_drawn(points: list[tuple[int, float]], metric: str, maximize: bool) -> None:
+    drawn = history_plot.svg(points, metric, maximize=maximize)
+    assert ("<svg" in drawn) == bool(points)
+    assert "nan" not in drawn
+    printable = "".join(c for c in drawn if c.isprintable())
+    if points:
+        assert ElementTree.fromstring(printable).tag == "svg"
+
+
+def test_many_points_are_thinned() -> None:
+    drawn = history_plot.svg([(n, float(n % 7)) for n in range(10_000)], "loss", maximize=False)
+    assert drawn.count("<circle") <= history_plot.MOST_POINTS
+    assert len(drawn) < 200_000
+
+
+@given(st.text())
+def test_a_cell_is_text(text: str) -> None:
+    shown = history_plot.cell(text)
+    assert not set(shown) & set("<>\"'")
