@@ -21,7 +21,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="overwrite the file if it exists")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the database to one file, whole and of one moment, also while the service runs."""
+    """Copy the database to one file, also while the service runs."""
     from api import database_process, show  # not for --help
     from sweep.layout import DataDirectory
 
@@ -36,7 +36,7 @@ def backup(
 
 @app.command()
 def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Look for damage, and at what the database lies on; exit code 1 when there is something to mend."""
+    """Look for damage, and at what the database lies on. Exits with 1 when there is something to mend."""
     from api import database_process, show  # not for --help
     from sweep.layout import DataDirectory
 
@@ -59,7 +59,7 @@ def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None
 
 @app.command()
 def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Bring the database to the schema of this Podium, after a copy; `podium serve` does the same at its start."""
+    """Bring the database to the schema of this Podium. A copy is made first; `podium serve` does so at its start."""
     from api import database_process, show  # not for --help
     from api.supervisor import service_locked
     from sweep.errors import DatabaseError

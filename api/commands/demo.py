@@ -19,7 +19,7 @@ def demo(
     devices: Devices = "auto",
     keep: Annotated[bool, typer.Option("--keep", help="leave the service running until Ctrl-C")] = False,
 ) -> None:
-    """Sweep an MLP over real data, put the best three on the podium, and measure them as one."""
+    """Sweep an MLP over real data, and measure the best three as one."""
     from api.main_job import run  # rich and the HTTP client: not for --help
 
     run(

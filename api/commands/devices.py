@@ -48,7 +48,7 @@ def drain(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Give devices no more trials until they are returned; what runs there goes on to its end."""
+    """Give devices no more trials until they are returned. What runs there goes on to its end."""
     from api.client import Client  # the HTTP client: not for --help
 
     with Client.of(data_dir) as client:
@@ -57,7 +57,7 @@ def drain(
 
 @app.command("return")
 def give_back(device_ids: DeviceIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Give devices trials again that were drained, or set aside because trials failed there."""
+    """Give devices trials again that were drained or set aside."""
     from api.client import Client  # the HTTP client: not for --help
 
     with Client.of(data_dir) as client:

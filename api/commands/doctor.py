@@ -16,7 +16,7 @@ CANNOT = 2
 
 
 def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False, artifacts: Artifacts = True) -> None:
-    """Check every invariant of a data directory; changes nothing, works with the service up or down."""
+    """Check every invariant of a data directory. It changes nothing, and works with the service up or down."""
     arguments = [str(data_dir), *([] if artifacts else ["--no-artifacts"])]
     # Its own process: SQLAlchemy and Alembic have no business in this one. What it says on the way is for the terminal.
     result = subprocess.run(

@@ -15,9 +15,7 @@ from api.commands.quick import QuickGroup
 if TYPE_CHECKING:
     from api.client import Client
 
-app = typer.Typer(
-    cls=QuickGroup, help="Build ensembles of finished trials, measure them, and ask them.", no_args_is_help=True
-)
+app = typer.Typer(cls=QuickGroup, help="Build ensembles of trials, measure them, and ask them.", no_args_is_help=True)
 version_app = typer.Typer(cls=QuickGroup, help="Other versions of an ensemble.", no_args_is_help=True)
 app.add_typer(version_app, name="version")
 
@@ -137,7 +135,7 @@ def list_ensembles(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 
 @app.command("show")
 def show_one(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Show one ensemble: how it was chosen, and where each member runs and how it does."""
+    """Show one ensemble, and how each member does."""
     from api import show, show_ensemble  # rich and the HTTP client: not for --help
     from api.client import Client
 
@@ -166,7 +164,10 @@ def evaluate(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Score the ensemble beside its members: is it better, by how much, and how many members must answer?"""
+    """Score the ensemble beside its members.
+
+    Is it better, by how much, and how many members must answer?
+    """
     from api import rows, show, show_ensemble  # rich, numpy and the HTTP client: not for --help
     from api.client import Client
 
@@ -219,13 +220,13 @@ def start(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
 
 @app.command("stop")
 def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """End its members and give their devices back; it can be started again."""
+    """End its members and give their devices back. It can be started again."""
     _tell(lambda client: client.stop_ensemble(ensemble), data_dir, as_json)
 
 
 @app.command("retire")
 def retire(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """End it for good; its evaluations stay, and its name stays taken."""
+    """End it for good. Its evaluations stay, and its name stays taken."""
     _tell(lambda client: client.retire_ensemble(ensemble), data_dir, as_json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def schema() -> None:
-    """Print JSON Schema of the sweep file, by which an editor completes and checks it."""
+    """Print JSON Schema of the sweep file, for editors."""
     from api import show  # rich and pydantic: not for --help
     from sweep.schema import sweep_schema
 

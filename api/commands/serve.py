@@ -21,7 +21,7 @@ def serve(
     gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
     devices: Devices = "auto",
 ) -> None:
-    """Start the service and keep it: Ray, the API, the scheduler, the ensemble host and the gateway."""
+    """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
     # Imported now: `podium --help` needs none of it.
     from api import supervisor
     from sweep.errors import ServiceError

@@ -8,7 +8,7 @@ from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 
 
 def status(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Say whether the service is ready, and list its parts with their process ids."""
+    """Say whether the service is ready, and list its parts."""
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 

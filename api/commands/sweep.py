@@ -21,9 +21,9 @@ INTERRUPTED = 130
 def run(
     file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, devices: Devices = "auto", as_json: AsJson = False
 ) -> None:
-    """Run a sweep to its end, and build its ensemble: on the running service, or on one started for it.
+    """Run a sweep to its end, and build its ensemble.
 
-    Ctrl-C cancels it.
+    On the running service, or on one started for it. Ctrl-C cancels it. Exits with 0 if it finished, 1 if not.
     """
     from api import local, progress, show, show_ensemble  # rich and the HTTP client: not for --help
     from api.client import serves
@@ -132,7 +132,10 @@ def list_sweeps(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -
 
 @app.command("watch")
 def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Follow sweeps to their ends; exits with 0 if all finished, 1 if not. Ctrl-C ends the watching, not the sweeps."""
+    """Follow sweeps to their ends.
+
+    Exits with 0 if all finished, 1 if not. Ctrl-C ends the watching, not the sweeps.
+    """
     from api import progress, show  # rich and the HTTP client: not for --help
     from api.client import Client
 
@@ -159,7 +162,7 @@ def _goes_on(sweep_ids: list[int]) -> str:
 
 @app.command("pause")
 def pause(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Start nothing new of these sweeps; what runs goes on to its end."""
+    """Start nothing new of sweeps. What runs goes on to its end."""
     from api.client import Client  # the HTTP client: not for --help
 
     with Client.of(data_dir) as client:
@@ -206,7 +209,10 @@ def extend(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Let a sweep have more trials or time, or change its priority; a finished one goes on with all it knows."""
+    """Give a sweep more trials or time, or another priority.
+
+    A finished one goes on with all it knows.
+    """
     budget: dict[str, Any] = {"wall_s": wall_s, "device_s": device_s}
     budget = {name: value for name, value in budget.items() if value is not None}
     others = bool(budget) or not (priority is plateau is target is None)

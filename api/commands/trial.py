@@ -140,7 +140,7 @@ def stop(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJ
 
 @app.command("retry")
 def retry(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """Run trials again that failed or were cancelled; sweeps that have ended go on for them."""
+    """Run trials again that failed or were cancelled. Sweeps that have ended go on for them."""
     from api.client import Client  # the HTTP client: not for --help
 
     with Client.of(data_dir) as client:
@@ -151,7 +151,10 @@ def retry(trial_ids: TrialIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
 def clone(
     trial_id: TrialId, changed: Changed = None, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False
 ) -> None:
-    """Add a trial with the same parameters to its sweep, but for those given: --set lr=0.01 --set optimizer=sgd."""
+    """Add a trial with the same parameters, but for those given.
+
+    As in --set lr=0.01 --set optimizer=sgd.
+    """
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 

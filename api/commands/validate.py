@@ -19,7 +19,10 @@ INVALID = 2
 def validate(
     file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, devices: Devices = "auto", as_json: AsJson = False
 ) -> None:
-    """Check a sweep file, its code and its data; print the space, three samples and the devices. Nothing is started."""
+    """Check a sweep file and say what it means, starting nothing.
+
+    Its space, three samples, its code, its data, and on how many devices it would run. Exits with 2 if it is wrong.
+    """
     from api import show  # rich, pydantic and YAML: not for --help
     from api.commands import sweep_files
     from sweep.errors import InvalidSpecError

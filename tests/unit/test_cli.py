@@ -457,6 +457,16 @@ def test_help_names_every_command_and_exit_code(podium: Podium) -> None:
         assert word in out
 
 
+@pytest.mark.parametrize("group", [(), ("sweep",), ("trial",), ("ensemble",), ("devices",), ("db",)], ids=str)
+def test_what_a_command_does_fits_its_line(
+    podium: Podium, monkeypatch: pytest.MonkeyPatch, group: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = podium(*group, "--help")
+    assert code == 0
+    assert "..." not in out.partition("Commands:")[2]
+
+
 def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     table = show.table(None, ("reason",), [("the data is\nnot there \x1b[31mred [bold]x[/]",)])
     show.console.print(table)
