@@ -13,7 +13,7 @@ from sweep.errors import InvalidSpecError, Problem
 from sweep.metric import Metric
 from sweep.space import Parameter
 from sweep.spec import SweepSpec, parse_spec
-from sweep.spec_problems import problem_of
+from sweep.spec_problems import problems_of
 from sweep.strict import LARGEST, Model
 from sweep.trial import COUNTED, Scalar, TrialState
 
@@ -83,7 +83,7 @@ def parse_import(body: bytes) -> SweepImport:
     try:
         found = SweepImport.model_validate_json(body)
     except ValidationError as error:
-        problems = [problem_of(details, SweepImport) for details in error.errors()[:MOST_PROBLEMS]]
+        problems = problems_of(error.errors()[:MOST_PROBLEMS], SweepImport)
         raise InvalidSpecError(problems, "import") from None
     problems = [problem for problem, _ in zip(_problems(found), range(MOST_PROBLEMS), strict=False)]
     if problems:

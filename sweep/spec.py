@@ -18,7 +18,7 @@ from sweep.errors import InvalidSpecError
 from sweep.metric import Metric
 from sweep.program import BuiltinProgram, ImportedProgram, Program
 from sweep.space import Parameter
-from sweep.spec_problems import problem_of
+from sweep.spec_problems import problems_of
 from sweep.strict import Model, complain
 from sweep.trial import Scalar
 from sweep.validation import Validation
@@ -268,7 +268,7 @@ def parse_spec(document: JsonValue, source: str = "sweep") -> SweepSpec:
     try:
         return SweepSpec.model_validate(document)
     except ValidationError as error:
-        raise InvalidSpecError([problem_of(details, SweepSpec) for details in error.errors()], source) from None
+        raise InvalidSpecError(problems_of(error.errors(), SweepSpec), source) from None
 
 
 def spec_from_json(text: str) -> SweepSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,17 +11,37 @@ from pydantic_core import ErrorDetails
 
 from sweep import catalog
 from sweep.errors import Problem
-from sweep.strict import shown
+from sweep.type_words import words_of, words_of_union
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
 _TAGS = frozenset({"builtin", "function", "command", "imported"})
 
 
+def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[Problem]:
+    """Every problem once: a value that is of none of several kinds is one, not one for each of them."""
+    found: list[Problem] = []
+    unions: dict[tuple[str, ...], list[ErrorDetails]] = {}
+    for details in errors:
+        path = tuple(str(part) for part in details["loc"])
+        if path and _is_branch(path[-1]) and details["type"].endswith("_type"):
+            unions.setdefault(tuple(part for part in path[:-1] if "[" not in part), []).append(details)
+        else:
+            found.append(problem_of(details, model))
+    for path, several in unions.items():
+        if not any(len(other) > len(path) and other[: len(path)] == path for other in unions):
+            words = words_of_union([details["type"] for details in several], several[0]["input"])
+            found.append(Problem(_as_in_file(list(path)), words))
+    return found
+
+
+def _is_branch(part: str) -> bool:
+    """Whether a part of a location is no key, but one of the kinds that a value may be of."""
+    return part in _BRANCHES or "[" in part
+
+
 def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     """The problem and its key, as it stands in the file; `model` is what the whole file was checked against."""
-    location = [str(part) for part in details["loc"]]
-    if location[:1] == ["program"] and location[1:2] and location[1] in _TAGS:
-        del location[1]
+    location = list(_as_in_file([str(part) for part in details["loc"]]))
     context = details.get("ctx") or {}
     location += context.get("where", ())
     if details["type"] == "extra_forbidden":
@@ -33,7 +53,14 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     if "error" in context:
         return _named_inside(model, location, str(context["error"]))
     location = _without_union_branches(location)
-    return Problem(tuple(location), f"{details['msg'][:1].lower()}{details['msg'][1:]}, not {shown(details['input'])}")
+    return Problem(tuple(location), words_of(details))
+
+
+def _as_in_file(location: list[str]) -> tuple[str, ...]:
+    """Without the name of the kind of program, which no file says."""
+    if location[:1] == ["program"] and location[1:2] and location[1] in _TAGS:
+        del location[1]
+    return tuple(location)
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -81,6 +108,6 @@ def _named_inside(model: type[BaseModel], location: list[str], message: str) -> 
 
 
 def _without_union_branches(location: list[str]) -> list[str]:
-    while len(location) > 2 and (location[-1] in _BRANCHES or "[" in location[-1]):
+    while len(location) > 2 and _is_branch(location[-1]):
         location = location[:-1]
     return location

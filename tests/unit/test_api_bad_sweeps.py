@@ -34,7 +34,7 @@ def data(**changes: Any) -> dict[str, Any]:
 WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("an unknown key", document(methd="tpe"), "methd", "did you mean 'method'?"),
     ("an unknown key below", document(metric={"name": "val_loss", "gaol": "minimize"}), "metric.gaol", "'goal'"),
-    ("a wrong type", document(run_cap="many"), "run_cap", "integer"),
+    ("a wrong type", document(run_cap="many"), "run_cap", "is a whole number"),
     ("a number as text", lr(min="0.1", max=1.0), "parameters.lr.min", "number"),
     ("min above max", lr(min=2.0, max=1.0), "parameters.lr.min", "swap them"),
     ("log from 0", lr(min=0.0, max=1.0, log=True), "parameters.lr.min", "above 0"),
@@ -55,7 +55,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("an infinite end", lr(min=0.1, max=float("inf")), "parameters.lr.max", "not a finite number"),
     ("a huge end", lr(min=1, max=HUGE), "parameters.lr.max", "2**53"),
     ("a huge value", lr(value=HUGE), "parameters.lr.value", "2**53"),
-    ("a seed too large", document(seed=2**63), "seed", "less than"),
+    ("a seed too large", document(seed=2**63), "seed", "is below"),
     ("a step too small", document(parameters={"lr": {"min": 0.0, "max": 1.0, "step": 5e-324}}), "parameters.lr.step",
      "too small"),
     ("a grid too large", document(method="grid", parameters={"hidden": {"min": 1, "max": 65536}}), "parameters",

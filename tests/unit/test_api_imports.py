@@ -154,7 +154,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (study(metrics=[]), "metrics", "at least 1"),
     (study(extra=1), "extra", "unknown key"),
     (study(parameters={"lr": {"min": 1.0, "max": 0.0}}), "parameters.lr.min", "above max"),
-    (one(state="running"), "trials.0.state", "'finished'"),
+    (one(state="running"), "trials.0.state", "is one of finished"),
     (one(values=None), "trials.0.values", "has 1 of these"),
     (one(values=[0.5, 0.5]), "trials.0.values", "has 1 of these here, not 2"),
     (one(state="failed"), "trials.0.values", "has 0 of these"),
@@ -162,9 +162,9 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (one(params={"nope": 7.0}), "trials.0.params.nope", "no such parameter"),
     (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "no such parameter"),
     (one(started_at=2.0, ended_at=1.0), "trials.0.ended_at", "before started_at"),
-    (one(started_at=1e300), "trials.0.started_at", "less than or equal"),
-    (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "greater than or equal"),
-    (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "valid number"),
+    (one(started_at=1e300), "trials.0.started_at", "is at most"),
+    (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "is at least"),
+    (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "is a number"),
 ]
 
 

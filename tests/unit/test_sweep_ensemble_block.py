@@ -37,9 +37,9 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a selection that is none": (
         {"select": "best"},
         "ensemble.select",
-        "'diverse' or 'explicit', not 'best'",
+        "is one of top_k, greedy, diverse, explicit, not 'best'",
     ),
-    "no k": ({"k": 0}, "ensemble.k", "greater than or equal to 1, not 0"),
+    "no k": ({"k": 0}, "ensemble.k", "is at least 1, not 0"),
     "k above run_cap": ({"k": 5}, "ensemble.k", "5 of 4 trials cannot be chosen; raise run_cap, or lower k"),
     "a quorum above k": ({"k": 2, "quorum": 3}, "ensemble.quorum", "3 of 2 members can never answer"),
     "fitting on test": ({"fit_on": "test"}, "ensemble.fit_on", "use calibration"),

@@ -1,0 +1,3 @@
+"""A script that only prints."""
+
+print("loss=0.5")
