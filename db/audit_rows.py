@@ -300,9 +300,9 @@ def damage(connection: Connection) -> Iterator[Breach]:
 
 
 def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
-    for sweep_id, metric, goal in connection.execute(text("SELECT id, metric, goal FROM sweeps")).all():
+    for sweep_id, goal in connection.execute(text("SELECT id, goal FROM sweeps")).all():
         try:
-            stored = trials.stored(connection, sweep_id, metric)
+            stored = trials.stored(connection, sweep_id)
         except ValueError as error:
             yield Breach("counts", {"sweep_id": sweep_id}, f"a restarted scheduler cannot read its trials: {error}")
             continue

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Boolean, ColumnElement, Connection, bindparam, case, func, insert, select, update
+from sqlalchemy import Boolean, ColumnElement, Connection, ScalarSelect, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects import sqlite
 
 from db import events, spending, trial_notes
@@ -279,12 +279,12 @@ def _tell(connection: Connection, changed: Sequence[TrialDropped | TrialRetried]
 
 def wishes(connection: Connection) -> tuple[TrialWish, ...]:
     """What clients want done with trials."""
-    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.metric, sweeps.c.state).join(sweeps)
+    statement = select(trials.c.id, trials.c.sweep_id, trials.c.requested, sweeps.c.state).join(sweeps)
     rows = connection.execute(statement.where(trials.c.requested.is_not(None))).all()
     return tuple(
         TrialWish(row.sweep_id, TrialRequest(row.requested), trial, row.state == SweepState.CANCELLED.value)
         for row in sorted(rows, key=lambda row: row.id)  # ordered in SQL, it would walk through all trials
-        for trial in stored(connection, row.sweep_id, row.metric, row.id)
+        for trial in stored(connection, row.sweep_id, row.id)
     )
 
 
@@ -303,14 +303,20 @@ def last_id(connection: Connection) -> int:
     return last
 
 
-def stored(connection: Connection, sweep_id: int, metric: str, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
+def _pruned_on(sweep_id: int) -> ScalarSelect[Any]:
+    """The name of the metric that trials report: what `early_terminate` names, or the first objective."""
+    named = func.json_extract(sweeps.c.spec, "$.early_terminate.metric")
+    return select(func.coalesce(named, sweeps.c.metric)).where(sweeps.c.id == sweep_id).scalar_subquery()
+
+
+def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
     """All trials of a sweep, or one of them, as the scheduler needs them after a restart, in number order."""
     which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
     of_sweep = select(trials.c.id).where(which).scalar_subquery()
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports: dict[int, dict[int, float]] = {}
     points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
-        metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == metric
+        metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == _pruned_on(sweep_id)
     )
     for trial_id, step, value in connection.execute(points):
         reports.setdefault(trial_id, {})[step] = value

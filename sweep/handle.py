@@ -106,7 +106,7 @@ class Trial:
 
     @property
     def metric(self) -> str:
-        """The name of the metric that `report` reports."""
+        """The name of the metric that `report` reports: what pruning goes by, or the first objective."""
         return self._assignment.metric
 
     @property
@@ -165,7 +165,8 @@ class Trial:
         return data
 
     def report(self, value: float, step: int) -> None:
-        """Report the sweep's metric at `step`. Raises `BadReportError` unless it is a finite number.
+        """Report the sweep's metric at `step`; the first value at a step counts. Raises `BadReportError` unless it is a
+        finite number.
 
         Reports are cheap, and may be as many as you like: of each metric the first 1,000 points are kept, from then on
         every 2nd up to 2,000, every 4th up to 4,000, and so on, some 500 more for each doubling. The last point is
@@ -174,18 +175,27 @@ class Trial:
         number = finite_number(value, f"report(value={value!r})")
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
-        self._asked_step = step
-        self._curves.report(step, number)
+        self._report(step, number)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record other metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
+        """Record metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
 
-        Of many points as many are kept as of `report`, for each metric by itself.
+        A value of the metric that `report` reports counts as a report. Of many points as many are kept as of `report`,
+        for each metric by itself.
         """
         numbers = {str(name): float(value) for name, value in values.items()}
         if not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"log(step={step!r}): a step is a whole number from 0")
-        self._curves.log(int(step), {name: number for name, number in numbers.items() if math.isfinite(number)})
+        finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
+        if self.metric in finite:
+            self._report(int(step), finite.pop(self.metric))
+        if finite or not numbers:
+            self._curves.log(int(step), finite)
+
+    def _report(self, step: int, number: float) -> None:
+        if step != self._asked_step:  # once, where it is logged and reported too
+            self._asked_step = step
+            self._curves.report(step, number)
 
     def report_last(self) -> None:
         """Send the last points, if they were left out; done by itself when the trial's function ends."""

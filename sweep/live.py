@@ -288,7 +288,7 @@ class LiveSweep:
             attempt=trial.attempt,
             params=trial.params,
             seed=self.trial_seed(trial.number),
-            metric=spec.metric.name,
+            metric=spec.pruned_on.name,
             program=spec.program.model_dump(),
             split=spec.validation.model_dump(mode="json"),
             directory=str(data.attempt(self.sweep_id, trial.number, trial.attempt)),

@@ -78,7 +78,7 @@ class DatabaseRecorder:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    trials.stored(connection, sweep.id, sweep.metric), sweep.reason, sweep.run_cap, sweep.priority,
+                    trials.stored(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),

@@ -336,7 +336,7 @@ class Scheduler:
 
     def _hear_report(self, slot: Slot, trial: LiveTrial, event: Reported) -> None:
         sweep = self._roster.sweeps[trial.sweep_id]
-        self._changes.append(MetricPoint(event.key, sweep.spec.metric.name, event.step, event.value, event.at))
+        self._changes.append(MetricPoint(event.key, sweep.spec.pruned_on.name, event.step, event.value, event.at))
         if event.step < max(trial.reported, default=-1):  # a repeated attempt: the search has judged this step
             slot.answer(event.key, event.step, prune=False)
             return

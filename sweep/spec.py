@@ -95,10 +95,17 @@ class SweepSpec(Model):
         early = self.early_terminate
         if early.metric is None:
             return self.metric
-        known = {metric.name: metric for metric in self.objectives}
-        if early.metric in known:
-            return known[early.metric]
-        return Metric(name=early.metric, goal=early.goal or "maximize")
+        named = next((metric for metric in self.objectives if metric.name == early.metric), None)
+        goal = early.goal or self._goal_of(early.metric)
+        assert goal is not None, "checked below"
+        return named or Metric(name=early.metric, goal=goal)
+
+    def _goal_of(self, metric: str) -> catalog.Goal | None:
+        """Which way is better, where the file or the built-in loop says it."""
+        goals: dict[str, catalog.Goal] = {}
+        if isinstance(self.program, BuiltinProgram):
+            goals |= catalog.METRICS[catalog.task_of(self.program.data.name)]
+        return (goals | {objective.name: objective.goal for objective in self.objectives}).get(metric)
 
     @field_validator("ensemble", mode="before")
     @classmethod
@@ -169,16 +176,20 @@ class SweepSpec(Model):
 
     def _check_pruned_on(self) -> None:
         early = self.early_terminate
-        objective = next((metric for metric in self.objectives if metric.name == early.metric), None)
-        if objective is None and early.metric is not None and early.goal is None:
+        if early.metric is None:
+            return
+        known = self._goal_of(early.metric)
+        if known is None and isinstance(self.program, BuiltinProgram):
+            names = ", ".join(catalog.METRICS[catalog.task_of(self.program.data.name)])
+            raise complain(f"the built-in loop reports {names}, not {early.metric!r}", "early_terminate", "metric")
+        if known is None and early.goal is None:
             names = ", ".join(metric.name for metric in self.objectives)
             message = (
-                f"{early.metric} is no objective (those are: {names}); say which way is better: goal: minimize, say"
+                f"{early.metric} is no objective (those are: {names}); write goal: minimize, or maximize, beside it"
             )
             raise complain(message, "early_terminate", "metric")
-        if objective is not None and early.goal not in (None, objective.goal):
-            message = f"{objective.name} is to {objective.goal}, as its metric says; leave goal out here"
-            raise complain(message, "early_terminate", "goal")
+        if known is not None and early.goal not in (None, known):
+            raise complain(f"{early.metric} is to {known}; leave goal out here", "early_terminate", "goal")
 
     def _check_objectives(self) -> None:
         names = [metric.name for metric in self.objectives]

@@ -222,7 +222,7 @@ class MemoryRecorder:
         elif isinstance(change, MetricPoint):
             trial = self.trials[change.key.trial_id]
             trial.seen_at = max(trial.seen_at, change.at)
-            if change.name == self.sweeps[trial.sweep_id].spec.metric.name:
+            if change.name == self.sweeps[trial.sweep_id].spec.pruned_on.name:
                 trial.reports.setdefault(change.step, change.value)
         elif isinstance(change, SearchNotes):
             self.trials[change.trial_id].attributes = dict(change.attributes)

@@ -253,6 +253,15 @@ def test_the_first_report_of_a_step_stays_and_other_metrics_are_no_reports(store
     assert store.trial().reports == {0: 0.1, 3: 0.3}
 
 
+def test_reports_are_of_the_metric_that_the_file_prunes_on(store: Store) -> None:
+    early = {"type": "asha", "metric": "loss", "goal": "minimize"}
+    sweep_id = store.open(early_terminate=early)
+    store.commit(planned(sweep_id=sweep_id), placed())
+    for name, step, value in (("score", 0, 0.1), ("loss", 1, 9.0)):
+        store.commit(MetricPoint(AttemptKey(1, 1), name, step, value, 12.0))
+    assert store.trial().reports == {1: 9.0}
+
+
 def test_notes_take_the_place_of_earlier_ones(store: Store) -> None:
     store.commit(planned(), SearchNotes(1, {"rung": 2, "other": 0.5}))
     assert store.trial().attributes == {"rung": 2, "other": 0.5}

@@ -309,3 +309,25 @@ def test_a_sweep_for_gpus_gets_no_cpu_slot(rig: Rig) -> None:
     rig.finish_all()
     assert rig.sweep(1).state is SweepState.QUEUED
     rig.assert_over(SweepState.FINISHED, 2)
+
+
+def test_a_trial_is_pruned_by_the_metric_that_the_file_names(rig: Rig) -> None:
+    by_loss = {"type": "threshold", "upper": 2.0, "metric": "loss", "goal": "minimize"}
+    rig.submit(run_cap=2, early_terminate=by_loss)
+    assert rig.pool["cpu-0"].running is not None
+    assert rig.pool["cpu-0"].running.metric == "loss"
+    rig.pool.report("cpu-0", 0, 1.0)
+    rig.settle()
+    rig.pool.report("cpu-0", 1, 3.0)
+    rig.settle()
+    assert rig.pool["cpu-0"].answers == [(0, False), (1, True)]
+    rig.restart()
+    assert rig.trials()[0].reports == {0: 1.0, 1: 3.0}
+
+
+def test_trials_of_several_objectives_are_pruned_too(rig: Rig) -> None:
+    two = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
+    rig.submit(run_cap=2, metric=None, metrics=two, early_terminate={"type": "threshold", "lower": 0.5})
+    rig.pool.report("cpu-0", 0, 0.1)
+    rig.settle()
+    assert rig.pool["cpu-0"].answers == [(0, True)]

@@ -1,0 +1,157 @@
+"""Early termination: what each type prunes, which keys it takes, and by which metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sweep.errors import InvalidSpecError
+from sweep.past import PastTrial
+from sweep.search import Search
+from sweep.trial import TrialState
+from tests.specs import builtin_document, document, spec
+
+TWO = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
+
+
+def _search(early: dict[str, Any], *curves: list[float], **changes: Any) -> Search:
+    """A search that knows trials that finished with these curves, higher is better, and one that runs."""
+    past = [
+        PastTrial(n, TrialState.FINISHED, {"x": 0.5}, value=curve[-1], reports=dict(enumerate(curve)))
+        for n, curve in enumerate(curves)
+    ]
+    search = Search(spec(early_terminate=early, run_cap=50, **changes), past)
+    search.ask()
+    return search
+
+
+def _pruned_at(search: Search, curve: list[float]) -> int | None:
+    """The step at which the trial that runs is given up."""
+    number = len(search) - 1
+    return next((step for step, value in enumerate(curve) if search.report(number, step, value).prune), None)
+
+
+GOOD = [[0.1, 0.2, 0.3, 0.4, 0.5], [0.2, 0.3, 0.4, 0.5, 0.6], [0.3, 0.4, 0.5, 0.6, 0.7], [0.4, 0.5, 0.6, 0.7, 0.8]] * 2
+
+
+@pytest.mark.parametrize(
+    ("early", "curve", "step"),
+    [
+        ({"type": "median"}, [0.0, 0.0, 0.0], 1),
+        ({"type": "median", "min_iter": 2}, [0.0, 0.0, 0.0], 2),
+        ({"type": "median", "min_trials": 9}, [0.0, 0.0, 0.0], None),
+        ({"type": "median"}, [0.9, 0.9, 0.9], None),
+        ({"type": "percentile", "percentile": 10}, [0.3, 0.4, 0.5], 1),
+        ({"type": "percentile", "percentile": 90}, [0.3, 0.4, 0.5], None),
+        ({"type": "threshold", "lower": 0.2}, [0.3, 0.1], 1),
+        ({"type": "threshold", "upper": 0.8}, [0.3, 0.9], 1),
+        ({"type": "threshold", "lower": 0.2, "min_iter": 2}, [0.1, 0.1, 0.1], 2),
+        ({"type": "threshold", "lower": 0.2, "upper": 0.8}, [0.2, 0.8], None),
+        ({"type": "patient", "patience": 1}, [0.5, 0.4, 0.3, 0.2], 2),
+        ({"type": "patient", "patience": 1}, [0.1, 0.2, 0.3, 0.4], None),
+        ({"type": "patient", "patience": 1, "wrap": {"type": "median"}}, [0.9, 0.8, 0.7, 0.6, 0.5], None),
+        ({"type": "patient", "patience": 1, "wrap": {"type": "median"}}, [0.2, 0.1, 0.0], 2),
+        ({"type": "none"}, [0.0, 0.0, 0.0], None),
+    ],
+)
+def test_each_type_prunes_what_it_says(early: dict[str, Any], curve: list[float], step: int | None) -> None:
+    assert _pruned_at(_search(early, *GOOD), curve) == step
+
+
+@pytest.mark.parametrize(
+    ("early", "rungs"),
+    [
+        ({"type": "asha", "min_iter": 2, "eta": 2}, [2, 4, 8]),
+        ({"type": "hyperband", "min_iter": 2, "eta": 2}, [2, 4, 8]),
+        ({"type": "hyperband", "max_iter": 8, "s": 2, "eta": 2}, [2, 4, 8]),
+        ({"type": "hyperband", "max_iter": 27, "s": 2}, [3, 9, 27]),
+    ],
+)
+def test_one_bracket_judges_at_its_rungs(early: dict[str, Any], rungs: list[int]) -> None:
+    search = Search(spec(early_terminate=early))
+    search.ask()
+    noted = [step for step in range(30) if search.report(0, step, 0.5).attributes]
+    assert noted[: len(rungs)] == rungs
+
+
+def test_brackets_of_hyperband_begin_ever_later() -> None:
+    search = Search(spec(early_terminate={"type": "hyperband", "min_iter": 1, "max_iter": 9, "eta": 3}, run_cap=50))
+    first = set()
+    for number in range(20):
+        search.ask()
+        first.add(next(step for step in range(12) if search.report(number, step, 0.5).attributes))
+    assert first == {1, 3, 9}
+
+
+def test_a_report_that_is_not_finite_judges_nothing() -> None:
+    assert not _search({"type": "threshold", "lower": 0.5}).report(0, 0, float("nan")).prune
+
+
+def test_several_objectives_are_pruned_by_the_one_that_is_named() -> None:
+    early = {"type": "threshold", "upper": 5.0, "metric": "size"}
+    search = Search(spec(metric=None, metrics=TWO, early_terminate=early))
+    search.ask()
+    assert search.spec.pruned_on.goal == "minimize"
+    assert _pruned_at(search, [1.0, 6.0]) == 1
+
+
+def test_the_goal_of_a_metric_that_is_no_objective_is_given_beside_it() -> None:
+    early = {"type": "patient", "patience": 1, "metric": "loss", "goal": "minimize"}
+    search = Search(spec(early_terminate=early))
+    search.ask()
+    assert _pruned_at(search, [0.1, 0.2, 0.3]) == 2
+
+
+def test_the_built_in_loop_says_which_way_its_metrics_are_better() -> None:
+    from sweep.spec import parse_spec
+
+    parsed = parse_spec(builtin_document(early_terminate={"type": "asha", "metric": "val_loss"}))
+    assert (parsed.pruned_on.name, parsed.pruned_on.goal) == ("val_loss", "minimize")
+
+
+def _early(**early: Any) -> dict[str, Any]:
+    return document(early_terminate=early)
+
+
+@pytest.mark.parametrize(
+    ("refused", "key", "words"),
+    [
+        (_early(type="median", eta=3), "eta", "eta goes with asha or hyperband, and median takes min_iter, min_trials"),
+        (_early(type="asha", percentile=3), "percentile", "percentile goes with percentile"),
+        (_early(type="percentile"), "", "write percentile: 25"),
+        (_early(type="patient"), "", "write patience: 3"),
+        (_early(type="threshold"), "", "write lower: 0.1"),
+        (_early(type="threshold", lower=2.0, upper=1.0), "lower", "swap them"),
+        (_early(type="hyperband", s=2), "s", "add max_iter"),
+        (_early(type="hyperband", s=2, max_iter=9, min_iter=2), "s", "not both"),
+        (_early(type="hyperband", min_iter=9, max_iter=9), "max_iter", "not above min_iter 9"),
+        (
+            _early(type="patient", patience=1, wrap={"type": "patient", "patience": 2}),
+            "wrap.type",
+            "cannot wrap patient",
+        ),
+        (_early(type="patient", patience=1, wrap={"type": "median", "eta": 2}), "wrap.eta", "eta goes with"),
+        (_early(type="asha", metric="loss"), "metric", "write goal: minimize, or maximize, beside it"),
+        (_early(type="asha", metric="score", goal="minimize"), "goal", "score is to maximize"),
+        (_early(type="asha", goal="minimize"), "goal", "goal is of metric"),
+        (_early(type="ahsa"), "type", "'asha'"),
+        (
+            builtin_document(early_terminate={"type": "asha", "metric": "f1"}),
+            "metric",
+            "reports val_accuracy, val_loss",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_to_write(refused: dict[str, Any], key: str, words: str) -> None:
+    from sweep.spec import parse_spec
+
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(refused)
+    (problem,) = caught.value.problems
+    assert problem.key == f"early_terminate.{key}".rstrip(".")
+    assert words in problem.message
+
+
+def test_what_is_switched_off_keeps_its_keys() -> None:
+    assert spec(early_terminate={"type": "none", "min_iter": 3, "eta": 2}).early_terminate.type == "none"

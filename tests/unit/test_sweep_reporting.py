@@ -1,0 +1,63 @@
+"""What a trial says of its metrics: reports, and logs that are reports; once a step."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sweep.handle import Channel, Trial
+from sweep.trial import Assignment
+
+
+class Said:
+    """A trial that reports `loss`, and what it said."""
+
+    def __init__(self, folder: Path) -> None:
+        assignment = Assignment(
+            sweep_id=1, trial_id=1, number=0, attempt=1, params={}, seed=0, metric="loss", program={}, split={},
+            directory=str(folder), data_cache=str(folder), objectives=("score",),
+        )  # fmt: skip
+        ours, self._theirs = socket.socketpair()
+        self._channel, self._ours = Channel(self._theirs), ours
+        self.trial = Trial(assignment, Channel(ours), torch.device("cpu"))
+
+    def all(self) -> list[tuple[str, int, Any]]:
+        self._ours.shutdown(socket.SHUT_WR)
+        found = []
+        while (message := self._channel.receive(5)) is not None:
+            found.append((message["kind"], message["step"], message.get("value", message.get("values"))))
+        return found
+
+    def close(self) -> None:
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Iterator[Said]:
+    made = Said(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_log_of_the_metric_that_is_pruned_on_is_a_report(said: Said) -> None:
+    said.trial.log({"loss": 0.5, "score": 0.25}, step=3)
+    assert said.all() == [("reported", 3, 0.5), ("logged", 3, {"score": 0.25})]
+
+
+def test_what_is_logged_and_reported_counts_once(said: Said) -> None:
+    said.trial.log({"loss": 0.5}, step=0)
+    said.trial.report(0.5, step=0)
+    said.trial.report(0.25, step=1)
+    said.trial.log({"loss": 0.25}, step=1)
+    assert said.all() == [("reported", 0, 0.5), ("reported", 1, 0.25)]
+
+
+def test_a_log_that_is_not_finite_is_no_report(said: Said) -> None:
+    said.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
+    assert said.all() == [("logged", 0, {"score": 0.25})]
