@@ -104,7 +104,7 @@ class SweepSpec(Model):
         """Which way is better, where the file or the built-in loop says it."""
         goals: dict[str, catalog.Goal] = {}
         if isinstance(self.program, BuiltinProgram):
-            goals |= catalog.METRICS[catalog.task_of(self.program.data.name)]
+            goals |= _reported(self.program.data)
         return (goals | {objective.name: objective.goal for objective in self.objectives}).get(metric)
 
     @field_validator("ensemble", mode="before")
@@ -180,7 +180,7 @@ class SweepSpec(Model):
             return
         known = self._goal_of(early.metric)
         if known is None and isinstance(self.program, BuiltinProgram):
-            names = ", ".join(catalog.METRICS[catalog.task_of(self.program.data.name)])
+            names = ", ".join(_reported(self.program.data))
             raise complain(f"the built-in loop reports {names}, not {early.metric!r}", "early_terminate", "metric")
         if known is None and early.goal is None:
             names = ", ".join(metric.name for metric in self.objectives)
@@ -231,9 +231,7 @@ class SweepSpec(Model):
                     raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
 
     def _check_metrics(self, data: Data) -> None:
-        """Where only the file can tell what there is to learn, any task's metric will do for now."""
-        tasks = catalog.METRICS if data.learned is None else [data.learned]
-        known = {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}
+        known = _reported(data)
         for index, metric in enumerate(self.objectives):
             where = ("metrics", str(index)) if self.metrics else ("metric",)
             if metric.name not in known:
@@ -285,3 +283,12 @@ def parse_spec(document: JsonValue, source: str = "sweep") -> SweepSpec:
 def spec_from_json(text: str) -> SweepSpec:
     """Read back what `SweepSpec.to_json` wrote."""
     return parse_spec(json.loads(text))
+
+
+def _reported(data: Data) -> dict[str, catalog.Goal]:
+    """What the built-in loop reports on such data, and which way is better.
+
+    Where only the file can tell what there is to learn, any task's metric will do for now.
+    """
+    tasks = catalog.METRICS if data.learned is None else [data.learned]
+    return {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}
