@@ -128,13 +128,13 @@ class EnsembleOptions(BaseModel):
     k: int = Field(DEFAULT_K, strict=True, ge=1, le=1000, description="how many members; greedy may take fewer")
     select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
     bags: int = Field(0, strict=True, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
-    combine: Rule = Rule.MEAN
+    combine: Rule = Field(Rule.MEAN, description="how predictions become one")
     calibrate: bool = Field(
         False, strict=True, description="apply a temperature, fitted on the calibration split, after combining"
     )
     fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
     force: bool = Field(False, strict=True, description="allow `fit_on` to be the split that members were selected on")
-    mode: Mode = Mode.BETWEEN_GRAPH
+    mode: Mode = Field(Mode.BETWEEN_GRAPH, description="a process for each network, or one program for all")
     deadline_ms: float = Field(
         DEFAULT_DEADLINE_MS, strict=True, ge=1, le=600_000, description="an answer leaves by then"
     )
@@ -144,8 +144,8 @@ class EnsembleOptions(BaseModel):
     replicas: int = Field(
         1, strict=True, ge=1, le=64, description="processes of each member, on devices of their own if there are"
     )
-    placement: Placement = Placement.SHARED
-    precision: Precision = Precision.FLOAT32
+    placement: Placement = Field(Placement.SHARED, description="dedicated: their devices run no trials")
+    precision: Precision = Field(Precision.FLOAT32, description="what the networks compute in")
 
     @model_validator(mode="after")
     def _sound(self) -> EnsembleOptions:

@@ -12,8 +12,8 @@ from sweep.strict import Model
 class Plateau(Model):
     """The sweep ends when `trials` counted ones in a row have not improved the best by more than `min_delta`."""
 
-    trials: int = Field(ge=1)
-    min_delta: float = Field(0.0, ge=0, allow_inf_nan=False)
+    trials: int = Field(ge=1, description="how many in a row, of those that count")
+    min_delta: float = Field(0.0, ge=0, allow_inf_nan=False, description="what counts as better")
 
 
 class Budget(Model):
@@ -23,7 +23,7 @@ class Budget(Model):
         None, gt=0, allow_inf_nan=False, description="since its first trial started; pauses count"
     )
     device_s: float | None = Field(None, gt=0, allow_inf_nan=False, description="of all its attempts together")
-    plateau: Plateau | None = None
+    plateau: Plateau | None = Field(None, description="when nothing gets better any more")
 
 
 class Keep(Model):

@@ -15,7 +15,9 @@ class Data(Model):
     Folders and files are relative to the sweep file. Beside `file` and `idx`, `name` is only what to call it.
     """
 
-    name: str | None = Field(None, min_length=1, max_length=100)
+    name: str | None = Field(
+        None, min_length=1, max_length=100, description="digits, diabetes, mnist, fashion-mnist; or what to call it"
+    )
     root: str | None = Field(None, description="folder of the IDX files of mnist or fashion-mnist")
     idx: str | None = Field(None, description="folder of any IDX files, named as MNIST's are")
     file: str | None = Field(None, description="a .csv, .npz or .parquet file, or a folder of many of one kind")

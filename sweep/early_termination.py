@@ -28,7 +28,9 @@ _NEEDS: Mapping[str, tuple[str, str]] = {
 class Rule(Model):
     """A rule by itself: what `early_terminate` is, and what `patient` may wrap."""
 
-    type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "none"]
+    type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "none"] = Field(
+        description="the rule"
+    )
     min_iter: int = Field(1, ge=1, description="no trial is given up before this step")
     max_iter: int | None = Field(None, ge=1, description="hyperband: the last step of a trial")
     s: int | None = Field(None, ge=1, description="hyperband, with max_iter: how many times a trial is judged")

@@ -12,8 +12,8 @@ from sweep.strict import Model
 class Metric(Model):
     """What a trial is judged by."""
 
-    name: str = Field(min_length=1, max_length=120)
-    goal: Literal["maximize", "minimize"]
+    name: str = Field(min_length=1, max_length=120, description="as the trial reports it")
+    goal: Literal["maximize", "minimize"] = Field(description="which way is better")
     target: float | None = Field(None, allow_inf_nan=False, description="the sweep ends when a trial reaches it")
 
     def better(self, one: float, other: float) -> bool:

@@ -22,6 +22,7 @@ def sweep_schema() -> dict[str, Any]:
     parameter = schema["$defs"]["Parameter"]
     kinds = [{"required": [kind]} for kind in _KINDS if kind in parameter["properties"]]
     parameter["anyOf"] = [*kinds, {"required": ["min", "max"]}]
+    _describe_blocks(schema)
     _one_sentence(schema)
     return {"$schema": DIALECT, "$id": ID, **schema, "title": "Podium sweep file"}
 
@@ -29,6 +30,15 @@ def sweep_schema() -> dict[str, Any]:
 def _also(method: dict[str, Any], name: str) -> None:
     """W&B's word for a search method, which the models take too."""
     method["enum"] = [*method["enum"], name]
+
+
+def _describe_blocks(schema: dict[str, Any]) -> None:
+    """A key that is a block is described by what the block says of itself, up to its first full stop."""
+    for block in (schema, *schema["$defs"].values()):
+        for described in block.get("properties", {}).values():
+            if "description" not in described and "$ref" in described:
+                whole = schema["$defs"][described["$ref"].rpartition("/")[2]].get("description", "")
+                described["description"] = whole.partition("\n\n")[0]
 
 
 def _one_sentence(node: Any) -> None:

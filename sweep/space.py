@@ -20,12 +20,12 @@ class Parameter(Model):
     """
 
     distribution: Name | None = Field(None, description="W&B's name of it; most are short for min, max, log and step")
-    value: Scalar = None
-    values: list[Scalar] | None = Field(None, min_length=1)
-    min: int | float | None = None
-    max: int | float | None = None
-    log: bool = False
-    step: int | float | None = None
+    value: Scalar = Field(None, description="a constant")
+    values: list[Scalar] | None = Field(None, min_length=1, description="a choice of these")
+    min: int | float | None = Field(None, description="a range from here; of whole numbers if both ends are")
+    max: int | float | None = Field(None, description="to here, included")
+    log: bool = Field(False, description="each order of magnitude is as likely")
+    step: int | float | None = Field(None, description="only every so many, from min")
     mu: float = Field(0.0, description="normal: the mean; log_normal: of the logarithm")
     sigma: float = Field(1.0, description="normal: the standard deviation")
     a: float = Field(1.0, description="beta")

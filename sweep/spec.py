@@ -36,12 +36,12 @@ def _method_name(method: Any) -> Any:
 class SweepSpec(Model):
     """A sweep: what to search, how, by which metric, with which program, and when to stop."""
 
-    name: str = Field(min_length=1, max_length=120)
+    name: str = Field(min_length=1, max_length=120, description="what to call it")
     method: Annotated[
         Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "auto"],
         BeforeValidator(_method_name),
-    ] = "tpe"
-    seed: int = Field(0, ge=0, lt=2**63)
+    ] = Field("tpe", description="how values are chosen: docs/search.md")
+    seed: int = Field(0, ge=0, lt=2**63, description="of the search and, with its number, of each trial")
     metric: Metric
     metrics: list[Metric] | None = Field(
         None,
@@ -49,8 +49,10 @@ class SweepSpec(Model):
         max_length=8,
         description="several objectives, in place of `metric`, which is then the first",
     )
-    parameters: dict[str, Parameter]
-    enqueue: list[dict[str, Scalar]] = Field(default_factory=list)
+    parameters: dict[str, Parameter] = Field(description="what is searched, by name")
+    enqueue: list[dict[str, Scalar]] = Field(
+        default_factory=list, description="configurations to try first; what one leaves out is searched"
+    )
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
     budget: Budget = Budget()
@@ -58,7 +60,7 @@ class SweepSpec(Model):
         default_factory=list, max_length=100, description="ids of earlier sweeps whose trials the search starts from"
     )
     priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
-    program: Program
+    program: Program = Field(description="what a trial runs: a built-in model, your function, or your script")
     validation: Validation = Validation()
     resources: Resources = Resources()
     limits: SpecLimits = SpecLimits()

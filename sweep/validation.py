@@ -14,8 +14,10 @@ MAX_FOLDS = 50
 class Validation(Model):
     """How the rows are split: shares of train, validation, calibration and test, drawn by `seed`."""
 
-    split: tuple[float, float, float, float] = (0.7, 0.1, 0.1, 0.1)
-    seed: int = Field(0, ge=0)
+    split: tuple[float, float, float, float] = Field(
+        (0.7, 0.1, 0.1, 0.1), description="shares of train, validation, calibration and test"
+    )
+    seed: int = Field(0, ge=0, description="by which rows are drawn; the same rows in every trial")
     folds: int = Field(0, ge=0, le=MAX_FOLDS, description="cross-validation with so many; 0: none")
 
     @field_validator("split", mode="before")

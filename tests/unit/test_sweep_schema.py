@@ -47,7 +47,6 @@ BAD: dict[str, dict[str, Any]] = {
     "an unknown key": {**document(), "run_kap": 3},
     "an unknown key below": document(limits={"trial": 3}),
     "no metric": document(metric=None),
-    "no parameters": document(parameters={}),
     "a parameter of no kind": document(parameters={"a": {}}),
     "half a range": document(parameters={"a": {"min": 1}}),
     "an unknown method": document(method="best"),
