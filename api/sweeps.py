@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import time
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from sweep.commands import SweepCommand
 from sweep.data_check import with_task
 from sweep.errors import InvalidSpecError, Problem
 from sweep.part import wake
-from sweep.program import FunctionProgram, ImportedProgram
+from sweep.program import FunctionProgram, ImportedProgram, OwnCode
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.spending import Terms
 from sweep.trial import SweepState, TrialState
@@ -215,13 +216,27 @@ def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
     Where the sweep file leaves open what is to be learned, it is found out from the data and written down.
     """
     program = spec.program
+    if isinstance(program, OwnCode):
+        _check_bundle(program, service)
     if isinstance(program, FunctionProgram):
-        if program.bundle is None:
-            message = "the code was not uploaded; POST it to /api/v1/bundles, or use `podium sweep submit`"
-            raise InvalidSpecError([Problem(("program", "bundle"), message)])
-        if not service.settings.data.bundle(program.bundle).is_dir():
-            raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])
-    elif isinstance(program, ImportedProgram):
-        message = "what was imported cannot run; write model or function, or use `podium sweep import`"
+        _check_preload(program)
+    if isinstance(program, ImportedProgram):
+        message = "what was imported cannot run; write model, function or command, or use `podium sweep import`"
         raise InvalidSpecError([Problem(("program", "imported"), message)])
     return with_task(spec)
+
+
+def _check_bundle(program: OwnCode, service: ServiceContext) -> None:
+    if program.bundle is None:
+        message = "the code was not uploaded; POST it to /api/v1/bundles, or use `podium sweep submit`"
+        raise InvalidSpecError([Problem(("program", "bundle"), message)])
+    if not service.settings.data.bundle(program.bundle).is_dir():
+        raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])
+
+
+def _check_preload(program: FunctionProgram) -> None:
+    """Whether the packages are installed here; nothing is imported, so what is in them is seen by the slots only."""
+    for position, name in enumerate(program.preload):
+        if importlib.util.find_spec(name.split(".")[0]) is None:
+            message = f"there is no package {name!r} in the service's Python; install it there, or leave it out"
+            raise InvalidSpecError([Problem(("program", "preload", str(position)), message)])

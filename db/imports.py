@@ -75,14 +75,14 @@ def _row(trial_id: int, sweep_id: int, number: int, trial: ImportedTrial, at: fl
 
 
 def _params(trial_id: int, trial: ImportedTrial) -> Iterator[dict[str, Any]]:
-    own = trial.drawn_from()
     for name, value in trial.params.items():
+        own = trial.distributions.get(name)
         yield {
             "trial_id": trial_id,
             "name": name,
             "number": sortable(value),
             "value": json.dumps(value),
-            "distribution": own.get(name),
+            "distribution": None if own is None else own.model_dump_json(exclude_unset=True),
         }
 
 

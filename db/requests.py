@@ -13,9 +13,10 @@ from db import devices, events, spending, sweeps, trial_pages
 from db.devices import DeviceRow
 from db.events import NewEvent
 from db.sweeps import SweepRow
-from db.tables import devices_aside, enqueued, trials
+from db.tables import devices_aside, enqueued, trial_params, trials
 from db.tables import sweeps as sweep_table
 from db.trial_pages import TrialRow
+from db.trials import distributions_of
 from sweep.changes import DeviceSetAside, SweepChanged
 from sweep.commands import (
     SweepCommand,
@@ -178,7 +179,8 @@ def clone(
     trial = trial_pages.get(connection, trial_id)
     row = sweeps.get(connection, trial.sweep_id)
     _check_runs_here(row)
-    params = cloned_params(spec_from_json(row.spec_json), trial.params, changed)
+    distributions = distributions_of(connection, trial_params.c.trial_id == trial_id).get(trial_id, {})
+    params = cloned_params(spec_from_json(row.spec_json), trial.params, changed, distributions)
     known = None if idempotency_key is None else _by_key(connection, idempotency_key)
     if known is not None:
         if (known.cloned_from, known.params) != (trial_id, params):
@@ -189,6 +191,7 @@ def clone(
     values = {
         "sweep_id": row.id,
         "params": json.dumps(params),
+        "distributions": json.dumps(distributions),
         "cloned_from": trial_id,
         "idempotency_key": idempotency_key,
         "created_at": at,

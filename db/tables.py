@@ -80,6 +80,7 @@ enqueued = Table(
     Column("id", Integer, primary_key=True),
     Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
     Column("params", Text, nullable=False),  # JSON
+    Column("distributions", Text, nullable=False, server_default="{}"),  # JSON: of what the sweep file does not name
     Column("cloned_from", ForeignKey("trials.id")),
     Column("idempotency_key", String, unique=True),
     Column("created_at", Float, nullable=False),
@@ -94,7 +95,7 @@ trial_params = Table(
     Column("name", String, nullable=False),
     Column("number", Float),  # to sort and filter by; NULL for text
     Column("value", Text, nullable=False),  # JSON, exact
-    Column("distribution", Text),  # as Optuna writes it, where that is not as in the sweep file
+    Column("distribution", Text),  # JSON: as a sweep file would write it, where that is not as in the sweep's own
     PrimaryKeyConstraint("trial_id", "name"),
     sqlite_with_rowid=False,
 )

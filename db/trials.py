@@ -20,6 +20,7 @@ from sweep.changes import (
     AttemptPlaced,
     AttemptStarted,
     Enqueued,
+    ParamDefined,
     RequestMoot,
     SearchNotes,
     StoredTrial,
@@ -28,7 +29,7 @@ from sweep.changes import (
     TrialRetried,
     TrialWish,
 )
-from sweep.trial import TRIAL_OVER, Cause, Params, SweepState, TrialRequest, TrialState
+from sweep.trial import TRIAL_OVER, Cause, Params, Scalar, SweepState, TrialRequest, TrialState
 
 IMPORTED_FROM = 10**12  # ids of trials that ran elsewhere: the scheduler counts its own up from 1
 _OVER = [state.value for state in TRIAL_OVER]
@@ -109,7 +110,7 @@ def plan(connection: Connection, planned: Sequence[TrialPlanned]) -> None:
         ],
     )
     rows = [
-        {"trial_id": trial.trial_id, "name": name, "number": sortable(value), "value": json.dumps(value)}
+        _param_row(trial.trial_id, name, value, trial.distributions.get(name))
         for trial in planned
         for name, value in trial.params.items()
     ]
@@ -174,6 +175,26 @@ def note(connection: Connection, notes: Sequence[SearchNotes]) -> None:
         statement.values(search_attributes=bindparam("b_notes")),
         [{"b_id": item.trial_id, "b_notes": json.dumps(item.attributes)} for item in notes],
     )
+
+
+def define(connection: Connection, defined: Sequence[ParamDefined]) -> None:
+    """Parameters that trials suggested by themselves; the last value counts."""
+    statement = sqlite.insert(trial_params)
+    statement = statement.on_conflict_do_update(
+        index_elements=["trial_id", "name"],
+        set_={name: statement.excluded[name] for name in ("number", "value", "distribution")},
+    )
+    connection.execute(statement, [_param_row(d.trial_id, d.name, d.value, d.distribution) for d in defined])
+
+
+def _param_row(trial_id: int, name: str, value: Scalar, distribution: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "trial_id": trial_id,
+        "name": name,
+        "number": sortable(value),
+        "value": json.dumps(value),
+        "distribution": None if distribution is None else json.dumps(distribution),
+    }
 
 
 def keep(connection: Connection, saved: Sequence[ArtifactSaved]) -> None:
@@ -293,7 +314,10 @@ def enqueued(connection: Connection) -> tuple[Enqueued, ...]:
     over = (SweepState.CANCELLED.value, SweepState.FAILED.value)
     open_ones = select(enqueued_table).join(sweeps).where(enqueued_table.c.trial_id.is_(None))
     statement = open_ones.where(sweeps.c.state.not_in(over)).order_by(enqueued_table.c.id)
-    return tuple(Enqueued(row.id, row.sweep_id, json.loads(row.params)) for row in connection.execute(statement))
+    return tuple(
+        Enqueued(row.id, row.sweep_id, json.loads(row.params), json.loads(row.distributions))
+        for row in connection.execute(statement)
+    )
 
 
 def last_id(connection: Connection) -> int:
@@ -314,6 +338,7 @@ def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -
     which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
     of_sweep = select(trials.c.id).where(which).scalar_subquery()
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
+    distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
     reports: dict[int, dict[int, float]] = {}
     points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
         metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == _pruned_on(sweep_id)
@@ -350,6 +375,7 @@ def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -
             seen_at=placed[row.id][1] if row.id in placed else None,
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,
             constraints=notes.constraints.get(row.id, {}),
+            distributions=distributions.get(row.id, {}),
         )
         for row in rows
     )
@@ -360,6 +386,15 @@ def params_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, P
     columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.value)
     for row in connection.execute(columns.where(where)):
         found.setdefault(row.trial_id, {})[row.name] = json.loads(row.value)
+    return found
+
+
+def distributions_of(connection: Connection, where: ColumnElement[bool]) -> dict[int, dict[str, dict[str, Any]]]:
+    """By trial, the parameters that its sweep file does not name, as it would write them."""
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
+    for row in connection.execute(columns.where(where, trial_params.c.distribution.is_not(None))):
+        found.setdefault(row.trial_id, {})[row.name] = json.loads(row.distribution)
     return found
 
 

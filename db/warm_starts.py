@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from db import sweeps, trial_notes
 from db.tables import metrics, trial_params, trials, warm_trials
 from db.tables import sweeps as sweep_table
-from db.trials import params_of
+from db.trials import distributions_of, params_of
 from sweep.changes import EarlierTrial
 from sweep.errors import InvalidSpecError, NotFoundError, Problem
 from sweep.spec import SweepSpec
@@ -69,6 +69,7 @@ def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial,
     ids = select(warm_trials.c.trial_id).where(warm_trials.c.sweep_id == sweep_id).scalar_subquery()
     rows = connection.execute(select(trials).where(trials.c.id.in_(ids)).order_by(trials.c.id)).all()
     params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    distributions = distributions_of(connection, trial_params.c.trial_id.in_(ids))
     notes = trial_notes.of(connection, ids)
     reports = _last_reports(connection, sweep_id)
     return tuple(
@@ -79,6 +80,7 @@ def earlier_trials(connection: Connection, sweep_id: int) -> tuple[EarlierTrial,
             tuple(notes.values[row.id].values()) if row.id in notes.values else _alone(row.value),
             reports.get(row.id),
             notes.constraints.get(row.id, {}),
+            distributions.get(row.id, {}),
         )
         for row in rows
     )

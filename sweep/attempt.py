@@ -16,25 +16,24 @@ import socket
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from sweep import command, user_code
 from sweep.causes import cause_of, disk_is_full, shown
-from sweep.errors import BadReportError, PinningError, UserCodeError
+from sweep.errors import BadReportError, PinningError, ScriptFailedError
 from sweep.fail_points import passing
-from sweep.handle import Channel, Pruned, Trial
+from sweep.handle import Channel, Trial
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK, over_quota
 from sweep.returned import returned_values
+from sweep.tracebacks import shown_traceback
 from sweep.trial import Assignment, Cause
 from sweep.usage import folder_bytes
 
 if TYPE_CHECKING:
     import torch
-
-_USER_MODULES_RESERVED = ("sweep", "ensemble")
 
 
 class _Stopped(BaseException):
@@ -84,9 +83,7 @@ def run(connection: socket.socket, log: int) -> int:
 
 def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> dict[str, Any]:
     try:
-        value = program(trial)
-    except Pruned:
-        return {"state": "pruned"}
+        result = program(trial)
     except _Stopped:
         raise
     except SystemExit as error:
@@ -94,10 +91,11 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         _flush()
         os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        traceback.print_exc()
+        if user_code.is_pruned(error):
+            return {"state": "pruned"}
         return _failed(error, assignment)
     try:
-        return {"state": "finished", "values": returned_values(value, assignment.objectives)}
+        return {"state": "finished", "values": returned_values(result, assignment.objectives)}
     except BadReportError as error:
         return _failed(error, assignment)
 
@@ -106,7 +104,11 @@ def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
     cause, message = cause_of(error), f"{type(error).__name__}: {shown(error)}"
     if disk_is_full(error):
         cause, message = _no_room(message, assignment)
-    text = "".join(traceback.format_exception(error))
+    if isinstance(error, ScriptFailedError):
+        text = error.tail  # which the log has
+    else:
+        text = shown_traceback(error)
+        print(text, end="", file=sys.stderr)
     return {
         "state": "failed",
         "cause": cause.value,
@@ -182,26 +184,13 @@ def _seed(assignment: Assignment, device: torch.device) -> None:
 
 def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
     program = assignment.program
-    if program.get("function") is None:
-        training = importlib.import_module("sweep.training")
-        fit: Callable[[Trial], Any] = training.program(program, assignment.split)
-        return fit
-    module_name, _, function_name = program["function"].partition(":")
-    if module_name.split(".")[0] in _USER_MODULES_RESERVED:
-        raise UserCodeError(f"{module_name}: the names sweep and ensemble are Podium's own; rename your module")
-    if assignment.code is not None:
-        sys.path.insert(0, assignment.code)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name != module_name.split(".")[0]:
-            raise
-        raise UserCodeError(f"there is no module {module_name!r} in the code folder") from None
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise UserCodeError(f"{module_name}.py has no function {function_name!r}")
-    user_function: Callable[[Trial], Any] = function
-    return user_function
+    if program.get("function") is not None:
+        return user_code.load(program, assignment.code)
+    if program.get("command") is not None:
+        return command.program(program, assignment.code, assignment.limits.grace_s)
+    training = importlib.import_module("sweep.training")
+    fit: Callable[[Trial], Any] = training.program(program, assignment.split)
+    return fit
 
 
 def _flush() -> None:

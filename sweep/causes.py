@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 
-from sweep.errors import BadReportError, NonFiniteError, PinningError
+from sweep.errors import BadReportError, NonFiniteError, PinningError, ScriptFailedError
 from sweep.trial import Cause
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -32,6 +32,8 @@ def cause_of(error: BaseException) -> Cause:
         return Cause.BAD_REPORT
     if isinstance(error, PinningError):
         return Cause.INFRASTRUCTURE
+    if isinstance(error, ScriptFailedError):
+        return _cause_in(error.tail)
     for one in _chain(error):
         if isinstance(one, MemoryError):
             return Cause.HOST_MEMORY
@@ -53,6 +55,14 @@ def shown(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - it is the user's code
         return "<its message cannot be shown>"
+
+
+def _cause_in(tail: str) -> Cause:
+    """The cause that the end of a script's standard error names: it is all that is left of its exception."""
+    if "OutOfMemoryError" in tail or any(words in tail for words in _DEVICE_MEMORY_WORDS):
+        return Cause.DEVICE_MEMORY
+    last = tail.splitlines()[-1] if tail else ""
+    return Cause.HOST_MEMORY if last.startswith("MemoryError") else Cause.USER_ERROR
 
 
 def _is_device_memory(error: BaseException) -> bool:

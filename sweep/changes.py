@@ -11,6 +11,7 @@ from sweep.trial import (
     Ended,
     Params,
     Saved,
+    Scalar,
     Started,
     SweepState,
     TrialRequest,
@@ -30,6 +31,7 @@ class TrialPlanned:
     attributes: dict[str, Any]
     at: float
     enqueued_id: int | None = None  # the configuration that a client added, if it is one
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,16 @@ class SearchNotes:
 
     trial_id: int
     attributes: dict[str, Any]  # all of them, not only the changed ones
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDefined:
+    """A trial has a parameter that the sweep file does not name; `distribution` is as a sweep file writes one."""
+
+    trial_id: int
+    name: str
+    value: Scalar
+    distribution: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,7 @@ Change = (
     | AttemptStarted
     | MetricPoint
     | SearchNotes
+    | ParamDefined
     | ArtifactSaved
     | AttemptEnded
     | TrialDropped
@@ -206,6 +219,7 @@ class StoredTrial:
     seen_at: float | None = None  # and when something was last heard of it
     values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:
@@ -222,6 +236,7 @@ class EarlierTrial:
     values: tuple[float, ...] | None = None
     last_report: tuple[int, float] | None = None  # step and value, of a pruned one
     constraints: dict[str, float] = field(default_factory=dict)
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what its sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +287,7 @@ class Enqueued:
     enqueued_id: int
     sweep_id: int
     params: Params
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
 
 from sweep import catalog
 from sweep.errors import InvalidSpecError, NotPossibleError, Problem
+from sweep.space import Parameter
 from sweep.spec import SweepSpec
 from sweep.trial import Params, Scalar, SweepState, TrialRequest, TrialState
 
@@ -116,13 +119,20 @@ def check_takes_trials(command: TrialCommand, sweep: SweepState) -> None:
         )
 
 
-def cloned_params(spec: SweepSpec, params: Params, changed: Mapping[str, Scalar]) -> Params:
+def cloned_params(
+    spec: SweepSpec,
+    params: Params,
+    changed: Mapping[str, Scalar],
+    distributions: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Params:
     """The parameters of a trial with some of them changed; those that take part no more are left out.
 
-    One that takes part now, and has no value yet, is left to the search. Raises `InvalidSpecError`.
+    One that takes part now, and has no value yet, is left to the search. `distributions` are of the parameters that
+    the trial's own code defined. Raises `InvalidSpecError`.
     """
     cloned: Params = {}
-    problems = [_unknown(spec, name) for name in changed if name not in spec.parameters]
+    known = [*spec.parameters, *distributions]
+    problems = [_unknown(known, name) for name in changed if name not in known]
     for name, parameter in spec.ordered():
         if not parameter.active(cloned):
             if name in changed:
@@ -133,13 +143,17 @@ def cloned_params(spec: SweepSpec, params: Params, changed: Mapping[str, Scalar]
             problems.append(_problem(name, complaint))
         if name in changed or name in params:
             cloned[name] = changed[name] if name in changed else params[name]
+    for name, distribution in distributions.items():
+        cloned[name] = changed.get(name, params[name])
+        if complaint := Parameter.model_validate(dict(distribution)).complaint(cloned[name]):
+            problems.append(_problem(name, complaint))
     if problems:
         raise InvalidSpecError(problems, "clone")
     return cloned
 
 
-def _unknown(spec: SweepSpec, name: str) -> Problem:
-    return _problem(name, f"there is no parameter {name!r}; {catalog.suggestion(name, spec.parameters)}")
+def _unknown(known: list[str], name: str) -> Problem:
+    return _problem(name, f"there is no parameter {name!r}; {catalog.suggestion(name, known)}")
 
 
 def _problem(name: str, message: str) -> Problem:

@@ -103,6 +103,19 @@ class UserCodeError(PodiumError):
     """The user's code cannot be started."""
 
 
+class NotInTrialError(UserCodeError, AttributeError):
+    """A trial of Podium does not have that; unknown to `hasattr`, too."""
+
+
+class ScriptFailedError(UserCodeError):
+    """The script of a trial ended with a status other than 0."""
+
+    def __init__(self, status: int, tail: str) -> None:
+        self.tail = tail  # the end of its standard error
+        last = tail.splitlines()[-1].strip() if tail else "it said nothing on standard error"
+        super().__init__(f"the script ended with status {status}: {last}")
+
+
 class PinningError(PodiumError):
     """The trial process does not see exactly the device of its slot."""
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
+import random
 import socket
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from sweep.errors import BadReportError, UserCodeError
+from sweep import suggesting
+from sweep.errors import BadReportError, NotInTrialError, UserCodeError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory
 from sweep.notes import Notes
 from sweep.returned import finite_number
+from sweep.suggesting import Distribution
 from sweep.thinning import Curves
 from sweep.trial import Assignment, Params, Scalar
 
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from sweep.resuming import Checkpoint
 
 PRUNE_ANSWER_S = 1.0
+SUGGEST_ANSWER_S = 10.0
+MAX_PARAMS = 1000
 MAX_LINE_BYTES = 1 << 20
 MAX_STEP = 2**63 - 1
 
@@ -83,6 +90,10 @@ class Trial:
         self._asked_step: int | None = None  # of the last report
         self._curves = Curves(channel.send)
         self._notes = Notes()
+        self._params: Params = dict(assignment.params)
+        self._distributions: dict[str, Distribution] = {}
+        self._unread: dict[str, Any] | None = None  # an answer that came while another was waited for
+        self._began = datetime.datetime.now()  # without a zone, as Optuna has it
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
@@ -97,12 +108,22 @@ class Trial:
     @property
     def params(self) -> Params:
         """The values chosen for this trial, by parameter."""
-        return dict(self._assignment.params)
+        return dict(self._params)
 
     @property
     def seed(self) -> int:
         """The seed that Python, numpy and torch were given."""
         return self._assignment.seed
+
+    @property
+    def datetime_start(self) -> datetime.datetime:
+        """When this attempt began, in local time."""
+        return self._began
+
+    @property
+    def code(self) -> Path | None:
+        """The folder of the uploaded code, shared by all trials: to read from, not to write to."""
+        return None if self._assignment.code is None else Path(self._assignment.code)
 
     @property
     def metric(self) -> str:
@@ -197,6 +218,10 @@ class Trial:
             self._asked_step = step
             self._curves.report(step, number)
 
+    def alive(self) -> None:
+        """Say that something goes on, now and then; a script does so by what it prints."""
+        self._curves.show_life()
+
     def report_last(self) -> None:
         """Send the last points, if they were left out; done by itself when the trial's function ends."""
         self._curves.send_last()
@@ -208,15 +233,12 @@ class Trial:
         """
         if not self._assignment.prunable or self._asked_step is None or not self._curves.ask():
             return False
-        end = time.monotonic() + PRUNE_ANSWER_S
-        while (left := end - time.monotonic()) > 0:
-            message = self._channel.receive(left)
-            if message is None:
-                break
-            if message["kind"] == "answer" and message["step"] == self._asked_step:
-                return bool(message["prune"])
-        self.late_prune_answers += 1
-        return False
+        step = self._asked_step
+        answer = self._answer_to(PRUNE_ANSWER_S, lambda said: said["kind"] == "answer" and said["step"] == step)
+        if answer is None:
+            self.late_prune_answers += 1
+            return False
+        return bool(answer["prune"])
 
     def set_constraint(self, name: str, value: float) -> None:
         """Note by how much a condition is violated: above 0 it is, 0 or below it holds, as in Optuna.
@@ -248,19 +270,41 @@ class Trial:
     def suggest_float(
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
     ) -> float:
-        """The planned value of `name`, checked against these bounds."""
-        return float(self._within(name, low, high))
+        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
+        return float(cast(float, self._suggest(name, suggesting.float_range(name, low, high, step, log))))
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
-        """The planned value of `name`, checked against these bounds."""
-        return int(self._within(name, low, high))
+        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
+        return int(cast(int, self._suggest(name, suggesting.int_range(name, low, high, step, log))))
 
-    def suggest_categorical(self, name: str, choices: list[Scalar]) -> Scalar:
-        """The planned value of `name`, checked against these choices."""
-        value = self._planned(name)
-        if value not in choices:
-            raise UserCodeError(f"{name} is {value!r} in this sweep, not one of {choices!r}")
-        return value
+    def suggest_categorical(self, name: str, choices: Sequence[Scalar]) -> Any:
+        """The value of `name`: the planned one, checked against these choices, or one that the search chooses now."""
+        return self._suggest(name, suggesting.choice_of(name, choices))
+
+    def suggest_uniform(self, name: str, low: float, high: float) -> float:
+        """Optuna's old name for `suggest_float`."""
+        return self.suggest_float(name, low, high)
+
+    def suggest_loguniform(self, name: str, low: float, high: float) -> float:
+        """Optuna's old name for `suggest_float` with `log=True`."""
+        return self.suggest_float(name, low, high, log=True)
+
+    def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
+        """Optuna's old name for `suggest_float` with a step."""
+        return self.suggest_float(name, low, high, step=q)
+
+    @property
+    def distributions(self) -> dict[str, dict[str, Any]]:
+        """What was suggested so far, each as a sweep file writes it: `{"min": 0.0, "max": 1.0}`."""
+        return {name: dict(wanted) for name, wanted in self._distributions.items()}
+
+    @property
+    def study(self) -> NoReturn:
+        """Optuna's study is where the search is, and not in the trial."""
+        raise NotInTrialError(
+            "a trial has no study here: the search is in another process; what its trials did is in Podium's database "
+            "(podium trial list)"
+        )
 
     def save_model(
         self,
@@ -351,21 +395,51 @@ class Trial:
     def _identity(self) -> str:
         """What tells this trial from another that had its number before an older database was restored."""
         mine = self._assignment
-        return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, mine.params], sort_keys=True)
+        planned = {name: value for name, value in mine.params.items() if name not in mine.defined}
+        return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, planned], sort_keys=True)
 
     def keep(self, path: Path) -> None:
         """Say that a file in the attempt's folder is complete and to be kept."""
         name = str(path.relative_to(self.directory.root))
         self._channel.send(kind="saved", name=name, sha256=sha256_of(path), size_bytes=path.stat().st_size)
 
-    def _planned(self, name: str) -> Scalar:
-        if name not in self._assignment.params:
-            known = ", ".join(sorted(self._assignment.params))
-            raise UserCodeError(f"the sweep file has no parameter {name!r} (it has: {known}); add it there")
-        return self._assignment.params[name]
+    def _suggest(self, name: str, wanted: Distribution) -> Scalar:
+        suggesting.check_name(name)
+        if name not in self._params:
+            self._params[name] = self._define(name, wanted)
+        elif (wrong := suggesting.complaint(self._params[name], wanted)) is not None:
+            raise UserCodeError(f"{name} is {self._params[name]!r} in this trial, {wrong}")
+        self._distributions.setdefault(name, wanted)
+        return self._params[name]
 
-    def _within(self, name: str, low: float, high: float) -> float:
-        value = self._planned(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise UserCodeError(f"{name} is {value!r} in this sweep, not within {low!r} and {high!r}")
-        return value
+    def _define(self, name: str, wanted: Distribution) -> Scalar:
+        """Have the search choose a value for what the sweep file does not name; without an answer, draw one."""
+        if len(self._params) >= MAX_PARAMS:
+            raise UserCodeError(f"suggest({name!r}): a trial has {MAX_PARAMS} parameters at most")
+        self._channel.send(kind="wanted", name=name, distribution=wanted)
+        answer = self._answer_to(SUGGEST_ANSWER_S, lambda said: said["kind"] == "suggested" and said["name"] == name)
+        if answer is None:
+            value = suggesting.drawn(wanted, random.Random(f"{self.seed}:{name}"))  # noqa: S311 - no secret
+            print(f"podium: the search did not choose {name} in time; it is {value!r}, at random", file=sys.stderr)
+            self._channel.send(kind="wanted", name=name, distribution=wanted, drawn=True, value=value)
+            return value
+        if answer["error"]:
+            raise UserCodeError(answer["error"])
+        return cast(Scalar, answer["value"])
+
+    def _answer_to(self, timeout_s: float, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
+        """The message that answers a question; the last one that answers another is kept for who asks that."""
+        unread, self._unread = self._unread, None
+        if unread is not None and fits(unread):
+            return unread
+        end = time.monotonic() + timeout_s
+        while (left := end - time.monotonic()) > 0:
+            message = self._channel.receive(left)
+            if message is None:
+                break
+            if fits(message):
+                self._unread = unread
+                return message
+            unread = message
+        self._unread = unread
+        return None

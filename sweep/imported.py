@@ -43,10 +43,6 @@ class ImportedTrial(Model):
     started_at: float | None = Field(None, ge=0, le=MAX_TIME)
     ended_at: float | None = Field(None, ge=0, le=MAX_TIME)
 
-    def drawn_from(self) -> dict[str, str]:
-        """Its own distributions, as Optuna writes them."""
-        return {name: _optuna_json(parameter) for name, parameter in self.distributions.items()}
-
 
 class SweepImport(Model):
     """A whole study."""
@@ -116,16 +112,6 @@ def _wrong_with(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tupl
         yield ("distributions", name), "the trial has no such parameter"
     if trial.started_at is not None and trial.ended_at is not None and trial.ended_at < trial.started_at:
         yield ("ended_at",), "is before started_at"
-
-
-def _optuna_json(parameter: Parameter) -> str:
-    """A parameter as the JSON of Optuna's distribution; without Optuna, which the api never loads."""
-    if not parameter.is_range:
-        return json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": parameter.choices()}})
-    kind = "IntDistribution" if parameter.integer else "FloatDistribution"
-    step = parameter.step or (1 if parameter.integer else None)
-    bounds = {"low": parameter.min, "high": parameter.max, "log": parameter.log, "step": step}
-    return json.dumps({"name": kind, "attributes": bounds})
 
 
 def _is_json(attributes: dict[str, JsonValue]) -> bool:

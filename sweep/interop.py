@@ -20,7 +20,6 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    json_to_distribution,
 )
 from optuna.exceptions import ExperimentalWarning
 from optuna.trial import FrozenTrial
@@ -101,7 +100,10 @@ def _frozen(
     trial: Mapping[str, Any], space: Mapping[str, BaseDistribution | None], objectives: list[str], reported: str
 ) -> FrozenTrial:
     state = _TO_OPTUNA[TrialState(trial["state"])]
-    own = {name: json_to_distribution(json.dumps(text)) for name, text in (trial.get("distributions") or {}).items()}
+    own = {
+        name: distribution_of(Parameter.model_validate(parameter))
+        for name, parameter in (trial.get("distributions") or {}).items()
+    }
     distributions = {
         name: _containing(own.get(name) or space.get(name), value) for name, value in trial["params"].items()
     }

@@ -10,7 +10,7 @@ from typing import Any
 from sweep.changes import DeviceChanged
 from sweep.live import LiveTrial
 from sweep.messages import Device, SlotPool
-from sweep.trial import AttemptKey, Cause
+from sweep.trial import AttemptKey, Cause, Scalar, Wanted
 
 FAILURES_IN_A_ROW = 3  # after so many different trials a device is set aside
 
@@ -60,6 +60,11 @@ class Slot:
     def answer(self, key: AttemptKey, step: int, prune: bool) -> None:
         """Tell the trial whether to give up at `step`."""
         self.commands.append({"kind": "answer", "key": [key.trial_id, key.attempt], "step": step, "prune": prune})
+
+    def suggest(self, wanted: Wanted, value: Scalar, error: str) -> None:
+        """Tell the trial what was chosen for a parameter that it wants, or why nothing was."""
+        key = [wanted.key.trial_id, wanted.key.attempt]
+        self.commands.append({"kind": "suggested", "key": key, "name": wanted.name, "value": value, "error": error})
 
     def shown(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database should show it."""

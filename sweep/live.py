@@ -12,7 +12,7 @@ from sweep.changes import StoredSweep, StoredTrial
 from sweep.layout import DataDirectory
 from sweep.messages import ASK_DEADLINE_S, Device, Searcher
 from sweep.past import CLONED, PastTrial
-from sweep.program import FunctionProgram
+from sweep.program import OwnCode
 from sweep.spec import SweepSpec, spec_from_json
 from sweep.trial import (
     COUNTED,
@@ -55,6 +55,7 @@ class LiveTrial:
     stopping: bool = False  # a client wants it to end
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
+    defined: set[str] = field(default_factory=set)  # parameters that the sweep file does not name
 
     @property
     def key(self) -> AttemptKey:
@@ -149,7 +150,7 @@ class LiveSweep:
         """A trial that was over waits again, before all others."""
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.attempt,
-            wanted=True, reported=set(stored.reports),
+            wanted=True, reported=set(stored.reports), defined=set(stored.distributions),
         )  # fmt: skip
         self.trials[trial.number] = trial
         self.ready.appendleft(trial)
@@ -280,7 +281,7 @@ class LiveSweep:
     def assignment(self, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:
         """What a slot needs to run the trial's current attempt."""
         spec = self.spec
-        bundle = spec.program.bundle if isinstance(spec.program, FunctionProgram) else None
+        bundle = spec.program.bundle if isinstance(spec.program, OwnCode) else None
         return Assignment(
             sweep_id=self.sweep_id,
             trial_id=trial.trial_id,
@@ -294,6 +295,7 @@ class LiveSweep:
             directory=str(data.attempt(self.sweep_id, trial.number, trial.attempt)),
             data_cache=str(data.data_cache),
             code=None if bundle is None else str(data.bundle(bundle)),
+            defined=tuple(sorted(trial.defined)),
             prunable=spec.early_terminate.type != "none",
             keep_checkpoint=spec.keep.checkpoints != "none",
             threads=spec.resources.threads or threads,
@@ -339,6 +341,7 @@ class LiveSweep:
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.forgiven,
             wanted=stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven, reported=set(stored.reports),
+            defined=set(stored.distributions),
         )  # fmt: skip
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)
@@ -356,6 +359,7 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
         PastTrial(
             t.number, t.state, t.params, t.value, dict(t.reports), dict(t.attributes), t.sampler, infeasible(t),
             values=t.values, constraints=dict(t.constraints),
+            distributions=dict(t.distributions),
         )
         for t in stored.trials
     ]  # fmt: skip
@@ -367,6 +371,7 @@ def earlier_trials(stored: StoredSweep) -> list[PastTrial]:
         PastTrial(
             position, t.state, dict(t.params), t.values[0] if t.values else None,
             {} if t.last_report is None else dict([t.last_report]), values=t.values, constraints=dict(t.constraints),
+            distributions=dict(t.distributions),
         )
         for position, t in enumerate(stored.earlier)
     ]  # fmt: skip

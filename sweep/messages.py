@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sweep.changes import Change, Enqueued, StoredSweep, Wishes
 from sweep.past import Planned, Verdict
 from sweep.search import Search
-from sweep.trial import AttemptKey, Cause, Event, TrialState
+from sweep.trial import AttemptKey, Cause, Event, Scalar, TrialState, Wanted
 
 ASK_DEADLINE_S = 2.0
 
@@ -78,6 +78,17 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggested:
+    """The search chose a value for a parameter that the sweep file does not name, or refuses to, and why."""
+
+    sweep_id: int
+    wanted: Wanted
+    value: Scalar = None
+    error: str = ""
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SearchFailed:
     """The search of a sweep raised; the sweep cannot go on."""
 
@@ -96,7 +107,7 @@ class Stop:
     """The service is stopping."""
 
 
-Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | SearchFailed | Wake | Stop
+Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | Suggested | SearchFailed | Wake | Stop
 Inbox = queue.SimpleQueue[Message]
 
 
@@ -122,6 +133,8 @@ class Searcher(Protocol):
     def retry(self, number: int) -> None: ...
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None: ...
+
+    def suggest(self, number: int, wanted: Wanted) -> None: ...
 
     def tell(
         self,

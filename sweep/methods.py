@@ -20,6 +20,8 @@ def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -
     """What `method: auto` is for a sweep. Documented in docs/search.md."""
     if any(parameter.drawn for parameter in parameters.values()):
         return "random"
+    if not parameters:
+        return "tpe"  # which the parameters are is known only when a trial asks for them
     if any(parameter.when for parameter in parameters.values()):
         return "tpe"  # the only one that learns about a parameter from those trials in which it takes part
     if objectives > 1:

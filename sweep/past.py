@@ -27,7 +27,7 @@ class PastTrial:
     infeasible: bool = False  # it failed for want of memory
     values: tuple[float, ...] | None = None  # of all objectives; None: there is one, and `value` is its
     constraints: dict[str, float] = field(default_factory=dict)  # above 0: violated
-    distributions: dict[str, str] = field(default_factory=dict)  # of names outside the sweep file, as Optuna's JSON
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
 
     @property
     def objectives(self) -> tuple[float, ...] | None:
@@ -57,6 +57,7 @@ class Planned:
     params: Params
     sampler: str
     attributes: dict[str, Any]
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)

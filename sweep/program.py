@@ -1,17 +1,24 @@
-"""What a trial runs: a built-in model, or a user's own code; a block of the sweep file; cli, api and scheduler."""
+"""What a trial runs: a built-in model, a function, or a script; a block of the sweep file; cli, api and scheduler."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+import shlex
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from sweep import catalog
+from sweep.command_line import DEFAULT_COMMAND, complaint_about_word
 from sweep.data_source import Data
+from sweep.patterns import complaint_about_pattern
 from sweep.strict import Model, complain
 
 _REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"  # module:function
+RESERVED_MODULES = ("sweep", "ensemble")  # no module of a user may have these names
+NOT_PRELOADED = (*RESERVED_MODULES, "api", "db")  # a user may have modules of these names, which would be hidden
+_OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
 
 
 class BuiltinProgram(Model):
@@ -35,8 +42,15 @@ class BuiltinProgram(Model):
         return self
 
 
-class FunctionProgram(Model):
-    """Your own function, `objective(trial)`: `module:function` in the folder `code`."""
+class OwnCode(Model):
+    """What programs have in common whose code is a user's: a folder that is uploaded as a bundle."""
+
+    code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
+    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
+
+
+class FunctionProgram(OwnCode):
+    """Your own function, `objective(trial)` or `fn(config)`: `module:function` in the folder `code`."""
 
     function: str = Field(pattern=_REFERENCE)
     build: str | None = Field(
@@ -44,9 +58,75 @@ class FunctionProgram(Model):
         pattern=_REFERENCE,
         description="what builds your network from a trial's parameters, for ensembles; default: `build` beside it",
     )
-    code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
-    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
-    data: Data | None = Field(None, description="what `trial.data` gives")
+    argument: Literal["trial", "config"] | None = Field(
+        None, description="what the function gets; by default a config where its parameter is called config or cfg"
+    )
+    preload: list[str] = Field(
+        default_factory=list, max_length=16, description="installed packages to import before the trials are forked"
+    )
+    data: Data | None = Field(None, description="data for `trial.data`, read once and shared by all trials")
+
+    @field_validator("preload")
+    @classmethod
+    def _names(cls, names: list[str]) -> list[str]:
+        for position, name in enumerate(names):
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise complain(f"{name!r} is no name of a package; write lightning, say", str(position))
+            if name.split(".")[0] in NOT_PRELOADED:
+                raise complain(f"{name!r} is Podium's own; only packages that your code uses", str(position))
+        return names
+
+
+class CommandProgram(OwnCode):
+    """Your unchanged script: arguments in by macros, metrics out by patterns, or by a file of JSON lines."""
+
+    command: list[str] = Field(default_factory=lambda: list(DEFAULT_COMMAND), min_length=1, max_length=1000)
+    script: str | None = Field(None, min_length=1, description="what `${program}` stands for: train.py, say")
+    metrics: dict[str, str] = Field(
+        default_factory=dict, max_length=100, description="by metric, a pattern whose first group is its value"
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="more environment variables; macros work here too")
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _is_list(cls, command: Any) -> Any:
+        if isinstance(command, str):
+            words = ", ".join(f'"{word}"' if "$" in word else word for word in shlex.split(command))
+            raise complain(f"write a list of words: [{words}]")
+        return command
+
+    @field_validator("metrics")
+    @classmethod
+    def _patterns(cls, metrics: dict[str, str]) -> dict[str, str]:
+        for name, pattern in metrics.items():
+            if (complaint := complaint_about_pattern(pattern)) is not None:
+                raise complain(complaint, name)
+        return metrics
+
+    @field_validator("env")
+    @classmethod
+    def _variables(cls, env: dict[str, str]) -> dict[str, str]:
+        for name in env:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise complain(f"{name!r} is no name of a variable", name)
+            if name in _OURS or name.startswith("PODIUM_"):
+                raise complain(f"{name} is set by Podium for each trial; leave it out", name)
+        return env
+
+    @model_validator(mode="after")
+    def _has_script(self) -> CommandProgram:
+        if self.script is None and any("${program}" in word for word in self.command):
+            raise complain("${program} stands for `script`, which is missing; write script: train.py", "script")
+        return self
+
+    def check_macros(self, parameters: dict[str, Any]) -> None:
+        """Raises for a macro that is neither one of ours nor the name of a parameter."""
+        for position, word in enumerate(self.command):
+            if (complaint := complaint_about_word(word, parameters)) is not None:
+                raise complain(complaint, "program", "command", str(position))
+        for name, word in self.env.items():
+            if (complaint := complaint_about_word(word, parameters, alone=False)) is not None:
+                raise complain(complaint, "program", "env", name)
 
 
 class ImportedProgram(Model):
@@ -57,15 +137,20 @@ class ImportedProgram(Model):
 
 
 def _program_kind(value: Any) -> str:
-    if isinstance(value, ImportedProgram) or (isinstance(value, dict) and "imported" in value):
+    def given(key: str) -> bool:
+        return (value.get(key) if isinstance(value, dict) else getattr(value, key, None)) is not None
+
+    if given("imported"):
         return "imported"
-    given = value.get("function") if isinstance(value, dict) else getattr(value, "function", None)
-    return "builtin" if given is None else "function"
+    if given("function"):
+        return "function"
+    return "command" if given("command") or given("script") else "builtin"
 
 
 Program = Annotated[
     Annotated[BuiltinProgram, Tag("builtin")]
     | Annotated[FunctionProgram, Tag("function")]
+    | Annotated[CommandProgram, Tag("command")]
     | Annotated[SkipJsonSchema[ImportedProgram], Tag("imported")],
     Discriminator(_program_kind),
 ]

@@ -17,6 +17,8 @@ def returned_values(returned: Any, objectives: Sequence[str]) -> tuple[float, ..
     One objective: a number, or a dict that holds it by name. Several: a tuple or list in their order, or a dict.
     Raises `BadReportError` for anything else, and `NonFiniteError` for NaN or an infinity.
     """
+    if returned is None:
+        raise BadReportError(f"the function returned nothing; {_wanted(objectives)}")
     what = f"the function returned {returned!r:.{SHOWN}}"
     if isinstance(returned, Mapping):
         return _of_mapping(returned, objectives, what)

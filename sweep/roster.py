@@ -5,6 +5,7 @@ from __future__ import annotations
 from sweep.changes import (
     AttemptEnded,
     Change,
+    ParamDefined,
     SearchNotes,
     StoredSweep,
     StoredTrial,
@@ -15,7 +16,7 @@ from sweep.changes import (
 )
 from sweep.clock import Clock
 from sweep.live import LiveSweep, LiveTrial, earlier_trials, past_trials
-from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed
+from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed, Suggested
 from sweep.search import Search
 from sweep.trial import (
     MEMORY_CAUSES,
@@ -116,7 +117,7 @@ class Roster:
 
     # Trials.
 
-    def whose(self, message: Asked | Judged | SearchFailed) -> LiveSweep | None:
+    def whose(self, message: Asked | Judged | Suggested | SearchFailed) -> LiveSweep | None:
         """The sweep whose search says so; None for the search of one that is over, or was taken in anew since."""
         sweep = self.sweeps.get(message.sweep_id)
         return sweep if sweep is not None and sweep.taken == message.taken else None
@@ -134,13 +135,16 @@ class Roster:
             return
         self._last_trial_id += 1
         wanted = message.enqueued_id is not None
-        trial = LiveTrial(self._last_trial_id, sweep.sweep_id, planned.number, planned.params, wanted=wanted)
+        trial = LiveTrial(
+            self._last_trial_id, sweep.sweep_id, planned.number, planned.params,
+            wanted=wanted, defined=set(planned.distributions),
+        )  # fmt: skip
         self._trials[trial.trial_id] = trial
         sweep.add(trial)
         self._changes.append(
             TrialPlanned(
                 trial.trial_id, sweep.sweep_id, trial.number, trial.params, planned.sampler,
-                planned.attributes, self._clock.wall_s(), message.enqueued_id,
+                planned.attributes, self._clock.wall_s(), message.enqueued_id, planned.distributions,
             )
         )  # fmt: skip
 
@@ -151,6 +155,18 @@ class Roster:
         if message.verdict.attributes:  # also when the attempt is over: a rebuilt search must find them
             self._changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
         return self.current(message.key)
+
+    def hear_suggestion(self, message: Suggested) -> LiveTrial | None:
+        """A value for a parameter that the sweep file does not name; the trial that it is for, if it still runs."""
+        trial = self.current(message.wanted.key)
+        if trial is None or self.whose(message) is None:
+            return None
+        wanted = message.wanted
+        if not message.error:
+            trial.params = {**trial.params, wanted.name: message.value}
+            trial.defined.add(wanted.name)
+            self._changes.append(ParamDefined(trial.trial_id, wanted.name, message.value, wanted.distribution))
+        return trial
 
     def retry(self, sweep: LiveSweep, stored: StoredTrial) -> None:
         """A client wants a trial again that failed or was cancelled."""

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sweep.outcomes import ChildReport
-from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started
+from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started, Wanted
 
 MAX_LINE_BYTES = 1 << 20
 MAX_STEP = 2**63 - 1
@@ -61,6 +61,11 @@ def _event(key: AttemptKey, kind: str, message: dict[str, Any]) -> Event:
         saved = Saved(key, **message)
         _check(_name(saved.name) and _text(saved.sha256) and _step(saved.size_bytes), message)
         return saved
+    if kind == "wanted":
+        wanted = Wanted(key, **message)
+        named = _text(wanted.name) and 0 < len(wanted.name) <= MAX_NAME and isinstance(wanted.drawn, bool)
+        _check(named and isinstance(wanted.distribution, dict) and _scalar(wanted.value), message)
+        return wanted
     if kind == "started":
         started = Started(key, **message)
         _check(_step(started.pid) and _number(started.at), message)
@@ -88,6 +93,12 @@ def _text(value: Any) -> bool:
         return isinstance(value, str) and b"\0" not in value.encode()
     except UnicodeEncodeError:  # half a surrogate pair
         return False
+
+
+def _scalar(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or (isinstance(value, int) and abs(value) <= 2**53) or _text(value)
 
 
 def _name(value: Any) -> bool:

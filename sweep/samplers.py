@@ -64,6 +64,12 @@ def at_random(spec: SweepSpec, number: int) -> BaseSampler:
     return RandomSampler(seed=seed_of(spec, number))
 
 
+def sampler_alone(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
+    """The sampler for a parameter that no sweep file names, and that is asked for by itself: TPE, or at random."""
+    seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
+    return RandomSampler(seed=seed) if method in ("random", "qmc") else TPESampler(seed=seed)
+
+
 def sampler_of(spec: SweepSpec, method: Method, number: int, *, position: int, finished: int) -> BaseSampler:
     """The sampler for one trial; `position`: how many it has chosen before, `finished`: trials that were told so."""
     seed = seed_of(spec, number)

@@ -43,6 +43,7 @@ from sweep.messages import (
     SlotOpened,
     SlotPool,
     Stop,
+    Suggested,
     Wake,
 )
 from sweep.roster import Roster, searcher_of
@@ -60,6 +61,7 @@ from sweep.trial import (
     Started,
     SweepState,
     TrialState,
+    Wanted,
 )
 from sweep.waiting import why_device_idles, why_sweep_waits
 from sweep.watch import SlotWatch
@@ -186,6 +188,8 @@ class Scheduler:
             self._roster.hear_ask(message)
         elif isinstance(message, Judged):
             self._hear_verdict(message)
+        elif isinstance(message, Suggested):
+            self._hear_suggestion(message)
         elif isinstance(message, SlotOpened):
             self._open_slot(message)
         elif isinstance(message, SlotLost):
@@ -331,6 +335,8 @@ class Scheduler:
             self._changes += [MetricPoint(event.key, n, event.step, v, event.at) for n, v in event.values.items()]
         elif isinstance(event, Saved):
             self._changes.append(ArtifactSaved(event))
+        elif isinstance(event, Wanted):
+            searcher_of(self._roster.sweeps[trial.sweep_id]).suggest(trial.number, event)
         elif isinstance(event, Ended):
             self._end_attempt(trial, event)
 
@@ -348,6 +354,12 @@ class Scheduler:
         slot = None if trial is None else self._slot_of(trial)
         if slot is not None:
             slot.answer(message.key, message.step, message.verdict.prune)
+
+    def _hear_suggestion(self, message: Suggested) -> None:
+        trial = self._roster.hear_suggestion(message)
+        slot = None if trial is None else self._slot_of(trial)
+        if slot is not None and not message.wanted.drawn:
+            slot.suggest(message.wanted, message.value, message.error)
 
     def _end_attempt(self, trial: LiveTrial, event: Ended) -> None:
         """Free the slot; the trial is over, or waits for its next attempt."""

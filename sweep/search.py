@@ -12,24 +12,29 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
-from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
 from sweep.distributions import distribution_of
 from sweep.drawing import draw
+from sweep.errors import UserCodeError
 from sweep.grid import grid
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
-from sweep.samplers import at_random, is_slow, load, sampler_of, soon_slow
+from sweep.samplers import at_random, is_slow, load, sampler_alone, sampler_of, soon_slow
+from sweep.space import Parameter
 from sweep.spec import SweepSpec
 from sweep.study import Study
-from sweep.trial import TRIAL_OVER, Params, TrialState
+from sweep.trial import TRIAL_OVER, Params, Scalar, TrialState, Wanted
 
 log = logging.getLogger("podium.search")
+Definitions = Mapping[str, dict[str, Any]]  # by name, as a sweep file writes a parameter
+NO_DEFINITIONS: Definitions = MappingProxyType({})
 
 _OPTUNA_STATES = {
     TrialState.WAITING: OptunaState.RUNNING,  # planned: its values are taken
@@ -73,6 +78,8 @@ class Search:
         self._over: set[int] = set()
         self._finished: set[int] = set()
         self._constraints: set[str] = set()
+        self._defined: dict[int, Definitions] = {}  # by trial, what the sweep file does not name
+        self._defined_first: dict[str, BaseDistribution] = {}  # by name, as the first trial had it
         for trial in sorted(past, key=lambda trial: trial.number):
             self.put(trial)
 
@@ -96,14 +103,23 @@ class Search:
 
     # Asking.
 
-    def ask(self, wanted: Params | None = None) -> Planned | None:
-        """The next trial, or None when a grid is exhausted; `wanted`: the values that it must have."""
-        fixed, sampler = self._fixed(wanted)
+    def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
+        """The next trial, or None when a grid is exhausted; `wanted`: the values that it must have.
+
+        `defined`: the distributions of those among them that the sweep file does not name.
+        """
+        named = None if wanted is None else {name: value for name, value in wanted.items() if name not in defined}
+        fixed, sampler = self._fixed(named)
         if fixed is None:
             return None
         number = len(self)
-        free = at_random(self.spec, number) if fixed and self.slow else self._sampler(number)
-        return self._plan(fixed, sampler, free)
+        free = at_random(self.spec, number) if self.slow and self.is_fixed(wanted) else self._sampler(number)
+        planned = self._plan(fixed, sampler, free)
+        if wanted is None or not defined:
+            return planned
+        own = {name: wanted[name] for name in defined}
+        self._define(planned.number, own, defined)
+        return replace(planned, params={**planned.params, **own}, distributions=dict(defined))
 
     def ask_at_random(self, sampler: str) -> Planned:
         """The next trial, drawn at random; `sampler`: what to call that."""
@@ -177,6 +193,66 @@ class Search:
         self._samplers[number] = sampler
         self._chosen[_short(sampler)] += 1
 
+    # Defining.
+
+    def suggest(self, number: int, wanted: Wanted) -> Scalar:
+        """The value of a parameter that the sweep file does not name, for a trial that runs.
+
+        Raises `UserCodeError` for one that cannot be; the message is for the trial's own code.
+        """
+        name = wanted.name
+        known = self._study[number].params
+        if name in known and not wanted.drawn:
+            return cast(Scalar, known[name])
+        distribution = self._definable(wanted)
+        value = wanted.value if wanted.drawn else self._chosen_alone(number, name, distribution)
+        self._define(number, {name: value}, {name: wanted.distribution})
+        return value
+
+    def _definable(self, wanted: Wanted) -> BaseDistribution:
+        name = wanted.name
+        if name in self.spec.parameters:
+            raise UserCodeError(
+                f"{name} takes no part in this trial, by its `when` in the sweep file; ask for it only where it does"
+            )
+        if self.method == GRID:
+            raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
+        try:
+            parameter = Parameter.model_validate(wanted.distribution)
+            distribution = distribution_of(parameter)
+            if distribution is None or parameter.when:
+                raise UserCodeError(f"suggest {name}: {wanted.distribution!r:.200} cannot be suggested")
+            complaint = parameter.complaint(wanted.value) if wanted.drawn else None
+            check_distribution_compatibility(self._defined_first.get(name, distribution), distribution)
+        except ValueError as error:
+            raise UserCodeError(f"suggest {name}: not as an earlier trial did, or not possible: {error}") from None
+        if complaint is not None:
+            raise UserCodeError(f"suggest {name}: {complaint}")
+        return distribution
+
+    def _chosen_alone(self, number: int, name: str, distribution: BaseDistribution) -> Scalar:
+        study, trial = self._study.optuna, self._study[number]
+        if distribution.single():
+            sampler: BaseSampler = at_random(self.spec, number)
+        else:
+            sampler = sampler_alone(self.spec, self.method, number, name)
+        return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
+
+    def _define(self, number: int, params: Params, defined: Definitions) -> None:
+        """A trial that runs has more parameters."""
+        past = self.remembered(number)
+        distributions = {**past.distributions, **defined}
+        self._study.put(
+            number, self._frozen(replace(past, params={**past.params, **params}, distributions=distributions))
+        )
+        self._know(number, distributions)
+
+    def _know(self, number: int, distributions: Definitions) -> None:
+        self._defined[number] = dict(distributions)
+        for name, distribution in distributions.items():
+            if name not in self._defined_first and (optunas := _plainly(distribution)) is not None:
+                self._defined_first[name] = optunas
+
     # Judging.
 
     def report(self, number: int, step: int, value: float) -> Verdict:
@@ -234,6 +310,8 @@ class Search:
             state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
             frozen = create_trial(state=state, system_attrs=dict(past.attributes))
         self._study.put(past.number, frozen)
+        if past.distributions:
+            self._know(past.number, past.distributions)
         self._attribute_to(past.sampler, past.number)
         self._sort(past.number, frozen)
         self._study.set_notes(past.attributes.get(STUDY_NOTES, {}))
@@ -261,11 +339,7 @@ class Search:
                 for key, value in notes.items()
                 if key.startswith(_CONSTRAINT) and key != _MEMORY
             },
-            distributions={
-                name: distribution_to_json(distribution)
-                for name, distribution in frozen.distributions.items()
-                if name not in self.spec.parameters
-            },
+            distributions=dict(self._defined.get(number, NO_DEFINITIONS)),
         )
 
     def _sort(self, number: int, frozen: FrozenTrial) -> None:
@@ -317,9 +391,9 @@ class Search:
     def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
         found: dict[str, BaseDistribution] = {}
         for name in past.params:
-            if name in past.distributions:
-                found[name] = json_to_distribution(past.distributions[name])
-            elif (distribution := distribution_of(self.spec.parameters[name])) is not None:
+            own = past.distributions.get(name)
+            distribution = distribution_of(self.spec.parameters[name]) if own is None else _plainly(own)
+            if distribution is not None:
                 found[name] = distribution
         return found
 
@@ -331,7 +405,9 @@ class Search:
                 if name not in trial.params or parameter.complaint(trial.params[name]) is not None:
                     return None
                 params[name] = trial.params[name]
-        frozen = self._frozen(replace(trial, params=params, attributes={}, distributions={}))
+        own = {name: trial.distributions[name] for name in trial.distributions if name not in self.spec.parameters}
+        params |= {name: trial.params[name] for name in own}
+        frozen = self._frozen(replace(trial, params=params, attributes={}, distributions=own))
         return frozen if frozen.state in (OptunaState.COMPLETE, OptunaState.PRUNED) else None
 
     def _attributes(self, number: int) -> dict[str, Any]:
@@ -342,6 +418,11 @@ class Search:
         """What the sampler noted, and we with it."""
         notes = self._study[number].system_attrs
         return {key: note for key, note in notes.items() if not any(part in key for part in _NOT_KEPT)}
+
+
+def _plainly(distribution: Mapping[str, Any]) -> BaseDistribution | None:
+    """What a sweep file would write so, for Optuna."""
+    return distribution_of(Parameter.model_validate(dict(distribution)))
 
 
 def _constraints_of(past: PastTrial) -> dict[str, float]:

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweep.changes import Enqueued
-from sweep.messages import ASK_DEADLINE_S, Asked, Inbox, Judged, SearchFailed
+from sweep.errors import UserCodeError
+from sweep.messages import ASK_DEADLINE_S, Asked, Inbox, Judged, SearchFailed, Suggested
 from sweep.past import Planned
 from sweep.proposing import Heard, OpenProcess, Proposer, SearchProcess
-from sweep.search import Search
-from sweep.trial import AttemptKey, Params, TrialState
+from sweep.search import NO_DEFINITIONS, Definitions, Search
+from sweep.trial import AttemptKey, Params, TrialState, Wanted
 
 log = logging.getLogger("podium.search")
 
@@ -37,6 +38,10 @@ class _Ask:
     @property
     def wanted(self) -> Params | None:
         return None if self.enqueued is None else self.enqueued.params
+
+    @property
+    def defined(self) -> Definitions:
+        return NO_DEFINITIONS if self.enqueued is None else self.enqueued.distributions
 
 
 class SearchThread:
@@ -64,6 +69,9 @@ class SearchThread:
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         self._work.put(lambda: self._report(number, key, step, value))
+
+    def suggest(self, number: int, wanted: Wanted) -> None:
+        self._work.put(lambda: self._suggest(number, wanted))
 
     def tell(
         self,
@@ -139,7 +147,7 @@ class SearchThread:
 
     def _planned(self, ask: _Ask) -> Planned | None:
         if self._here(ask):
-            return self._search.ask(ask.wanted)
+            return self._search.ask(ask.wanted, ask.defined)
         if (proposal := self._proposer.take()) is not None:
             return self._search.accept(proposal)
         return self._search.ask_at_random(f"random, for {self._search.method} {self._excuse()}")
@@ -158,12 +166,25 @@ class SearchThread:
         verdict = self._search.report(number, step, value)
         self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
 
+    def _suggest(self, number: int, wanted: Wanted) -> None:
+        self._inbox.put(suggested(self._sweep_id, self._search, number, wanted, self._taken))
+        self._proposer.feed(number)
+
     def _post(self, heard: Heard, message: dict[str, Any]) -> None:
         self._work.put(lambda: heard(message))
 
 
 def _nothing() -> None:
     """The first who waits has waited long enough."""
+
+
+def suggested(sweep_id: int, search: Search, number: int, wanted: Wanted, taken: int) -> Suggested:
+    """What the search says to a trial that wants a value; what is wrong with that is the trial's own doing."""
+    try:
+        value = search.suggest(number, wanted)
+    except UserCodeError as error:
+        return Suggested(sweep_id, wanted, error=str(error), taken=taken)
+    return Suggested(sweep_id, wanted, value, taken=taken)
 
 
 class SearchThreads:

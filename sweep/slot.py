@@ -145,11 +145,17 @@ class Slot:
         if running is None or command["key"] != [running.key.trial_id, running.key.attempt]:
             return
         if command["kind"] == "answer":
-            line = json.dumps({"kind": "answer", "step": command["step"], "prune": command["prune"]})
-            with contextlib.suppress(OSError):
-                running.connection.send(line.encode() + b"\n")
+            self._tell(running, kind="answer", step=command["step"], prune=command["prune"])
+        elif command["kind"] == "suggested":
+            chosen = {name: command[name] for name in ("name", "value", "error")}
+            self._tell(running, kind="suggested", **chosen)
         elif command["kind"] == "stop":
             self._stop(running, Kill(Cause(command["cause"])))
+
+    def _tell(self, running: Running, **message: Any) -> None:
+        """Answer the trial process; one that does not read its answers misses them."""
+        with contextlib.suppress(OSError):
+            running.connection.send(json.dumps(message).encode() + b"\n")
 
     async def _run(self, assignment: Assignment) -> None:
         key = AttemptKey(assignment.trial_id, assignment.attempt)
@@ -357,7 +363,7 @@ class Slot:
         self._events.append((self._sequence, content))
         self._event_bytes += len(content)
         prunable = self._running is not None and self._running.assignment.prunable
-        if event.kind == "ended" or (prunable and event.kind == "reported"):
+        if event.kind in ("ended", "wanted") or (prunable and event.kind == "reported"):
             self._urgent_up_to = self._sequence
         self._spawn(self._notify())
 

@@ -16,7 +16,7 @@ from sweep.data_source import Data
 from sweep.early_termination import EarlyTerminate
 from sweep.errors import InvalidSpecError
 from sweep.metric import Metric
-from sweep.program import BuiltinProgram, ImportedProgram, Program
+from sweep.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from sweep.space import Parameter
 from sweep.spec_problems import problems_of
 from sweep.strict import Model, complain
@@ -49,7 +49,10 @@ class SweepSpec(Model):
         max_length=8,
         description="several objectives, in place of `metric`, which is then the first",
     )
-    parameters: dict[str, Parameter] = Field(description="what is searched, by name")
+    parameters: dict[str, Parameter] = Field(
+        default_factory=dict,
+        description="what is searched, by name; a function may suggest more, or all, by itself",
+    )
     enqueue: list[dict[str, Scalar]] = Field(
         default_factory=list, description="configurations to try first; what one leaves out is searched"
     )
@@ -118,8 +121,7 @@ class SweepSpec(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> SweepSpec:
-        if not self.parameters and not isinstance(self.program, ImportedProgram):
-            raise complain("there is at least 1, such as lr: {min: 1e-4, max: 0.1, log: true}", "parameters")
+        self._check_parameters()
         self._check_conditions()
         self._check_enqueued()
         self._check_method()
@@ -134,6 +136,17 @@ class SweepSpec(Model):
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
+
+    def _check_parameters(self) -> None:
+        if not self.parameters and not isinstance(self.program, FunctionProgram | ImportedProgram):
+            message = (
+                "there is at least 1, such as lr: {min: 1e-4, max: 0.1, log: true}; a function may suggest its own"
+            )
+            raise complain(message, "parameters")
+        if not self.parameters and self.method == "grid":
+            raise complain("a grid knows its values beforehand; name at least one parameter", "parameters")
+        if isinstance(self.program, CommandProgram):
+            self.program.check_macros(self.parameters)
 
     def _check_conditions(self) -> None:
         for name, parameter in self.parameters.items():
@@ -248,6 +261,8 @@ class SweepSpec(Model):
     def _check_ensemble(self, wanted: EnsembleOptions) -> None:
         if wanted.select is Select.EXPLICIT:
             raise complain("no trials can be named yet; write top_k, greedy or diverse", "ensemble", "select")
+        if isinstance(self.program, CommandProgram):
+            raise complain("a script leaves no network that could be built again; use a function", "ensemble")
         if wanted.k > self.run_cap:
             message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
             raise complain(message, "ensemble", "k")

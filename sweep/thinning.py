@@ -72,7 +72,7 @@ class Curves:
             self._say(kind="reported", step=step, value=value, at=at)
             return True
         self._last_report = (step, value, at)
-        self._show_life()
+        self.show_life()
         return False
 
     def ask(self) -> bool:
@@ -95,7 +95,7 @@ class Curves:
         if sent:
             self._say(kind="logged", step=step, values=sent, at=at)
         else:
-            self._show_life()
+            self.show_life()
 
     def send_last(self) -> None:
         """Send the last point of each curve, where it was left out."""
@@ -123,14 +123,15 @@ class Curves:
             curve = self._logs[name] = Thinning()
         return curve
 
-    def _show_life(self) -> None:
+    def show_life(self) -> None:
+        """Something goes on, though there is no point to send."""
         now = self._clock()
         if now - self._said_s < _SIGN_S:
             return
         if now - self._shown_s >= (now - self._began_s) / _SHARE:
             self._shown_s = now
             self.send_last()
-        else:
+        if now - self._said_s >= _SIGN_S:  # there was none
             self._say(kind="alive")
 
     def _say(self, **message: Any) -> None:

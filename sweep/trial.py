@@ -160,6 +160,7 @@ class Assignment:
     directory: str  # of this attempt: log, work folder, model
     data_cache: str  # memory-mapped data sets, shared by all trials of the machine
     code: str | None = None  # folder of the unpacked bundle
+    defined: tuple[str, ...] = ()  # the parameters that an earlier attempt, or a cloned trial, suggested by itself
     prunable: bool = False
     keep_checkpoint: bool = False  # when it has finished
     threads: int | None = None
@@ -174,7 +175,8 @@ class Assignment:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Assignment:
-        return cls(**{**values, "limits": Limits(**values["limits"])})
+        defined = tuple(values.get("defined", ()))
+        return cls(**{**values, "defined": defined, "limits": Limits(**values["limits"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,18 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A value for a parameter that the sweep file does not name: to be chosen, or drawn by the trial itself."""
+
+    kind: ClassVar[str] = "wanted"
+    key: AttemptKey
+    name: str
+    distribution: dict[str, Any]  # as a sweep file writes a parameter
+    drawn: bool = False  # nobody chose in time: `value` is what the trial goes on with
+    value: Scalar = None
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The last event of an attempt: its process tree is gone and its slot is free."""
 
@@ -260,8 +274,8 @@ class Ended:
             object.__setattr__(self, "value", self.values[0])
 
 
-Event = Started | Reported | Logged | Saved | Ended
-_EVENTS: dict[str, type[Event]] = {cls.kind: cls for cls in (Started, Reported, Logged, Saved, Ended)}
+Event = Started | Reported | Logged | Saved | Wanted | Ended
+_EVENTS: dict[str, type[Event]] = {cls.kind: cls for cls in (Started, Reported, Logged, Saved, Wanted, Ended)}
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:

@@ -13,7 +13,18 @@ from typing import Any
 
 from sweep.processes import children
 from sweep.slot import DeviceView, Slot
-from sweep.trial import Assignment, AttemptKey, Cause, Ended, Event, Reported, Started, event_from_dict
+from sweep.trial import (
+    Assignment,
+    AttemptKey,
+    Cause,
+    Ended,
+    Event,
+    Reported,
+    Scalar,
+    Started,
+    Wanted,
+    event_from_dict,
+)
 
 _PR_SET_CHILD_SUBREAPER = 36
 DIGITS = {"model": "mlp", "data": {"name": "digits"}}
@@ -139,6 +150,13 @@ def stop(key: AttemptKey, cause: Cause = Cause.CANCELLED) -> dict[str, Any]:
 def answer(event: Reported, prune: bool) -> dict[str, Any]:
     """The command that tells a trial whether to give up."""
     return {"kind": "answer", "key": [event.key.trial_id, event.key.attempt], "step": event.step, "prune": prune}
+
+
+def suggested(event: Event, value: Scalar, error: str = "") -> dict[str, Any]:
+    """The command that tells a trial what was chosen for a parameter that it wants."""
+    assert isinstance(event, Wanted)
+    key = [event.key.trial_id, event.key.attempt]
+    return {"kind": "suggested", "key": key, "name": event.name, "value": value, "error": error}
 
 
 def key_of(assignment: Assignment) -> AttemptKey:

@@ -9,6 +9,7 @@ from typing import Any
 from sweep.changes import Enqueued
 from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened
 from sweep.search import Search
+from sweep.searching import suggested
 from sweep.trial import (
     Assignment,
     AttemptKey,
@@ -16,8 +17,10 @@ from sweep.trial import (
     Ended,
     Event,
     Reported,
+    Scalar,
     Started,
     TrialState,
+    Wanted,
 )
 
 
@@ -47,6 +50,7 @@ class FakeSlot:
     sequence: int = 0
     stops: list[Cause] = field(default_factory=list)
     answers: list[tuple[int, bool]] = field(default_factory=list)
+    suggestions: list[tuple[str, Scalar, str]] = field(default_factory=list)  # name, value, error
 
     @property
     def key(self) -> AttemptKey | None:
@@ -92,6 +96,8 @@ class FakePool:
             return
         if command["kind"] == "answer":
             slot.answers.append((command["step"], command["prune"]))
+        elif command["kind"] == "suggested":
+            slot.suggestions.append((command["name"], command["value"], command["error"]))
         else:
             slot.stops.append(Cause(command["cause"]))
 
@@ -117,6 +123,10 @@ class FakePool:
     def report(self, device_id: str, step: int, value: float) -> None:
         key = self._key(device_id)
         self._tell(device_id, Reported(key, step, value, self._clock.wall_s()))
+
+    def want(self, device_id: str, name: str, distribution: dict[str, Any], **drawn: Any) -> None:
+        """The trial suggests a parameter that the sweep file does not name."""
+        self._tell(device_id, Wanted(self._key(device_id), name, distribution, **drawn))
 
     def end(
         self,
@@ -183,7 +193,7 @@ class InlineSearcher:
         if enqueued is None:
             self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0, None, self._taken))
         else:
-            planned = self._search.ask(enqueued.params)
+            planned = self._search.ask(enqueued.params, enqueued.distributions)
             self._inbox.put(Asked(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self._taken))
 
     def retry(self, number: int) -> None:
@@ -192,6 +202,9 @@ class InlineSearcher:
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
         self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
+
+    def suggest(self, number: int, wanted: Wanted) -> None:
+        self._inbox.put(suggested(self._sweep_id, self._search, number, wanted, self._taken))
 
     def tell(
         self,

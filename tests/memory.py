@@ -17,6 +17,7 @@ from sweep.changes import (
     EarlierTrial,
     Enqueued,
     MetricPoint,
+    ParamDefined,
     RequestMoot,
     SearchNotes,
     StoredSweep,
@@ -67,6 +68,7 @@ class MemoryTrial:
     seen_at: float = 0.0
     values: tuple[float, ...] | None = None
     constraints: dict[str, float] = field(default_factory=dict)
+    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def stored(self) -> StoredTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
@@ -77,7 +79,7 @@ class MemoryTrial:
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
             failed[-1] if failed else None, self.placed_at if runs else None, self.seen_at if runs else None,
-            self.values, dict(self.constraints),
+            self.values, dict(self.constraints), copy.deepcopy(self.distributions),
         )  # fmt: skip
 
 
@@ -224,6 +226,10 @@ class MemoryRecorder:
             trial.seen_at = max(trial.seen_at, change.at)
             if change.name == self.sweeps[trial.sweep_id].spec.pruned_on.name:
                 trial.reports.setdefault(change.step, change.value)
+        elif isinstance(change, ParamDefined):
+            defined = self.trials[change.trial_id]
+            defined.params = {**defined.params, change.name: change.value}
+            defined.distributions[change.name] = dict(change.distribution)
         elif isinstance(change, SearchNotes):
             self.trials[change.trial_id].attributes = dict(change.attributes)
         elif isinstance(change, AttemptEnded):
@@ -277,7 +283,7 @@ class MemoryRecorder:
             raise DatabaseError(f"trial {change.trial_id} is there already")
         self.trials[change.trial_id] = MemoryTrial(
             change.trial_id, change.sweep_id, change.number, dict(change.params), change.sampler,
-            dict(change.attributes),
+            dict(change.attributes), distributions=copy.deepcopy(change.distributions),
         )  # fmt: skip
         if change.enqueued_id is not None:
             del self.enqueued[change.enqueued_id]

@@ -241,6 +241,6 @@ def test_the_process_says_what_went_wrong_and_goes_on() -> None:
 def test_a_trial_passes_through_json_unchanged() -> None:
     past = PastTrial(
         4, TrialState.PRUNED, {"x": 0.1, "y": None}, reports={3: 0.5}, attributes={"a": [1]}, sampler="tpe",
-        values=(0.1, 2.0), constraints={"size": -1.0}, distributions={"z": "{}"},
+        values=(0.1, 2.0), constraints={"size": -1.0}, distributions={"z": {"min": 1, "max": 2}},
     )  # fmt: skip
     assert PastTrial.from_dict(json.loads(json.dumps(past.to_dict()))) == past

@@ -79,7 +79,7 @@ def test_bayes_is_another_word_for_tpe() -> None:
 
 
 def test_the_json_schema_can_be_made() -> None:
-    assert set(SweepSpec.model_json_schema()["required"]) == {"name", "metric", "parameters", "program"}
+    assert set(SweepSpec.model_json_schema()["required"]) == {"name", "metric", "program"}
 
 
 # What is refused.
@@ -105,7 +105,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown key below", _x(min=0, max=1, lgo=True), "parameters.x.lgo", "did you mean 'log'?"),
     ("unknown program key", builtin_document(program=_DIGITS | {"modle": 1}), "program.modle", "did you mean 'model'?"),
     ("no metric", document(metric=None), "metric", "is missing"),
-    ("no parameters", document(parameters={}), "parameters", "at least 1"),
+    ("no parameters", builtin_document(parameters={}), "parameters", "at least 1"),
     ("no goal", document(metric={"name": "m"}), "metric.goal", "is missing"),
     ("a wrong word", document(metric={"name": "m", "goal": "max"}), "metric.goal", "did you mean 'maximize'?"),
     ("a wrong type", document(run_cap="12"), "run_cap", "is a whole number, not '12'; leave the quotes out"),

@@ -190,6 +190,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("sweep_id", sa.Integer(), nullable=False),
         sa.Column("params", sa.Text(), nullable=False),
+        sa.Column("distributions", sa.Text(), server_default="{}", nullable=False),
         sa.Column("cloned_from", sa.Integer(), nullable=True),
         sa.Column("idempotency_key", sa.String(), nullable=True),
         sa.Column("created_at", sa.Float(), nullable=False),

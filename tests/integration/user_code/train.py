@@ -90,10 +90,6 @@ def asks_for_another_choice(trial: Any) -> None:
     trial.suggest_categorical("act", ["tanh"])
 
 
-def asks_for_what_is_not_there(trial: Any) -> None:
-    trial.suggest_int("depth", 1, 3)
-
-
 def never_ends(trial: Any) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:

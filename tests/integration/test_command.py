@@ -1,0 +1,144 @@
+"""Unchanged scripts as the program of a trial: arguments in, metrics out, and how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.layout import AttemptDirectory
+from sweep.trial import Assignment, Cause, Ended, Limits, Logged, Reported, Started, TrialState
+from tests.driver import SlotDriver, answer, key_of, run, stop
+
+FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
+
+
+def _script(what: str, **changes: Any) -> dict[str, Any]:
+    """The program of a sweep, as the scheduler hands it over."""
+    return {
+        "command": ["python", "script.py", what, "${args}"],
+        "script": None,
+        "metrics": {"score": r"score ([-+0-9.enan]+)", "loss": r"loss ([0-9.]+)"},
+        "env": {},
+        **changes,
+    }
+
+
+def _log(assignment: Assignment) -> str:
+    return AttemptDirectory(Path(assignment.directory)).log.read_text()
+
+
+def test_a_script_gets_its_arguments_and_its_lines_are_reports(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_script("prints"))
+    events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
+    assert isinstance(events[0], Started)
+    assert [(e.step, e.value) for e in events if isinstance(e, Reported)] == [(0, 0.0), (1, 0.25), (2, 0.5)]
+    assert next((e.step, e.values) for e in events if isinstance(e, Logged)) == (0, {"loss": 0.25})
+    ended = events[-1]
+    assert isinstance(ended, Ended)
+    assert (ended.state, ended.value, ended.cause) == (FINISHED, 0.5, None)
+    assert "$ python script.py prints --x=0.25 --act=relu" in _log(assignment)
+    assert "epoch 2: loss 0.083, score 0.50" in _log(assignment)
+
+
+def test_a_script_may_append_its_metrics_to_a_file(slot: SlotDriver) -> None:
+    events = slot.events(_script("appends", metrics={}))
+    assert [(e.step, e.value) for e in events if isinstance(e, Reported)] == [(5, 5.25), (10, 10.25)]
+    assert isinstance(events[-1], Ended) and events[-1].value == 10.25
+
+
+def test_a_script_runs_in_a_copy_of_its_code_and_sees_what_a_trial_sees(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_script("looks_around", env={"GREETING": "x is ${x}"}))
+    slot.end(run(assignment))
+    names = ["PODIUM_METRICS", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL"]
+    work = AttemptDirectory(Path(assignment.directory)).work
+    assert f"here: True {work} {names} {{'x': 0.25, 'act': 'relu'}} x is 0.25" in _log(assignment)
+    assert not (slot.code / "beside.txt").exists() and not work.exists()
+
+
+def test_a_program_without_an_interpreter_is_made_executable(slot: SlotDriver) -> None:
+    assert slot.result(_script("", command=["./hello.sh", "${x}"])).value == 0.25
+
+
+@pytest.mark.parametrize(
+    ("what", "cause", "message"),
+    [
+        ("fails", Cause.USER_ERROR, "the script ended with status 1: ValueError: as planned"),
+        ("leaves_without_a_word", Cause.USER_ERROR, "status 3: it said nothing on standard error"),
+        ("has_no_memory", Cause.HOST_MEMORY, "MemoryError: none left"),
+        ("has_no_device_memory", Cause.DEVICE_MEMORY, "CUDA out of memory"),
+        ("kills_itself", Cause.SIGNAL, "ended by SIGKILL"),
+        ("says_nothing", Cause.BAD_REPORT, "the script ended without a value of 'score'; give a pattern"),
+        ("diverges", Cause.NON_FINITE, "not finite"),
+        ("is_not_there", Cause.USER_ERROR, "KeyError: 'is_not_there'"),
+    ],
+)
+def test_a_script_that_fails_says_why(slot: SlotDriver, what: str, cause: Cause, message: str) -> None:
+    ended = slot.result(_script(what))
+    assert (ended.state, ended.cause, ended.value) == (FAILED, cause, None)
+    assert message in ended.message
+
+
+def test_the_end_of_the_standard_error_stands_for_the_traceback(slot: SlotDriver) -> None:
+    ended = slot.result(_script("fails"))
+    assert ended.traceback.startswith("Traceback (most recent call last)") and "script.py" in ended.traceback
+    assert "sweep/" not in ended.traceback
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"command": ["pyhton", "x"]}, "cannot start 'pyhton': No such file or directory"),
+        ({"command": ["python", "nowhere.py"]}, "nowhere.py"),
+        ({"command": ["${depth}"]}, "nothing is left of it"),
+    ],
+)
+def test_a_command_that_cannot_start_is_a_user_error(slot: SlotDriver, changes: dict[str, Any], message: str) -> None:
+    ended = slot.result(_script("prints", **changes))
+    assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
+    assert message in ended.message
+
+
+def test_a_pattern_that_goes_back_and_forth_for_ever_is_stopped(slot: SlotDriver) -> None:
+    ended = slot.result(_script("misleads", metrics={"score": "(a+)+b"}))
+    assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
+    assert "the patterns of program.metrics take over 1 s on the line 'aaaa" in ended.message
+
+
+def test_a_flood_of_output_hangs_nothing(slot: SlotDriver) -> None:
+    assert slot.result(_script("floods")).value == 1.0
+
+
+def test_what_a_script_leaves_running_is_killed_and_keeps_nobody_waiting(slot: SlotDriver) -> None:
+    ended = slot.result(_script("leaves_a_daemon"))
+    assert ended.value is not None and not Path(f"/proc/{int(ended.value)}").exists()
+    assert ended.orphans_killed == 1
+
+
+@pytest.mark.parametrize(("what", "grace_s"), [("trains", 5.0), ("cleans_up", 5.0), ("ignores_signals", 0.2)])
+def test_a_pruned_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what: str, grace_s: float) -> None:
+    assignment = slot.assignment(_script(what), prunable=True, limits=Limits(grace_s=grace_s))
+    events = slot.exchange(run(assignment))
+    reports = 0
+    while not isinstance(events[-1], Ended):
+        asked = [event for event in events if isinstance(event, Reported)]
+        reports += len(asked)
+        events = slot.exchange(*[answer(event, event.step == 2) for event in asked])
+    assert (events[-1].state, reports) == (TrialState.PRUNED, 3)
+    assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
+
+
+@pytest.mark.parametrize(("what", "exit"), [("cleans_up", "143"), ("ignores_signals", "SIGKILL")])
+def test_a_stopped_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what: str, exit: str) -> None:
+    assignment = slot.assignment(_script(what), limits=Limits(grace_s=0.5))
+    slot.until(lambda event: isinstance(event, Reported), run(assignment))
+    ended = slot.end(stop(key_of(assignment)))
+    assert (ended.state, ended.cause, ended.exit) == (CANCELLED, Cause.CANCELLED, exit)
+    assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
+
+
+def test_what_a_script_prints_is_a_sign_of_life(slot: SlotDriver) -> None:
+    script = _script("trains", metrics={})
+    ended = slot.result(script, limits=Limits(silence_s=2.0, trial_s=3.5, grace_s=1.0))
+    assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)

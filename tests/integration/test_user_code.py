@@ -1,0 +1,159 @@
+"""The shapes of users' functions in a real trial process: what they get, what they may return, what they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.layout import AttemptDirectory
+from sweep.trial import Assignment, Cause, Ended, Event, Limits, Logged, Reported, TrialState, Wanted
+from tests.driver import SlotDriver, answer, run, suggested
+
+FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED
+
+
+def _shape(function: str, **changes: Any) -> dict[str, Any]:
+    return {"function": f"shapes:{function}", "argument": None, **changes}
+
+
+def _reports(events: list[Event]) -> list[tuple[int, float]]:
+    return [(event.step, event.value) for event in events if isinstance(event, Reported)]
+
+
+def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], prune_at: int = 99) -> list[Event]:
+    """Run an attempt, choosing `values` for what it wants."""
+    new = slot.exchange(run(assignment))
+    events = new
+    while not isinstance(events[-1], Ended):
+        answers = [suggested(e, values[e.name]) for e in new if isinstance(e, Wanted)]
+        answers += [answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable]
+        new = slot.exchange(*answers)
+        events = events + new
+    return events
+
+
+@pytest.mark.parametrize(
+    ("program", "value", "reports"),
+    [
+        (_shape("optuna_objective"), 0.0625, [(0, 0.25), (1, 0.25), (2, 0.25)]),
+        (_shape("of_config"), 0.25, []),
+        (_shape("of_cfg_by_name"), 0.25, []),
+        (_shape("of_anything", argument="config"), 0.25, []),
+        (_shape("yields"), 2.25, [(0, 0.25), (1, 1.25), (2, 2.25)]),
+        (_shape("yields_with_steps"), 2.0, [(10, 1.0), (20, 2.0)]),
+        (_shape("yields_numbers"), 0.25, [(0, 1.0), (1, 0.25)]),
+    ],
+)
+def test_a_function_of_any_of_these_shapes_works(
+    slot: SlotDriver, program: dict[str, Any], value: float, reports: list[tuple[int, float]]
+) -> None:
+    events = slot.events(program)
+    ended = events[-1]
+    assert isinstance(ended, Ended)
+    assert (ended.state, ended.value, ended.message) == (FINISHED, value, "")
+    assert _reports(events) == reports
+
+
+def test_what_a_generator_yields_beside_the_metric_is_logged(slot: SlotDriver) -> None:
+    logged = [event for event in slot.events(_shape("yields")) if isinstance(event, Logged)]
+    assert [(event.step, event.values) for event in logged] == [(step, {"loss": 0.5}) for step in range(3)]
+
+
+def test_optunas_own_exception_prunes(slot: SlotDriver) -> None:
+    ended = slot.result(_shape("gives_up_as_optuna_does"))
+    assert (ended.state, ended.cause) == (PRUNED, None)
+
+
+def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_shape("yields"), prunable=True)
+    events = _answered(slot, assignment, {}, prune_at=1)
+    assert isinstance(events[-1], Ended) and events[-1].state is PRUNED
+    assert _reports(events) == [(0, 0.25), (1, 1.25)]
+    assert AttemptDirectory(Path(assignment.directory)).log.read_text() == "closed\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "cause", "message"),
+    [
+        ("asks_for_the_study", Cause.USER_ERROR, "a trial has no study here"),
+        ("of_anything", Cause.USER_ERROR, "'Trial' object is not subscriptable"),
+        ("returns_another_name", Cause.BAD_REPORT, "'score'"),
+        ("takes_nothing", Cause.USER_ERROR, "takes_nothing takes no argument; write `def takes_nothing(trial):`"),
+        ("takes_two", Cause.USER_ERROR, "takes_two wants data beside its first argument"),
+        ("is_async", Cause.USER_ERROR, "the function is `async`"),
+        ("number", Cause.USER_ERROR, "shapes.py has int 3, no function, 'number'"),
+        ("chooses_a_list", Cause.USER_ERROR, "[1, 2] is no text, number, truth value or None"),
+    ],
+)
+def test_a_function_that_cannot_work_is_told_why(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
+    ended = slot.result(_shape(function))
+    assert (ended.state, ended.cause) == (FAILED, cause)
+    assert message in ended.message
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("exits:objective", "exits ends the process when it is imported, with sys.exit(2)"),
+        ("inspect:objective", "'inspect' is the name of another module"),
+        ("api.nowhere:objective", "there is no module 'api.nowhere' in the code folder"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_told_why(slot: SlotDriver, function: str, message: str) -> None:
+    ended = slot.result({"function": function})
+    assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
+    assert message in ended.message
+
+
+def test_a_traceback_begins_with_the_users_code(slot: SlotDriver) -> None:
+    lines = slot.result(_shape("fails_inside")).traceback.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert [line.split('"')[1].rsplit("/", 1)[1] for line in lines if "File" in line] == ["shapes.py", "shapes.py"]
+    assert lines[-1].startswith("sweep.errors.BadReportError: report(value='high')")
+    broken = slot.result({"function": "broken:objective"}).traceback
+    assert "broken.py" in broken and "importlib" not in broken and "attempt.py" not in broken
+
+
+# Define-by-run.
+
+
+def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_shape("defines"))
+    events = _answered(slot, assignment, {"layers": 2, "width 0": 8, "width 1": 16, "kind": "a"})
+    wanted = {event.name: event.distribution for event in events if isinstance(event, Wanted)}
+    assert wanted == {
+        "layers": {"min": 1, "max": 3},
+        "width 0": {"min": 8, "max": 64, "log": True},
+        "width 1": {"min": 8, "max": 64, "log": True},
+        "kind": {"values": ["a", "b", None]},
+    }
+    assert isinstance(events[-1], Ended) and events[-1].value == 25.25
+
+
+def test_a_repeated_attempt_has_its_values_and_asks_for_none(slot: SlotDriver) -> None:
+    params = {"x": 0.5, "layers": 1, "width 0": 8, "kind": None}
+    events = slot.events(_shape("defines"), params=params, defined=("layers", "width 0", "kind"), attempt=2)
+    assert not [event for event in events if isinstance(event, Wanted)]
+    assert isinstance(events[-1], Ended) and events[-1].value == 8.5
+
+
+def test_an_answer_that_came_early_is_there_when_it_is_asked_for(slot: SlotDriver) -> None:
+    values = {"late 0": 0.5, "late 1": 0.5}
+    ended = _answered(slot, slot.assignment(_shape("asks_twice"), prunable=True), values, prune_at=1)[-1]
+    assert isinstance(ended, Ended)
+    assert (ended.state, ended.late_prune_answers) == (PRUNED, 0)
+
+
+def test_a_refusal_of_the_search_is_the_users_error(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_shape("defines"))
+    events = slot.until(lambda event: isinstance(event, Wanted), run(assignment))
+    ended = slot.end(suggested(events[-1], None, "a grid knows its values beforehand"))
+    assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
+    assert "a grid knows its values beforehand" in ended.message
+
+
+def test_a_trial_that_is_told_nothing_is_stopped_all_the_same(slot: SlotDriver) -> None:
+    ended = slot.result(_shape("defines"), limits=Limits(trial_s=0.5))
+    assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)

@@ -1,0 +1,5 @@
+"""A module that is a script: it ends the process when it is imported."""
+
+import sys
+
+sys.exit(2)

@@ -1,0 +1,133 @@
+"""The macros of a script's command, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.command_line import DEFAULT_COMMAND, Meaning, complaint_about_word, expanded, filled_in
+from sweep.errors import InvalidSpecError, UserCodeError
+from sweep.program import CommandProgram
+from sweep.spec import parse_spec
+from sweep.trial import Params
+from tests.specs import document
+
+PARAMS: Params = {"lr": 0.01, "name": "a b", "nesterov": True, "amp": False, "clip": None}
+
+
+def _meaning(tmp_path: Path, params: Params = PARAMS) -> Meaning:
+    return Meaning(params, "/usr/bin/python3", "train.py", tmp_path / "args.json", {"HOME": "/home/me"})
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["${args}"], ["--lr=0.01", "--name=a b", "--nesterov=True", "--amp=False", "--clip=None"]),
+        (["${args_no_hyphens}"], ["lr=0.01", "name=a b", "nesterov=True", "amp=False", "clip=None"]),
+        (["${args_no_boolean_flags}"], ["--lr=0.01", "--name=a b", "--nesterov", "--clip=None"]),
+        (["a", "--rate=${lr}", "${lr}-${name}"], ["a", "--rate=0.01", "0.01-a b"]),
+        (["${env}", "${interpreter}", "${program}"], ["/usr/bin/env", "/usr/bin/python3", "train.py"]),
+        (["${envvar:HOME}/data", "$HOME", "{lr}"], ["/home/me/data", "$HOME", "{lr}"]),
+        (["--momentum=${momentum}", "b"], ["b"]),
+    ],
+)
+def test_macros_become_words(tmp_path: Path, command: list[str], words: list[str]) -> None:
+    assert expanded(command, _meaning(tmp_path)) == words
+
+
+def test_a_value_is_never_taken_for_a_macro(tmp_path: Path) -> None:
+    meaning = _meaning(tmp_path, {"a": "${b}", "b": "x"})
+    assert expanded(["${a}", "${args}"], meaning) == ["${b}", "--a=${b}", "--b=x"]
+
+
+def test_all_parameters_as_json(tmp_path: Path) -> None:
+    word, path = expanded(["${args_json}", "${args_json_file}"], _meaning(tmp_path))
+    assert json.loads(word) == json.loads(Path(path).read_text()) == PARAMS
+
+
+def test_a_variable_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserCodeError, match="no variable 'NOWHERE'"):
+        filled_in("${envvar:NOWHERE}", _meaning(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("${lrr}", "there is no parameter or macro 'lrr'; did you mean 'lr'?"),
+        ("${arg}", "did you mean 'args'?"),
+        ("--all=${args}", "must stand alone"),
+    ],
+)
+def test_a_macro_that_means_nothing_is_refused(word: str, message: str) -> None:
+    complaint = complaint_about_word(word, ["lr"])
+    assert complaint is not None and message in complaint
+
+
+def _program(**changes: Any) -> dict[str, Any]:
+    return {"command": ["python", "train.py", "${args}"], "code": ".", **changes}
+
+
+def test_a_script_is_a_program() -> None:
+    spec = parse_spec(document(program=_program(metrics={"score": "score ([0-9.]+)"}, env={"A": "${x}"})))
+    assert isinstance(spec.program, CommandProgram)
+    assert parse_spec(json.loads(spec.to_json())) == spec
+
+
+def test_a_script_alone_gets_the_command_of_wandb() -> None:
+    program = parse_spec(document(program={"script": "train.py", "code": "."})).program
+    assert isinstance(program, CommandProgram) and tuple(program.command) == DEFAULT_COMMAND
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "message"),
+    [
+        ({"command": "python train.py ${args}"}, "program.command", 'write a list of words: [python, train.py, "${ar'),
+        ({"command": []}, "program.command", "at least 1"),
+        ({"command": ["python", "${xx}"]}, "program.command.1", "did you mean 'x'?"),
+        ({"command": ["python", "${program}"]}, "program.script", "write script: train.py"),
+        ({"metrics": {"score": "score ([0-9"}}, "program.metrics.score", "not a regular expression"),
+        ({"metrics": {"score": "score [0-9]+"}}, "program.metrics.score", "has no group for the value"),
+        ({"metrics": {"score": "(?P<step>[0-9]+)"}}, "program.metrics.score", "has no group for the value"),
+        ({"env": {"A": "${y}"}}, "program.env.A", "no parameter or macro 'y'"),
+        ({"env": {"A": "${args}"}}, "program.env.A", "must stand alone"),
+        ({"env": {"CUDA_VISIBLE_DEVICES": "0"}}, "program.env.CUDA_VISIBLE_DEVICES", "set by Podium"),
+        ({"env": {"PODIUM_METRICS": "x"}}, "program.env.PODIUM_METRICS", "set by Podium"),
+        ({"env": {"A B": "x"}}, "program.env.A B", "no name of a variable"),
+        ({"preload": ["torch"]}, "program.preload", "does not go with those beside it"),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(document(program=_program(**changes)))
+    (problem,) = caught.value.problems
+    assert problem.key == key and message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "message"),
+    [
+        ({"preload": ["a-b"]}, "program.preload.0", "no name of a package"),
+        ({"preload": ["torch", "db.tables"]}, "program.preload.1", "Podium's own"),
+        ({"argument": "both"}, "program.argument", "one of trial, config"),
+    ],
+)
+def test_what_a_function_cannot_have_is_refused(changes: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(document(program={"function": "train:objective", **changes}))
+    (problem,) = caught.value.problems
+    assert problem.key == key and message in problem.message
+
+
+def test_only_a_function_may_do_without_parameters() -> None:
+    assert parse_spec(document(parameters={})).parameters == {}
+    for changes in ({"program": _program(command=["a"])}, {"method": "grid"}):
+        with pytest.raises(InvalidSpecError, match=r"at least (1|one)"):
+            parse_spec(document(parameters={}, **changes))
+
+
+def test_a_script_has_no_ensemble() -> None:
+    with pytest.raises(InvalidSpecError, match="leaves no network"):
+        parse_spec(document(program=_program(), ensemble={"k": 2}))

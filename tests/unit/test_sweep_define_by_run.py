@@ -1,0 +1,265 @@
+"""Parameters that no sweep file names: chosen when a trial asks, kept with it, known to whatever comes after."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep import suggesting
+from sweep.commands import cloned_params
+from sweep.errors import InvalidSpecError, UserCodeError
+from sweep.live import past_trials
+from sweep.past import PastTrial
+from sweep.search import Search
+from sweep.space import Parameter
+from sweep.trial import AttemptKey, Cause, TrialState, Wanted
+from tests.rig import Rig
+from tests.specs import spec
+
+MakeRig = Callable[..., Rig]
+KEY = AttemptKey(1, 1)
+WIDTH = {"min": 8, "max": 64, "log": True}
+KIND = {"values": ["a", "b", None]}
+EMPTY: dict[str, Any] = {"parameters": {}}
+
+
+def _search(**changes: Any) -> Search:
+    return Search(spec(**{**EMPTY, **changes}))
+
+
+def _suggested(search: Search, number: int, name: str = "width", distribution: dict[str, Any] = WIDTH) -> Any:
+    return search.suggest(number, Wanted(KEY, name, distribution))
+
+
+# The search.
+
+
+@pytest.mark.parametrize("method", ["tpe", "random", "auto", "nsga2"])
+def test_a_value_within_its_bounds_is_chosen_and_stays(method: str) -> None:
+    search = _search(method=method)
+    for number in range(15):
+        assert search.ask() is not None
+        width, kind = _suggested(search, number), _suggested(search, number, "kind", KIND)
+        assert isinstance(width, int) and 8 <= width <= 64 and kind in KIND["values"]
+        assert _suggested(search, number) == width
+        search.tell(number, TrialState.FINISHED, [-abs(width - 20.0)])
+
+
+def test_it_learns() -> None:
+    search = _search(method="tpe", seed=1)
+    found = []
+    for number in range(60):
+        search.ask()
+        x = _suggested(search, number, "x", {"min": 0.0, "max": 1.0})
+        found.append(x)
+        search.tell(number, TrialState.FINISHED, [-abs(x - 0.3)])
+    assert sum(abs(x - 0.3) < 0.1 for x in found[30:]) > 15
+
+
+def test_a_search_that_is_rebuilt_knows_them_and_goes_on_the_same() -> None:
+    search = _search(method="tpe")
+    for number in range(12):
+        search.ask()
+        search.tell(number, TrialState.FINISHED, [float(_suggested(search, number))])
+    rebuilt = Search(search.spec, [PastTrial.from_dict(search.remembered(n).to_dict()) for n in range(12)])
+    assert rebuilt.remembered(3) == search.remembered(3)
+    assert rebuilt.remembered(3).distributions == {"width": WIDTH}
+    search.ask(), rebuilt.ask()
+    assert _suggested(search, 12) == _suggested(rebuilt, 12)
+
+
+def test_what_a_trial_drew_by_itself_counts_also_when_an_answer_was_under_way() -> None:
+    search = _search()
+    search.ask()
+    _suggested(search, 0)
+    assert search.suggest(0, Wanted(KEY, "width", WIDTH, drawn=True, value=9)) == 9
+    assert search.remembered(0).params == {"width": 9}
+
+
+def test_an_earlier_sweep_teaches_them() -> None:
+    search = _search(method="tpe")
+    for number in range(12):
+        search.ask()
+        search.tell(number, TrialState.FINISHED, [float(_suggested(search, number))])
+    earlier = [search.remembered(number) for number in range(12)]
+    later = Search(spec(**EMPTY, method="tpe", seed=5), [], earlier)
+    later.ask()
+    assert isinstance(_suggested(later, 0), int)
+    assert later._study.optuna.trials[0].params == earlier[0].params
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted", "message"),
+    [
+        ({}, Wanted(KEY, "width", {"low": 1}), "suggest width"),
+        ({}, Wanted(KEY, "width", {"min": 2, "max": 1}), "above max"),
+        ({}, Wanted(KEY, "width", {"distribution": "normal"}), "cannot be suggested"),
+        ({}, Wanted(KEY, "width", WIDTH, drawn=True, value=3), "3 is not within 8 and 64"),
+        ({}, Wanted(KEY, "kind", {"values": ["a", "c"]}), "not as an earlier trial did"),
+        ({}, Wanted(KEY, "kind", {"min": 0.0, "max": 1.0}), "not as an earlier trial did"),
+        ({"method": "grid", "parameters": {"x": {"values": [1]}}}, Wanted(KEY, "width", WIDTH), "a grid knows"),
+        (
+            {
+                "parameters": {"o": {"values": ["adam", "sgd"]}, "m": {"min": 0.0, "max": 1.0, "when": {"o": "sgd"}}},
+                "enqueue": [{"o": "adam"}],
+            },
+            Wanted(KEY, "m", {"min": 0.0, "max": 1.0}),
+            "m takes no part in this trial",
+        ),
+    ],
+)
+def test_what_cannot_be_is_the_codes_own_error(changes: dict[str, Any], wanted: Wanted, message: str) -> None:
+    search = _search(**changes)
+    search.ask()
+    if not changes:
+        _suggested(search, 0, "kind", KIND)
+        search.ask()
+    with pytest.raises(UserCodeError) as caught:
+        search.suggest(len(search) - 1, wanted)
+    assert message in str(caught.value)
+
+
+# The whole path, but for the process.
+
+
+def _want(rig: Rig, name: str = "width", distribution: dict[str, Any] = WIDTH, **drawn: Any) -> None:
+    rig.pool.want("cpu-0", name, distribution, **drawn)
+    rig.settle()
+
+
+def test_a_trial_gets_its_value_and_it_is_written_down(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    _want(rig)
+    ((name, value, error),) = rig.pool["cpu-0"].suggestions
+    assert (name, error) == ("width", "") and isinstance(value, int)
+    assert rig.trials()[0].params == {"width": value}
+    assert rig.trials()[0].distributions == {"width": WIDTH}
+
+
+def test_a_refusal_is_told_and_nothing_is_written(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    _want(rig, distribution={"min": 2, "max": 1})
+    ((name, value, error),) = rig.pool["cpu-0"].suggestions
+    assert (name, value) == ("width", None) and "above max" in error
+    assert rig.trials()[0].params == {}
+
+
+def test_what_a_trial_drew_by_itself_is_written_and_not_answered(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    _want(rig, drawn=True, value=9)
+    assert rig.pool["cpu-0"].suggestions == []
+    assert rig.trials()[0].params == {"width": 9}
+
+
+def test_the_next_attempt_has_the_values_of_the_one_before(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    _want(rig)
+    rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+    rig.settle()
+    assignment = rig.pool["cpu-0"].running
+    assert assignment is not None and assignment.attempt == 2
+    assert assignment.params == rig.trials()[0].params != {}
+    assert assignment.defined == ("width",)
+
+
+def test_they_outlive_the_scheduler(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    _want(rig)
+    params = rig.trials()[0].params
+    rig.restart()
+    _want(rig)
+    assert rig.pool["cpu-0"].suggestions[-1] == ("width", params["width"], "")
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    (past,) = [t for t in past_trials(rig.recorder.open_sweeps(frozenset())[0]) if t.number == 0]
+    assert (past.params, past.distributions) == (params, {"width": WIDTH})
+
+
+def test_a_clone_has_them_all_from_the_start(rig: Rig) -> None:
+    rig.submit(**EMPTY, run_cap=2)
+    _want(rig)
+    enqueued = rig.recorder.enqueue(1, {"width": 9})
+    rig.recorder.enqueued[enqueued] = replace(rig.recorder.enqueued[enqueued], distributions={"width": WIDTH})
+    rig.settle()
+    rig.pool.finish("cpu-0")
+    rig.settle()
+    assignment = rig.pool["cpu-0"].running
+    assert assignment is not None and (assignment.params, assignment.defined) == ({"width": 9}, ("width",))
+
+
+def test_a_clone_may_change_them_within_their_bounds() -> None:
+    empty = spec(**EMPTY)
+    assert cloned_params(empty, {"width": 9}, {"width": 10}, {"width": WIDTH}) == {"width": 10}
+    with pytest.raises(InvalidSpecError, match="width: 3 is not within 8 and 64"):
+        cloned_params(empty, {"width": 9}, {"width": 3}, {"width": WIDTH})
+    with pytest.raises(InvalidSpecError, match="did you mean 'width'"):
+        cloned_params(empty, {"width": 9}, {"widht": 10}, {"width": WIDTH})
+
+
+# What the trial asks for.
+
+LOW, WIDE = st.integers(1, 1000), st.integers(0, 1000)
+FLOATS = st.builds(
+    lambda low, wide, step: suggesting.float_range("x", low / 7, (low + wide) / 7, step, log=False),
+    LOW, WIDE, st.none() | st.floats(0.01, 10),
+)  # fmt: skip
+LOGS = st.builds(lambda low, wide: suggesting.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE)
+INTS = st.builds(
+    lambda low, wide, step: suggesting.int_range("x", low, low + wide, step, log=False), LOW, WIDE, st.integers(1, 50)
+)
+INT_LOGS = st.builds(lambda low, wide: suggesting.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
+CHOICES = st.builds(
+    lambda values: suggesting.choice_of("x", values), st.lists(st.integers(0, 9) | st.text() | st.none(), min_size=1)
+)
+
+
+@given(FLOATS | LOGS | INTS | INT_LOGS | CHOICES, st.randoms(use_true_random=False))
+def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
+    wanted: dict[str, Any], chance: random.Random
+) -> None:
+    value = suggesting.drawn(wanted, chance)
+    assert suggesting.complaint(value, wanted) is None
+    assert Parameter.model_validate(wanted).complaint(value) is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: suggesting.float_range("x", 2, 1, None, False), "2 is above 1"),
+        (lambda: suggesting.float_range("x", 0, 1, None, True), "a log range starts above 0"),
+        (lambda: suggesting.float_range("x", 1, 2, 0.1, True), "step and log do not go together"),
+        (lambda: suggesting.float_range("x", 1, 2, -1, False), "step is a number above 0"),
+        (lambda: suggesting.float_range("x", float("nan"), 2, None, False), "nan is not a finite number"),
+        (lambda: suggesting.int_range("x", 1, 2, 0, False), "step is a whole number from 1"),
+        (lambda: suggesting.int_range("x", 1, 9, 2, True), "step and log do not go together"),
+        (lambda: suggesting.int_range("x", 1.5, 9, 1, False), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: suggesting.choice_of("x", []), "nothing to choose from"),
+        (lambda: suggesting.choice_of("x", [2**60]), "cannot be kept exactly"),
+        (lambda: suggesting.check_name(""), "cannot be the name"),
+        (lambda: suggesting.check_name("a\nb"), "cannot be the name"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], message: str) -> None:
+    with pytest.raises(UserCodeError) as caught:
+        ask()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "message"),
+    [
+        (0.25, {"min": 0.0, "max": 1.0, "step": 0.1}, "not on a step of 0.1 from 0.0; write `step: 0.1`"),
+        (2.5, {"min": 1, "max": 3}, "not a whole number"),
+        (True, {"min": 0, "max": 3}, "not within 0 and 3"),
+        ("c", KIND, "not one of ['a', 'b', None]"),
+    ],
+)
+def test_a_planned_value_that_the_code_would_not_take_is_refused(value: Any, wanted: Any, message: str) -> None:
+    complaint = suggesting.complaint(value, wanted)
+    assert complaint is not None and message in complaint

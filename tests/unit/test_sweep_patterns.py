@@ -1,0 +1,107 @@
+"""How metrics are found in what a script prints, and in the file that it appends to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.errors import BadReportError
+from sweep.patterns import MAX_LINE, Patterns, complaint_about_pattern
+from sweep.printed import MAX_JSON_LINE, JsonLines, Lines
+
+
+def _found(patterns: dict[str, str], *lines: str) -> list[tuple[int, str, float]]:
+    finder = Patterns(patterns)
+    return [found for line in lines for found in finder.found_in(line)]
+
+
+def test_a_metric_counts_its_values_where_nothing_says_the_step() -> None:
+    assert _found({"loss": "loss ([0-9.]+)"}, "loss 0.5", "nothing", "the loss 0.25.") == [
+        (0, "loss", 0.5),
+        (1, "loss", 0.25),
+    ]
+
+
+def test_a_group_says_the_step_of_its_line() -> None:
+    pattern = r"epoch (?P<step>\d+).*acc=(?P<value>[-+0-9.e]+)%"
+    assert _found({"acc": pattern}, "epoch 3: acc=97.5%", "epoch 5: acc=1e1%") == [(3, "acc", 97.5), (5, "acc", 10.0)]
+
+
+def test_a_pattern_says_the_step_of_all_lines_that_follow() -> None:
+    patterns = {"step": r"epoch (\d+)", "loss": "loss ([0-9.]+)", "acc": "acc ([0-9.]+)"}
+    lines = ("epoch 1: loss 0.5", "acc 0.9", "epoch 2:", "loss 0.4")
+    assert _found(patterns, *lines) == [(1, "loss", 0.5), (1, "acc", 0.9), (2, "loss", 0.4)]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "line", "message"),
+    [
+        ({"loss": "loss (.*)"}, "loss is high", "program.metrics.loss found 'is high', which is no number"),
+        ({"loss": r"(\w+) (?P<step>\w+)"}, "1 one", "a step is a whole number from 0, not 'one'"),
+        ({"step": "at (.*)", "loss": "(no)"}, "at -3", "a step is a whole number from 0, not '-3'"),
+    ],
+)
+def test_what_is_no_number_is_shown_with_its_line(patterns: dict[str, str], line: str, message: str) -> None:
+    with pytest.raises(BadReportError) as caught:
+        _found(patterns, line)
+    assert message in str(caught.value) and line in str(caught.value)
+
+
+def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
+    assert _found({"loss": "loss ([0-9.]+)"}, "x" * MAX_LINE + " loss 1") == []
+
+
+def test_a_pattern_may_not_be_endless() -> None:
+    assert complaint_about_pattern("(a)" * 400) is not None
+    assert complaint_about_pattern("loss ([0-9.]+)") is None
+
+
+PIECES = st.lists(st.text(st.sampled_from("ab\r\n"), max_size=8).map(str.encode), max_size=10)
+
+
+@given(PIECES)
+def test_lines_are_the_same_however_they_come(pieces: list[bytes]) -> None:
+    lines = Lines()
+    found = [line for piece in pieces for line in lines.of(piece)] + list(lines.rest())
+    whole = b"".join(pieces).decode().replace("\r", "\n")
+    assert found == [line for line in whole.split("\n") if line]
+
+
+def test_a_line_is_kept_within_bounds_and_without_colours() -> None:
+    lines = Lines()
+    assert list(lines.of(b"x" * 10_000)) == []
+    assert [len(line) for line in lines.of(b"y" * 10_000 + b"\n\x1b[32mgreen\x1b[0m\n")] == [MAX_LINE, 5]
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_json_lines_are_read_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    file = JsonLines(path)
+    assert list(file.new()) == []
+    _append(path, '{"step": 3, "loss": 0.5, "note": "good", "best": true}\n\n{"loss": 1, "hu')
+    assert list(file.new()) == [(3, {"loss": 0.5})]
+    _append(path, f'ge": {"9" * 400}}}\n')
+    assert list(file.new()) == [(4, {"loss": 1.0})]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("loss 3\n", "line 1 of the file in PODIUM_METRICS is no JSON: b'loss 3'"),
+        ("[1]\n", "line 1 of the file in PODIUM_METRICS is no object"),
+        ('{"a": 1}\n{"step": -1}\n', "line 2 of the file in PODIUM_METRICS has the step -1"),
+        ("x" * (MAX_JSON_LINE + 1), "is longer than"),
+    ],
+)
+def test_a_line_that_is_no_report_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "metrics").write_text(text)
+    with pytest.raises(BadReportError) as caught:
+        list(JsonLines(tmp_path / "metrics").new())
+    assert message in str(caught.value)
