@@ -5,6 +5,7 @@ The terms of a sweep are its budget and its target as they are now: as submitted
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -107,9 +108,9 @@ def how_to_go_on(terms: Terms, used: Used) -> str:
     if used.reached_by is not None:
         return "give another target"
     if terms.device_s is not None and used.device_s >= terms.device_s:
-        return f"raise budget.device_s above {_number(round(used.device_s, 1))}"
+        return f"raise budget.device_s above {_number(_rounded_up(used.device_s))}"
     if terms.wall_s is not None and used.wall_s >= terms.wall_s:
-        return f"raise budget.wall_s above {_number(round(used.wall_s, 1))}"
+        return f"raise budget.wall_s above {_number(_rounded_up(used.wall_s))}"
     return f"raise budget.plateau.trials above {used.still_trials}"
 
 
@@ -117,6 +118,10 @@ def _stands_still(plateau: Plateau) -> str:
     trials = "1 trial" if plateau.trials == 1 else f"{plateau.trials:,} trials"
     margin = f" by more than {_number(plateau.min_delta)}" if plateau.min_delta else ""
     return f"no better value{margin} in {trials}"
+
+
+def _rounded_up(seconds: float) -> float:
+    return math.ceil(seconds * 10) / 10
 
 
 def _number(value: float) -> str:

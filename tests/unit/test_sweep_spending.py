@@ -69,8 +69,8 @@ def test_time_is_spent_when_all_of_it_is_used_and_stays_so(
     ("terms", "used", "said", "then"),
     [
         (Terms(device_s=7200), Used(10, 7200.04, 0, None), "budget.device_s of 7,200 s is spent",
-         "raise budget.device_s above 7,200"),
-        (Terms(wall_s=0.5), Used(1.25, 0, 0, None), "budget.wall_s of 0.5 s is spent", "raise budget.wall_s above 1.2"),
+         "raise budget.device_s above 7,200.1"),
+        (Terms(wall_s=0.5), Used(1.25, 0, 0, None), "budget.wall_s of 0.5 s is spent", "raise budget.wall_s above 1.3"),
         (Terms(plateau=Plateau(trials=20, min_delta=1e-4)), Used(0, 0, 20, None),
          "no better value by more than 0.0001 in 20 trials", "raise budget.plateau.trials above 20"),
         (Terms(plateau=Plateau(trials=1)), Used(0, 0, 2, None), "no better value in 1 trial",
