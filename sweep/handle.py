@@ -97,7 +97,8 @@ class Trial:
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
-        self._unfit = ""  # why the network that was saved last cannot join an ensemble
+        self._joins = False  # whether the network that was saved last can join an ensemble
+        self._unfit = ""  # and why not
         self._data: Dataset | None = None
 
     @property
@@ -337,6 +338,7 @@ class Trial:
             params=self.params if params is None else params,
         )
         self.keep(self.directory.model)
+        self._joins = not isinstance(found, Unfit)
         if isinstance(found, Unfit) and found.reason != self._unfit:
             self._unfit = found.reason
             print(f"podium: the network is kept, but cannot join an ensemble: {found.reason}")
@@ -353,13 +355,15 @@ class Trial:
         `predictions` has an array (rows, outputs) for `validation`, for `calibration`, or for both: probabilities, or
         values. With `outputs="logits"` they are made into probabilities. Rows go in the order of the sweep's data
         (`program.data`); without that, `targets` has what is true of each: classes from 0, or values.
-        Raises `UserCodeError` for what does not fit.
+        Raises `UserCodeError` for what does not fit, a network that was saved before and says otherwise among it.
         """
         from sweep import leaving  # torch: only in this process
         from sweep import predictions as kept
 
         data = leaving.data_of(self._assignment)
-        kept.save(self.directory.predictions, predictions, targets, outputs, data)
+        said = kept.save(self.directory.predictions, predictions, targets, outputs, data)
+        if data is not None and self._joins:
+            leaving.check_predictions(self._assignment, self.directory.model, said, data)
         self.keep(self.directory.predictions)
 
     def save_checkpoint(

@@ -17,9 +17,20 @@ from sweep import checkpoints, datasets
 from sweep.errors import UserCodeError
 from sweep.rows_in import Build, RowsIn, answers_of, built, dtype_of
 from sweep.trial import Assignment
-from sweep.user_network import ANSWERS, EXAMPLE, EXAMPLE_ROWS, HEADER, Outputs, Unfit, UserNetwork, code_digest
+from sweep.user_network import (
+    ANSWERS,
+    EXAMPLE,
+    EXAMPLE_ROWS,
+    HEADER,
+    Outputs,
+    Unfit,
+    UserNetwork,
+    code_digest,
+    read_header,
+)
 
 CLOSE = 1e-3  # of the largest answer, or of 1 if that is more: other kernels for other numbers of rows round otherwise
+CHECKED_ROWS = 32
 _RESERVED = (HEADER, "architecture")
 
 Example = torch.Tensor | np.ndarray
@@ -56,6 +67,29 @@ def data_of(assignment: Assignment) -> datasets.Dataset | None:
     """The shared splits that the sweep file names, or None."""
     data = assignment.program.get("data")
     return None if data is None else datasets.load(data, assignment.split, Path(assignment.data_cache))
+
+
+def check_predictions(
+    assignment: Assignment, path: Path, predictions: Mapping[str, Any], data: datasets.Dataset
+) -> None:
+    """Raises `UserCodeError` unless the network that was saved to `path` says the same of the data's own rows.
+
+    `predictions` are those that were kept, by split. A network that takes rows of another width is let be.
+    """
+    weights, metadata = checkpoints.load_weights(path)
+    header, found = read_header(metadata), find_build(assignment.program)
+    if not isinstance(header, UserNetwork) or isinstance(found, Unfit) or header.features != data.inputs.shape[1]:
+        return
+    twin = built(found[1], header, {name: value for name, value in weights.items() if name not in (EXAMPLE, ANSWERS)})
+    for split, said in predictions.items():
+        rows = torch.from_numpy(data.inputs[data.rows[split][:CHECKED_ROWS]]).float()
+        answers = _of_twin(twin, header, rows)
+        if answers.shape[1] != said.shape[1] or _apart(torch.from_numpy(said[:CHECKED_ROWS]), answers):
+            raise UserCodeError(
+                f"save_predictions: of the first rows of {split}, as they are in program.data, the network that was "
+                "saved last says something else. A member is given rows as they are: what your code does to them "
+                "before the network (scaling, say) belongs into the network"
+            )
 
 
 def _plain(model: nn.Module) -> nn.Module:

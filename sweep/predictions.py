@@ -38,8 +38,10 @@ def save(
     targets: Mapping[str, Any] | None,
     outputs: str | None,
     data: Dataset | None,
-) -> None:
-    """Check the arrays, by split, and write them to `path`. Raises `UserCodeError` saying what is wrong with which.
+) -> dict[str, NDArray[np.float32]]:
+    """Check the arrays, by split, and write them to `path`, float32 (rows, outputs); returns what was written.
+
+    Raises `UserCodeError` saying what is wrong with which.
 
     `data` are the shared splits; without, `targets` has what is true of each row, and is kept with them.
     """
@@ -54,6 +56,7 @@ def save(
     said = {split: answers.said for split, answers in kept.items()}
     metadata = {TARGETS_SHA256: _digest(true)} if true else {}
     checkpoints.save_arrays({**said, **true}, path, metadata)
+    return said
 
 
 def _check_names(predictions: Mapping[str, Any], targets: Mapping[str, Any] | None, data: Dataset | None) -> None:

@@ -3,14 +3,13 @@
 import torch
 from torch import nn
 
-SPLITS = {"train": range(1100), "validation": range(1100, 1400), "calibration": range(1400, 1600)}
-
 
 def build(params):
-    """The network without its weights. Pixels go in as they come, so that is where they are scaled."""
+    """The network without its weights. It takes rows as the data has them, so it is here that they are scaled."""
     channels = params["channels"]
     return nn.Sequential(
         Scale(16.0),
+        nn.Unflatten(1, (1, 8, 8)),
         nn.Conv2d(1, channels, kernel_size=3, padding=1),
         nn.BatchNorm2d(channels),
         nn.ReLU(),
@@ -33,13 +32,9 @@ class Scale(nn.Module):
         return pixels / self.largest
 
 
-def digits(split, device):
-    from sklearn.datasets import load_digits  # here, since members of the ensemble import this file and need no data
-
-    images, labels = load_digits(return_X_y=True)
-    rows = list(SPLITS[split])
-    inputs = torch.tensor(images[rows], dtype=torch.float32).reshape(-1, 1, 8, 8)
-    return inputs.to(device), torch.tensor(labels[rows]).to(device)
+def tensors(trial, split):
+    inputs, targets = trial.data.split(split)  # the same rows in every trial, and in every evaluation
+    return torch.from_numpy(inputs).float().to(trial.device), torch.from_numpy(targets).to(trial.device)
 
 
 def outputs_of(model, inputs):
@@ -49,9 +44,9 @@ def outputs_of(model, inputs):
 
 
 def objective(trial):
-    inputs, labels = digits("train", trial.device)
-    validation, truth = digits("validation", trial.device)
-    calibration, calibration_truth = digits("calibration", trial.device)
+    inputs, labels = tensors(trial, "train")
+    validation, truth = tensors(trial, "validation")
+    calibration, _ = tensors(trial, "calibration")
     model = build(trial.params).to(trial.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=trial.params["lr"])
     for epoch in range(4):
@@ -67,8 +62,6 @@ def objective(trial):
 
     trial.save_model(model, example=inputs[:4])  # it can join an ensemble, and that is checked here
     trial.save_predictions(  # so that members can be chosen by what they say, and weighed
-        {"validation": outputs_of(model, validation), "calibration": outputs_of(model, calibration)},
-        targets={"validation": truth, "calibration": calibration_truth},
-        outputs="logits",
+        {"validation": outputs_of(model, validation), "calibration": outputs_of(model, calibration)}, outputs="logits"
     )
     return accuracy

@@ -471,6 +471,36 @@ def test_with_shared_data_the_targets_are_known(rig: UserRig) -> None:
     np.testing.assert_allclose(found, 0.1)
 
 
+DIGITS = """
+import torch
+from torch import nn
+
+def build(params):
+    return nn.Sequential(nn.Linear(64, 10))
+
+def objective(trial):
+    rows = trial.data.split("validation")[0]
+    rows = torch.from_numpy(rows).float() / params_of(trial)
+    model = build(trial.params)
+    trial.save_model(model, example=rows[:4])
+    trial.save_predictions({"validation": model(rows).softmax(dim=1)})
+    return 0.5
+
+def params_of(trial):
+    return trial.params["by"]
+"""
+
+
+def test_a_network_must_say_of_the_shared_rows_what_was_saved(rig: UserRig) -> None:
+    bundle = rig.bundle(nets=DIGITS)
+    module = rig.module(bundle, "nets")
+    module.objective(rig.trial(bundle, {"by": 1.0}, data={"name": "digits"}))
+    assert rig.header(0)["classes"] == [str(digit) for digit in range(10)]
+    with pytest.raises(UserCodeError, match=r"before the network \(scaling, say\) belongs into the network"):
+        module.objective(rig.trial(bundle, {"by": 16.0}, data={"name": "digits"}))
+    built(rig, [0], k=1, select=Select.GREEDY)
+
+
 def rig_files(rig: UserRig) -> Any:
     model = Path(rig.file(0).path) if (rig.data.attempt(1, 0, 1) / "model.safetensors").exists() else None
     assert model is None
