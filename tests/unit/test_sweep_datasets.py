@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sweep import datasets
 from sweep.errors import DataError
 from sweep.moments import moments
-from sweep.splits import split_rows
+from sweep.splits import fold_rows, split_rows
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
 TRAIN, TEST, SIDE, CLASSES = 200, 50, 4, 10
@@ -266,3 +266,76 @@ def test_any_split_of_any_labels_is_disjoint_and_complete(
     assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(len(targets)))
     if official:
         assert parts["test"].tolist() == list(range(len(labels), len(targets)))
+
+
+# Folds.
+
+
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=2, max_size=60),
+    validation=st.integers(1, 59),
+    folds=st.integers(2, 8),
+    seed=st.integers(0, 99),
+)
+def test_each_row_is_judged_by_in_one_fold(labels: list[int], validation: int, folds: int, seed: int) -> None:
+    targets = np.array(labels)
+    cut = min(validation, len(labels) - 1)
+    splits = {"train": np.arange(cut), "validation": np.arange(cut, len(labels))}
+    found = fold_rows(targets, splits, folds=folds, seed=seed)
+    assert sorted(np.concatenate([judged for _, judged in found]).tolist()) == list(range(len(labels)))
+    sizes = [len(judged) for _, judged in found]
+    assert len(found) == folds and max(sizes) - min(sizes) <= 1
+    for train, judged in found:
+        assert sorted([*train.tolist(), *judged.tolist()]) == list(range(len(labels)))
+        assert (np.diff(train) > 0).all() and (np.diff(judged) > 0).all()
+    for label in set(labels):
+        counts = [int((targets[judged] == label).sum()) for _, judged in found]
+        assert max(counts) - min(counts) <= 1
+    again = fold_rows(targets, splits, folds=folds, seed=seed)
+    assert all(
+        np.array_equal(one, other) for a, b in zip(found, again, strict=True) for one, other in zip(a, b, strict=True)
+    )
+
+
+def test_folds_have_figures_of_their_own_and_leave_the_rest_alone(tmp_path: Path) -> None:
+    whole = datasets.load(DIABETES, SPLIT, tmp_path)
+    folds = datasets.load_folds(DIABETES, SPLIT | {"folds": 3}, tmp_path)
+    assert len(folds) == 3
+    for fold in folds:
+        inputs, targets = fold.split("train")
+        assert fold.mean == pytest.approx(inputs.mean(axis=0), rel=1e-5)
+        assert fold.target_deviation == pytest.approx(targets.std(axis=0), rel=1e-5)
+        for name in ("calibration", "test"):
+            assert np.array_equal(fold.rows[name], whole.rows[name])
+    assert whole.sha256 == datasets.load(DIABETES, SPLIT | {"folds": 3}, tmp_path).sha256
+
+
+def test_more_folds_than_rows_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"{row},{row / 2}\n" for row in range(10)))
+    data = {"file": str(tmp_path / "rows.csv"), "target": "y", "task": "regression"}
+    split = {"split": [0.2, 0.1, 0.1, 0.6], "seed": 0, "folds": 9}
+    with pytest.raises(DataError, match=r"9 folds of 3 rows leave one empty; lower validation.folds"):
+        datasets.load_folds(data, split, tmp_path / "cache")
+
+
+# What a killed process left.
+
+
+def test_what_a_killed_process_left_is_removed(make_files: MakeFiles, tmp_path: Path) -> None:
+    data, cache = make_files(), tmp_path / "cache"
+    datasets.load(data, SPLIT, cache)
+    whole = min((path for path in cache.iterdir() if path.is_dir()), key=lambda path: len(path.name))
+    left = whole.rename(cache / f"{whole.name}.4321.tmp")
+    datasets.load(data, SPLIT, cache)
+    assert whole.is_dir() and not left.exists()
+
+
+def test_any_idx_folder_has_the_classes_that_it_has(make_files: MakeFiles, tmp_path: Path) -> None:
+    letters = {Y_TRAIN: idx((np.arange(TRAIN) % 26).astype(np.uint8)), Y_TEST: idx(np.full(TEST, 25, dtype=np.uint8))}
+    root = make_files(dict(letters))["root"]
+    with pytest.raises(DataError, match=f"{root} has labels above 9; in place of name and root, write idx"):
+        datasets.load({"name": "mnist", "root": root}, SPLIT, tmp_path / "cache")
+    split = SPLIT | {"split": [0.4, 0.3, 0.3, 0.0001]}
+    loaded = datasets.load({"idx": root}, split, tmp_path / "cache")
+    assert loaded.classes == tuple(map(str, range(26))) and loaded.name == "idx"
+    assert loaded.rows["test"].tolist() == list(range(TRAIN, TRAIN + TEST))

@@ -1,0 +1,99 @@
+"""Folds in real trial processes: their mean is reported, one network is left; and what user code gets of the data."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from sweep import datasets
+from sweep.layout import AttemptDirectory
+from sweep.trial import Assignment, Ended, Event, Logged, Reported, Started, TrialState
+from tests.driver import SlotDriver, run
+
+SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0, "folds": 3}
+PARAMS = {"hidden": 16, "lr": 0.01, "epochs": 4, "dropout": 0.1}
+
+
+def assignment_of(slot: SlotDriver, name: str, metric: str, **params: Any) -> Assignment:
+    program = {"model": "mlp", "data": {"name": name}}
+    return slot.assignment(program, metric=metric, params={**PARAMS, **params}, code=None, split=SPLIT)
+
+
+def ended(events: list[Event]) -> float:
+    end = events[-1]
+    assert isinstance(end, Ended) and end.state is TrialState.FINISHED and end.value is not None, end
+    return end.value
+
+
+def reported(events: list[Event]) -> list[float]:
+    return [event.value for event in events if isinstance(event, Reported)]
+
+
+def logged(events: list[Event], name: str) -> list[float]:
+    return [event.values[name] for event in events if isinstance(event, Logged) and name in event.values]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "pick"), [("digits", "val_accuracy", np.argmax), ("diabetes", "val_rmse", np.argmin)]
+)
+def test_the_mean_over_folds_is_the_value_and_one_network_is_left(
+    slot: SlotDriver, name: str, metric: str, pick: Any
+) -> None:
+    assignment = assignment_of(slot, name, metric)
+    events = slot.until(lambda event: isinstance(event, Ended), run(assignment))
+    curve = reported(events)
+    best = int(pick(curve))
+    assert len(curve) == 4 and ended(events) == curve[best]
+    assert curve == logged(events, metric)
+    assert all(0 < spread < abs(mean) for spread, mean in zip(logged(events, f"{metric}_std"), curve, strict=True))
+    assert len(logged(events, "refit_train_loss")) == best + 1
+    files = AttemptDirectory(Path(assignment.directory))
+    with safe_open(files.model, framework="numpy") as file:
+        assert int(file.metadata()["epoch"]) == best
+    whole = datasets.load({"name": name}, SPLIT, Path(assignment.data_cache))
+    said = load_file(files.predictions)["validation"]
+    targets = whole.targets_of("validation")
+    (refit,) = logged(events, f"refit_{metric}")
+    if name == "digits":
+        assert float((said.argmax(axis=1) == targets).mean()) == pytest.approx(refit)
+    else:
+        assert float(np.sqrt(np.square(said - targets).mean())) == pytest.approx(refit, rel=1e-5)
+
+
+def test_folds_that_were_interrupted_go_on_to_the_same_numbers(slot: SlotDriver, tmp_path: Path) -> None:
+    whole = assignment_of(slot, "digits", "val_accuracy", epochs=60)
+    whole_events = slot.until(lambda event: isinstance(event, Ended), run(whole))
+    first = replace(assignment_of(slot, "digits", "val_accuracy", epochs=60), directory=str(tmp_path / "1"))
+    events = slot.until(lambda event: isinstance(event, Started), run(first))
+    (started,) = [event for event in events if isinstance(event, Started)]
+    while not AttemptDirectory(Path(first.directory)).checkpoint.exists():
+        events += slot.exchange()
+        assert not isinstance(events[-1], Ended), events[-1]
+    os.kill(started.pid, signal.SIGKILL)
+    slot.until(lambda event: isinstance(event, Ended))
+    second = replace(first, directory=str(tmp_path / "2"), attempt=2)
+    events = slot.until(lambda event: isinstance(event, Ended), run(second))
+    assert ended(events) == ended(whole_events)
+    curve, rest = reported(whole_events), reported(events)
+    assert 0 < len(rest) < len(curve) and rest == curve[-len(rest) :]
+    ours, theirs = (load_file(AttemptDirectory(Path(a.directory)).predictions) for a in (second, whole))
+    assert all(np.array_equal(ours[split], theirs[split]) for split in ours)
+
+
+def test_user_code_gets_the_data_in_batches_and_folds(slot: SlotDriver) -> None:
+    program = {"function": "train:on_data", "data": {"name": "digits"}}
+    end = slot.result(program, split=SPLIT)
+    assert (end.state, end.value) == (TrialState.FINISHED, 3.0), end
+
+
+def test_without_data_there_is_a_word(slot: SlotDriver) -> None:
+    end = slot.result("on_data")
+    assert end.state is TrialState.FAILED and "the sweep file names no data; add them: program:" in end.message

@@ -1,0 +1,106 @@
+"""The block `program.data`: what goes together, and what is found out from the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweep.data_check import with_task
+from sweep.errors import InvalidSpecError
+from sweep.program import BuiltinProgram
+from sweep.spec import SweepSpec, parse_spec, spec_from_json
+from tests.specs import builtin_document, document
+
+VALUES = {"metric": {"name": "val_rmse", "goal": "minimize"}}
+
+
+def of(data: dict[str, Any], model: str = "mlp", **changes: Any) -> SweepSpec:
+    return parse_spec(builtin_document(program={"model": model, "data": data}, **changes))
+
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("nothing", {}, "name", "known: diabetes, digits"),
+    ("two sources", {"file": "a.csv", "idx": "b", "target": "y"}, "idx", "not both"),
+    ("no target", {"file": "a.csv"}, "target", "name the column"),
+    ("a target of digits", {"name": "digits", "target": "y"}, "target", "goes with file"),
+    ("features of images", {"idx": "folder", "features": ["a"]}, "features", "goes with file"),
+    ("a root of a file", {"file": "a.csv", "target": "y", "root": "r"}, "root", "goes with mnist"),
+    ("another task", {"name": "digits", "task": "regression"}, "task", "digits is for classification"),
+    ("no such task", {"file": "a.csv", "target": "y", "task": "ranking"}, "task", "regression"),
+    ("unknown name", {"name": "digit"}, "name", "did you mean 'digits'"),
+]
+
+
+@pytest.mark.parametrize(("data", "key", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_what_does_not_go_together_is_refused(data: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(InvalidSpecError, match=message) as caught:
+        of(data)
+    assert caught.value.problems[0].location == ("program", "data", key)
+
+
+def test_a_metric_goes_with_the_task() -> None:
+    file = {"file": "a.csv", "target": "y"}
+    of(file), of(file, **VALUES)
+    of({**file, "task": "regression"}, **VALUES)
+    with pytest.raises(InvalidSpecError, match=r"on a.csv the built-in loop reports val_rmse, val_mae, val_loss, not"):
+        of({**file, "task": "regression"})
+
+
+@pytest.mark.parametrize("file", ["a.csv", "a.parquet"])
+def test_a_cnn_needs_images(file: str) -> None:
+    with pytest.raises(InvalidSpecError, match="cnn needs images, and mine is a table; write mlp"):
+        of({"file": file, "target": "y", "name": "mine"}, model="cnn")
+
+
+def test_folds_are_several_and_of_data() -> None:
+    assert of({"name": "digits"}, validation={"folds": 5}).validation.folds == 5
+    with pytest.raises(InvalidSpecError, match=r"one fold is no cross-validation; write 0, or at least 2"):
+        of({"name": "digits"}, validation={"folds": 1})
+    with pytest.raises(InvalidSpecError, match=r"folds are of program.data, and there is none"):
+        parse_spec(document(validation={"folds": 5}))
+    program = {"function": "train:objective", "data": {"name": "digits"}}
+    assert parse_spec(document(program=program, validation={"folds": 5})).validation.folds == 5
+
+
+# What the files say.
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> dict[str, Any]:
+    (tmp_path / "rows.csv").write_text("a,y\n1,0.5\n2,1.5\n")
+    return {"file": str(tmp_path / "rows.csv"), "target": "y"}
+
+
+def test_the_task_is_written_down(file: dict[str, Any]) -> None:
+    spec = with_task(of(file, **VALUES))
+    assert isinstance(spec.program, BuiltinProgram) and spec.program.data.task == "regression"
+    assert spec_from_json(spec.to_json()) == spec
+    assert with_task(spec) is spec
+
+
+def test_what_was_found_out_must_go_with_the_metric(file: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSpecError, match="the built-in loop reports val_rmse"):
+        with_task(of(file))
+
+
+def test_functions_have_data_too(file: dict[str, Any]) -> None:
+    program = {"function": "train:objective", "data": file}
+    found = with_task(parse_spec(document(program=program)))
+    assert found.program.model_dump()["data"]["task"] == "regression"
+
+
+def test_what_is_wrong_has_its_key(file: dict[str, Any], tmp_path: Path) -> None:
+    for change, key in (({"target": "z"}, "target"), ({"features": ["b"]}, "features"), ({"file": "none.csv"}, "file")):
+        with pytest.raises(InvalidSpecError) as caught:
+            with_task(of({**file, **change}, **VALUES))
+        assert caught.value.problems[0].location == ("program", "data", key)
+
+
+def test_a_cnn_on_columns_of_an_npz_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.ones((9, 4)), y=np.arange(9) % 2)
+    data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
+    with pytest.raises(InvalidSpecError, match=r"cnn needs images, and .* has columns; write mlp"):
+        with_task(of(data, model="cnn"))

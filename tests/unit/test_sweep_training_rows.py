@@ -1,0 +1,55 @@
+"""Rows on their way to a network: few or many, they are the same; a network learns the same from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sweep import datasets, training_rows
+from sweep.datasets import Dataset
+from sweep.learner import Learner, architecture_of, complete_settings
+from sweep.training_rows import TrainingRows, batches
+
+CPU = torch.device("cpu")
+SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
+SPEC = {"model": "mlp", "data": {"name": "digits"}}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Dataset:
+    return datasets.load(SPEC["data"], SPLIT, tmp_path)  # type: ignore[arg-type]
+
+
+def losses(data: Dataset, epochs: int = 2) -> list[float]:
+    torch.manual_seed(1)
+    architecture = architecture_of(data, complete_settings("mlp", {"hidden": 8}), SPEC, SPLIT)
+    learner = Learner(data, architecture, TrainingRows(data, data.rows["train"], CPU), CPU, seed=3)
+    return [learner.train_epoch() for _ in range(epochs)]
+
+
+def test_many_rows_teach_the_same_as_few(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = losses(data)
+    monkeypatch.setattr(training_rows, "ON_CPU_BYTES", 0)
+    assert losses(data) == few
+
+
+def test_rows_are_numbered_in_their_order(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = torch.tensor([5, 0, 3])
+    rows = data.rows["validation"]
+    for most in (training_rows.ON_CPU_BYTES, 0):
+        monkeypatch.setattr(training_rows, "ON_CPU_BYTES", most)
+        inputs, targets = TrainingRows(data, rows, CPU).take(numbers)
+        assert np.array_equal(inputs.numpy(), data.inputs[rows[numbers.numpy()]])
+        assert np.array_equal(targets.numpy(), data.targets[rows[numbers.numpy()]])
+
+
+def test_batches_cover_a_split(data: Dataset) -> None:
+    inputs, targets = data.split("calibration")
+    in_order = list(batches(data, "calibration", 50, shuffle=False, device=CPU))
+    assert [len(y) for _, y in in_order[:-1]] == [50] * (len(in_order) - 1)
+    assert np.array_equal(torch.cat([x for x, _ in in_order]).numpy(), inputs)
+    shuffled = torch.cat([y for _, y in batches(data, "calibration", 50, shuffle=True, device=CPU)]).numpy()
+    assert sorted(shuffled) == sorted(targets) and not np.array_equal(shuffled, targets)
