@@ -119,7 +119,7 @@ def _why(header: Header, first: TableFile) -> str:
     if header.kind == "text":
         return f"{target} has texts"
     if header.task == "regression":
-        return f"{target} has numbers that are not whole" if header.outputs == 1 else f"{target} has several columns"
+        return f"{target} has decimal numbers" if header.outputs == 1 else f"{target} has several columns"
     values = _beginning(first)
     different = len(np.unique(values))
     if different > _MANY_CLASSES:

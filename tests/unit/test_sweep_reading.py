@@ -70,7 +70,7 @@ def test_values_load(tmp_path: Path, kind: str) -> None:
     WRITERS[kind](file, VALUES)
     data = named(file)
     found = datasets.check(data)
-    assert (found.task, found.inferred) == ("regression", "'y' has numbers that are not whole")
+    assert (found.task, found.inferred) == ("regression", "'y' has decimal numbers")
     loaded = datasets.load(data, SPLIT, tmp_path / "cache")
     assert np.array_equal(loaded.inputs, INPUTS) and loaded.inputs.dtype == np.float32
     assert np.array_equal(loaded.targets, VALUES[:, None])
