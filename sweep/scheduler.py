@@ -19,12 +19,11 @@ from sweep.changes import (
     AttemptPlaced,
     AttemptStarted,
     Change,
-    DeviceSetAside,
     MetricPoint,
-    Wishes,
 )
 from sweep.clock import Clock
-from sweep.errors import DamagedError, DatabaseError, FencedError, PinningError
+from sweep.device_care import DeviceCare
+from sweep.errors import DamagedError, DatabaseError, FencedError
 from sweep.fail_points import passing
 from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
@@ -63,7 +62,7 @@ from sweep.trial import (
     TrialState,
     Wanted,
 )
-from sweep.waiting import why_device_idles, why_sweep_waits
+from sweep.waiting import why_sweep_waits
 from sweep.watch import SlotWatch
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
@@ -106,12 +105,12 @@ class Scheduler:
         self._fair = FairShare()
         self._changes: list[Change] = []
         self._roster = Roster(searchers, clock, self._changes, recorder.last_trial_id())
+        self._care = DeviceCare(self._ledger, clock, self._changes)
         self._stopping = False
         self._looked_s = -TICK_S
         self._watch = SlotWatch()
         self._steering = Steering(self._roster, self._ledger, self._changes, self._cancel)
         self._refused = ""  # why the database takes no changes just now
-        self._idle: set[str] = set()  # devices that had nothing to do when we last looked
         self._slots_changed = threading.Condition()
 
     def wait_for_slots(self, count: int) -> None:
@@ -219,7 +218,7 @@ class Scheduler:
         for stored in self._recorder.open_sweeps(self._steering.known):
             self._steering.take_in(stored)
         wishes = self._recorder.wishes(known)
-        self._close_devices(wishes)
+        self._care.close(wishes)
         self._steering.carry_out(wishes)
 
     # Slots.
@@ -368,7 +367,7 @@ class Scheduler:
         if slot is not None:
             slot.trial = None
             self._fair.charge(sweep.sweep_id, self._clock.monotonic_s() - trial.placed_s, sweep.priority)
-            self._judge_device(slot, trial, event)
+            self._care.judge(slot, trial, event)
         repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
         self._roster.end_attempt(trial, event, repeat=repeat)
         if event.state in COUNTED and sweep.spec.keep.removes_something:
@@ -390,21 +389,6 @@ class Scheduler:
             self._no_room = JUST_FULL
             return True
         return trial.may_retry(event, sweep.spec)
-
-    def _judge_device(self, slot: Slot, trial: LiveTrial, event: Ended) -> None:
-        """A device that fails one trial after another, for no fault of theirs, is set aside."""
-        device_id = slot.device.device_id
-        if not _is_fault_of_device(event):
-            if event.state in COUNTED or event.state is TrialState.FAILED:
-                self._ledger.praise(device_id)
-            return
-        reason = self._ledger.blame(device_id, trial.trial_id, f"{event.cause}: {event.message}")
-        if reason is not None:
-            log.error("device %s is set aside: %s", device_id, reason)
-            at = self._clock.wall_s()
-            self._changes.append(DeviceSetAside(device_id, reason, at))
-            if not slot.lost:
-                self._changes.append(slot.shown(at))
 
     # Planning and placement.
 
@@ -455,12 +439,6 @@ class Scheduler:
         assignment = sweep.assignment(trial, self._data, self._threads)
         slot.commands.append({"kind": "run", "assignment": assignment.to_dict()})
 
-    def _close_devices(self, wishes: Wishes) -> None:
-        """Set devices aside, or for ensembles, and take back those that are free for trials again."""
-        at = self._clock.wall_s()
-        closed = self._ledger.close(wishes.dedicated, wishes.aside)
-        self._changes += [slot.shown(at) for slot in closed if not slot.lost]
-
     def _explain(self) -> None:
         """Sweeps that wait and devices that idle say why."""
         sweeps = list(self._roster.sweeps.values())
@@ -469,14 +447,7 @@ class Scheduler:
                 waits = self._clock.monotonic_s() - sweep.still_since_s >= WAITS_S or bool(sweep.reason)
                 reason = why_sweep_waits(sweep, list(self._ledger), self._no_room) if waits else ""
                 self._roster.explain(sweep, reason)
-        free = {slot.device.device_id for slot in self._ledger.free()}
-        for slot in self._ledger.open_to_trials():
-            idles = slot.device.device_id in free & self._idle  # a device between two trials is not idle
-            reason = why_device_idles(slot.device, sweeps, self._no_room) if idles else ""
-            if reason != slot.idle:
-                slot.idle = reason
-                self._changes.append(slot.shown(self._clock.wall_s()))
-        self._idle = free
+        self._care.explain(sweeps, self._no_room)
 
     # Ending sweeps.
 
@@ -572,16 +543,3 @@ class Scheduler:
         now = self._clock.wall_s()
         state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
         return Ended(trial.key, state, now, now, cause=cause, message=reason)
-
-
-def _is_fault_of_device(event: Ended) -> bool:
-    """Whether an attempt failed because of where it ran.
-
-    Code that is slow to import is so anywhere, a disk is full for all. What the attempt tells with a traceback is of
-    its own doing, unless it found itself on another device than its slot's.
-    """
-    if event.state is not TrialState.FAILED or event.cause not in (Cause.INFRASTRUCTURE, Cause.NODE_LOST):
-        return False
-    if event.traceback:
-        return event.message.startswith(PinningError.__name__)
-    return not event.message.startswith(DISK_IS_FULL)

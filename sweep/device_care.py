@@ -1,0 +1,71 @@
+"""What becomes of devices beside running trials: set aside, given to ensembles, idle, and why; pure, scheduler."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from sweep.changes import Change, DeviceSetAside, Wishes
+from sweep.clock import Clock
+from sweep.errors import PinningError
+from sweep.ledger import Ledger, Slot
+from sweep.live import LiveSweep, LiveTrial
+from sweep.trial import COUNTED, DISK_IS_FULL, Cause, Ended, TrialState
+from sweep.waiting import why_device_idles
+
+log = logging.getLogger("podium.scheduler")
+
+
+class DeviceCare:
+    """Of the devices in `ledger`. What it decides goes to `changes`, for the scheduler to write."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, changes: list[Change]) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._changes = changes
+        self._idle: set[str] = set()  # devices that had nothing to do when we last looked
+
+    def judge(self, slot: Slot, trial: LiveTrial, event: Ended) -> None:
+        """A device that fails one trial after another, for no fault of theirs, is set aside."""
+        device_id = slot.device.device_id
+        if not _is_fault_of_device(event):
+            if event.state in COUNTED or event.state is TrialState.FAILED:
+                self._ledger.praise(device_id)
+            return
+        reason = self._ledger.blame(device_id, trial.trial_id, f"{event.cause}: {event.message}")
+        if reason is not None:
+            log.error("device %s is set aside: %s", device_id, reason)
+            at = self._clock.wall_s()
+            self._changes.append(DeviceSetAside(device_id, reason, at))
+            if not slot.lost:
+                self._changes.append(slot.shown(at))
+
+    def close(self, wishes: Wishes) -> None:
+        """Set devices aside, or for ensembles, and take back those that are free for trials again."""
+        at = self._clock.wall_s()
+        closed = self._ledger.close(wishes.dedicated, wishes.aside)
+        self._changes += [slot.shown(at) for slot in closed if not slot.lost]
+
+    def explain(self, sweeps: Sequence[LiveSweep], no_room: str) -> None:
+        """Devices that idle say why. One between two trials does not idle."""
+        free = {slot.device.device_id for slot in self._ledger.free()}
+        for slot in self._ledger.open_to_trials():
+            idles = slot.device.device_id in free & self._idle
+            reason = why_device_idles(slot.device, sweeps, no_room) if idles else ""
+            if reason != slot.idle:
+                slot.idle = reason
+                self._changes.append(slot.shown(self._clock.wall_s()))
+        self._idle = free
+
+
+def _is_fault_of_device(event: Ended) -> bool:
+    """Whether an attempt failed because of where it ran.
+
+    Code that is slow to import is so anywhere, a disk is full for all. What the attempt tells with a traceback is of
+    its own doing, unless it found itself on another device than its slot's.
+    """
+    if event.state is not TrialState.FAILED or event.cause not in (Cause.INFRASTRUCTURE, Cause.NODE_LOST):
+        return False
+    if event.traceback:
+        return event.message.startswith(PinningError.__name__)
+    return not event.message.startswith(DISK_IS_FULL)
