@@ -1,0 +1,93 @@
+"""The keys of the sweep file as tables, made of its schema; `python -m tests.sweep_file_tables` writes them down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sweep.schema import sweep_schema
+
+PAGE = Path(__file__).parents[1] / "docs" / "sweep-file.md"
+_BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
+
+# Each block with the heading that its keys have.
+BLOCKS = {
+    "": "The file",
+    "Metric": "metric",
+    "Parameter": "parameters.NAME",
+    "EarlyTerminate": "early_terminate",
+    "Budget": "budget",
+    "Plateau": "budget.plateau",
+    "BuiltinProgram": "program, a built-in model",
+    "FunctionProgram": "program, your function",
+    "CommandProgram": "program, your script",
+    "Data": "program.data",
+    "Validation": "validation",
+    "Resources": "resources",
+    "SpecLimits": "limits",
+    "Retries": "retries",
+    "Keep": "keep",
+    "EnsembleOptions": "ensemble",
+}
+
+
+def key_tables() -> str:
+    """Every block's keys in Markdown: key, type, default, meaning."""
+    schema = sweep_schema()
+    blocks = {"": schema, **schema["$defs"]}
+    return "\n".join(_table(title, blocks[name], blocks) for name, title in BLOCKS.items() if name in blocks)
+
+
+def _table(title: str, block: dict[str, Any], blocks: dict[str, Any]) -> str:
+    lines = [f"### {title}", "", "| key | is | default | |", "| --- | --- | --- | --- |"]
+    required = set(block.get("required", ()))
+    either = {key for kind in block.get("anyOf", ()) for key in kind["required"]}
+    for key, about in block["properties"].items():
+        default = "required" if key in required else "one of these" if key in either else _default(about)
+        lines.append(f"| `{key}` | {_type(about, blocks)} | {default} | {_cell(about.get('description', ''))} |")
+    return "\n".join([*lines, ""])
+
+
+def _default(about: dict[str, Any]) -> str:
+    default = about.get("default")
+    return "" if default in (None, [], {}) or isinstance(default, dict) else f"`{json.dumps(default)}`"
+
+
+def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
+    """What a value may be, in few words."""
+    if "$ref" in about:
+        target = blocks[about["$ref"].rpartition("/")[2]]
+        return _type(target, blocks) if "enum" in target else "block"
+    if "enum" in about:
+        return ", ".join(f"`{value}`" for value in about["enum"])
+    if branches := about.get("anyOf") or about.get("oneOf"):
+        kinds = dict.fromkeys(_type(branch, blocks) for branch in branches)
+        kinds.pop("null", None)
+        return _joined(list(kinds))
+    if about.get("type") == "array":
+        return f"list of {_type(about['items'], blocks)}s" if isinstance(about.get("items"), dict) else "list"
+    names = {"integer": "whole number", "string": "text", "boolean": "`true`, `false`", "object": "mapping"}
+    return names.get(str(about.get("type")), str(about.get("type", "anything")))
+
+
+def _joined(kinds: list[str]) -> str:
+    if {"text", "number"} <= set(kinds):
+        return "value" if not any("list" in kind for kind in kinds) else "value or list"
+    return " or ".join(kind for kind in kinds if not (kind == "whole number" and "number" in kinds))
+
+
+def _cell(text: str) -> str:
+    """A description as the others are: no sentence of its own."""
+    first = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
+    return f"{first}{text[1:]}".rstrip(".").replace("|", "\\|")
+
+
+def page_with_tables(page: str) -> str:
+    """The page with its tables as they are to be now."""
+    head, _, rest = page.partition(_BEGIN)
+    return f"{head}{_BEGIN}\n{key_tables()}\n{_END}{rest.partition(_END)[2]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_tables(PAGE.read_text()))

@@ -1,0 +1,32 @@
+"""docs/sweep-file.md has every key of the sweep file, and its examples are sweep files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sweep.document import read_document
+from sweep.schema import sweep_schema
+from sweep.spec import parse_spec
+from sweep.wandb_file import convert
+from tests.sweep_file_tables import BLOCKS, PAGE, page_with_tables
+
+
+def test_its_tables_are_those_of_the_schema() -> None:
+    page = PAGE.read_text()
+    assert page == page_with_tables(page), "write them anew: python -m tests.sweep_file_tables"
+
+
+def test_every_block_has_a_table() -> None:
+    described = {name for name, block in sweep_schema()["$defs"].items() if "properties" in block}
+    assert {name for name in described if not name.endswith("Rule")} <= BLOCKS.keys()
+
+
+def test_its_examples_are_sweep_files(tmp_path: Path) -> None:
+    ours, theirs = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    file = tmp_path / "sweep.yaml"
+    file.write_text(ours)
+    parse_spec(read_document(file).plain)
+    file.write_text(theirs)
+    converted = convert(read_document(file).plain, file)
+    assert converted.document["program"]["metrics"].keys() == {"val_loss"}
