@@ -113,7 +113,8 @@ def _command(command: list[str], code: Path) -> Found:
     if "${" not in command[0] and scripts[:1] != command[:1] and shutil.which(command[0], path=path) is None:
         words = f"there is no program {command[0]!r} on the search path, nor in {code}"
         raise InvalidSpecError.at(("program", "command"), words)
-    return Found(" ".join(command), code / scripts[0] if scripts else None)
+    file = code / scripts[0] if scripts else None
+    return Found(" ".join(command) if file is None else str(file), file)
 
 
 def _check_scripts(scripts: list[str], code: Path, key: str) -> None:

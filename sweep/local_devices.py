@@ -22,11 +22,11 @@ def local_devices(plan: DevicePlan) -> LocalDevices:
     if plan.kind == "pretend-gpu":
         return LocalDevices("gpu", plan.count or 2, "pretended: they train on the CPU")
     if plan.kind == "cpu":
-        return LocalDevices("cpu", plan.cpu_slots, f"of {cores()} cores")
+        return LocalDevices("cpu", plan.cpu_slots, f"{cores()} cores")
     found = gpus()
     if found or plan.kind == "gpu":
         return LocalDevices("gpu", found, "one network per device")
-    return LocalDevices("cpu", plan.cpu_slots, f"there is no GPU; of {cores()} cores")
+    return LocalDevices("cpu", plan.cpu_slots, f"there is no GPU; {cores()} cores")
 
 
 def gpus() -> int:

@@ -56,7 +56,7 @@ def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podi
         "own: grid, seed 3, for score (minimize); up to 60 trials of 8 configurations",
         "step 0.25  act = relu",
         f"objective in {own.parent / 'code' / 'train.py'}, line 2",
-        "3 cpu slots on this machine; no service runs yet (of ",
+        "3 cpu slots on this machine; no service runs yet (",
         "2 trials at a time",
     ):
         assert words in out

@@ -1,0 +1,216 @@
+"""W&B's sweep files as ours: every kind of parameter, hyperband, macros, nesting; errors have the file's own lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.document import read_document
+from sweep.errors import InvalidSpecError
+from sweep.spec_file import SweepFile, read_sweep_file
+from sweep.trial import Params
+from sweep.wandb_file import Converted, convert, is_wandb
+
+FILES = Path(__file__).parent / "wandb_files"
+
+
+def _converted(name: str) -> Converted:
+    return convert(read_document(FILES / name).plain, FILES / name)
+
+
+def _read(tmp_path: Path, text: str, script: str = "PODIUM_METRICS") -> SweepFile:
+    (tmp_path / "train.py").write_text(f"# {script}")
+    file = tmp_path / "sweep.yaml"
+    file.write_text(text)
+    return read_sweep_file(file)
+
+
+def _refused(tmp_path: Path, text: str, script: str = "PODIUM_METRICS") -> tuple[int | None, str, str]:
+    with pytest.raises(InvalidSpecError) as caught:
+        _read(tmp_path, text, script)
+    problem = caught.value.problems[0]
+    return problem.line, problem.key, problem.message
+
+
+@pytest.mark.parametrize(
+    ("plain", "is_theirs"),
+    [
+        ({"program": "train.py"}, True),
+        ({"command": ["python", "train.py"]}, True),
+        ({"project": "p", "parameters": {}}, True),
+        ({"program": {"function": "train:objective"}}, False),
+        ({"program": {"model": "mlp"}, "command": []}, False),
+        ({"name": "x", "parameters": {}}, False),
+    ],
+    ids=str,
+)
+def test_a_file_is_known_by_its_program(plain: dict[str, Any], is_theirs: bool) -> None:
+    assert is_wandb(plain) == is_theirs
+
+
+def test_the_least_file_gets_defaults() -> None:
+    found = _converted("minimal.yaml")
+    assert found.document == {
+        "name": "minimal",
+        "method": "bayes",
+        "metric": {"name": "val_loss", "goal": "minimize"},
+        "parameters": {"lr": {"min": 1e-4, "max": 0.1}},
+        "program": {"script": "train.py", "code": ".", "metrics": {}},
+    }
+    assert [note.split(":")[0] for note in found.notes] == ["method", "run_cap", "metric"]
+
+
+def test_what_podium_does_not_keep_is_said() -> None:
+    found = _converted("every_kind.yaml")
+    assert not {"project", "entity", "description"} & found.document.keys()
+    said = [note.split(":")[0] for note in found.notes]
+    assert said[:3] == ["project", "entity", "description"]
+    assert "parameters.k_log_uniform: log_uniform takes exponents of e, as in W&B" in found.notes
+
+
+def test_every_kind_of_parameter_is_read(samples_of_every_kind: list[Params]) -> None:
+    kinds = {name: type(value) for name, value in samples_of_every_kind[0].items()}
+    assert len(kinds) == 23
+    assert kinds["f_whole"] is kinds["g_whole"] is int
+    assert kinds["h_uniform"] is kinds["i_uniform"] is float
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("a_constant", 5, 5),
+        ("g_whole", 1, 8),
+        ("j_q_uniform", 0, 256),
+        ("k_log_uniform", 9.9e-5, 0.11),
+        ("l_log_uniform_values", 1e-4, 1e-1),
+        ("n_q_log_uniform_values", 8, 256),
+        ("o_inv_log_uniform", 9.9, 1.1e4),
+        ("v_beta", 0, 1),
+        ("w_q_beta", 0, 1),
+    ],
+)
+def test_samples_are_what_the_distribution_says(
+    samples_of_every_kind: list[Params], name: str, low: float, high: float
+) -> None:
+    values = [params[name] for params in samples_of_every_kind]
+    assert all(isinstance(value, int | float) and low <= value <= high for value in values)
+
+
+@pytest.fixture(scope="module")
+def samples_of_every_kind() -> list[Params]:
+    """What `podium sweep validate` would show of it."""
+    from sweep.sampling import samples
+
+    return samples(read_sweep_file(FILES / "every_kind.yaml").spec, 200)
+
+
+def test_samples_on_steps_are_multiples(samples_of_every_kind: list[Params]) -> None:
+    for name, q in (("j_q_uniform", 32), ("m_q_log_uniform", 4), ("n_q_log_uniform_values", 8), ("s_q_normal", 5)):
+        assert all(float(params[name] or 0) % q == 0 for params in samples_of_every_kind), name
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("hyperband_min_iter.yaml", {"type": "hyperband", "min_iter": 3}),
+        ("hyperband_max_iter.yaml", {"type": "hyperband", "max_iter": 27, "s": 2, "eta": 3}),
+    ],
+)
+def test_hyperband_is_theirs(name: str, block: dict[str, Any]) -> None:
+    assert _converted(name).document["early_terminate"] == block
+    assert read_sweep_file(FILES / name).spec.early_terminate.type == "hyperband"
+
+
+def test_a_grid_runs_to_its_end() -> None:
+    assert _converted("grid.yaml").document["run_cap"] == 12
+
+
+def test_nested_parameters_have_dotted_names() -> None:
+    found = _converted("nested.yaml")
+    assert list(found.document["parameters"]) == ["optimizer.name", "optimizer.schedule.lr", "epochs"]
+    assert "parameters: nested ones have dotted names: optimizer.name, optimizer.schedule.lr" in found.notes
+
+
+def test_every_macro_of_theirs_is_known() -> None:
+    program = read_sweep_file(FILES / "macros.yaml").document["program"]
+    assert program["command"][:4] == ["${env}", "${interpreter}", "-u", "${program}"]
+    assert program["script"] == "train.py"
+
+
+def test_blocks_of_ours_may_stand_in_it() -> None:
+    spec = read_sweep_file(FILES / "printed.yaml").spec
+    assert (spec.limits.trial_s, spec.seed) == (60, 3)
+
+
+START = "program: train.py\nmethod: random\nmetric: {name: loss, goal: minimize}\nrun_cap: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("parameters:\n  lr: 0.1\n", 6, "parameters.lr", "for a constant write {value: 0.1}"),
+        ("parameters:\n  lr: {min: 1, max: 0}\n", 6, "parameters.lr.min", "swap them"),
+        ("parameters:\n  lr: {minn: 1, max: 2}\n", 6, "parameters.lr.minn", "did you mean 'min'?"),
+        ("parameters:\n  lr: {distribution: log_uniform, min: 1e-5, max: 0.1}\n", 6, "parameters.lr.min", "exponents"),
+        (
+            "parameters:\n  o:\n    parameters:\n      lr: {min: 3, max: 2}\n",
+            8,
+            "parameters.o.parameters.lr.min",
+            "swap",
+        ),
+        (
+            "parameters:\n  o:\n    parameters:\n      lr: {value: 1}\n    value: 2\n",
+            9,
+            "parameters.o.value",
+            "has no value",
+        ),
+        ("parameters:\n  a.b: {value: 1}\n  a: {parameters: {b: {value: 2}}}\n", 7, "parameters.a.parameters.b", "two"),
+        ("parameters: {lr: {value: 1}}\nearly_terminate: {type: hyperbend}\n", 6, "early_terminate.type", "hyperband"),
+        ("parameters: {lr: {value: 1}}\nrun_kap: 3\n", 6, "run_kap", "did you mean 'run_cap'?"),
+        ("parameters: {lr: {value: 1}}\ncommand: [python, '${progam}']\n", 6, "command.1", "progam"),
+        ("parameters: {lr: {value: 1}}\ncommand: python train.py\n", 6, "command", "[python, train.py]"),
+        ("parameters: {lr: {value: 1}}\nmetrics: [loss]\n", 6, "metrics", "a mapping of names to patterns: {loss: "),
+    ],
+    ids=str,
+)
+def test_errors_are_at_the_keys_of_the_file(tmp_path: Path, text: str, line: int, key: str, words: str) -> None:
+    found = _refused(tmp_path, START + text)
+    assert found[:2] == (line, key)
+    assert words in found[2]
+
+
+def test_a_metric_that_nothing_says_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    text = START + "parameters: {lr: {value: 1}}\n"
+    line, key, words = _refused(tmp_path, text, script="import wandb; wandb.log({'loss': 1})")
+    assert (line, key) == (3, "metric")
+    assert "metrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}" in words and "PODIUM_METRICS" in words
+
+
+def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
+    text = START + "parameters: {lr: {value: 1}}\nmetrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}\n"
+    assert _read(tmp_path, text, script="").document["program"]["metrics"] == {"loss": "loss[=: ]+([-+.0-9eE]+)"}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        (
+            "program: mlp\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n",
+            "program",
+            "{model: mlp, data: {name: digits}}",
+        ),
+        (
+            "program: train:run\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n",
+            "program",
+            "{function: train:run, code: .}",
+        ),
+        ("program: train.py\nparameters: {lr: {value: 1}}\n", "metric", "write {name: val_loss, goal: minimize}"),
+        ("project: p\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n", "program", "train.py, say"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, text: str, key: str, words: str) -> None:
+    _, where, message = _refused(tmp_path, text)
+    assert where == key
+    assert words in message
