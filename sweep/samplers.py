@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optuna import Study
@@ -23,14 +23,16 @@ from optuna.samplers import (
     RandomSampler,
     TPESampler,
 )
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from sweep.distributions import distribution_of
 from sweep.methods import Method
 from sweep.spec import SweepSpec
+from sweep.trial import violates
 
 GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
 SLOW_FROM = 1000  # trials; TPE then takes some 30 ms a trial, and at 10,000 half a second
+WARM_START_AT = 10  # earlier trials; a tenth of them, the best, is the distribution that CMA-ES starts with
 _LEARNING = ("tpe", "cmaes", "nsga2")
 _NSGA2_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
 
@@ -70,15 +72,44 @@ def sampler_alone(spec: SweepSpec, method: Method, number: int, name: str) -> Ba
     return RandomSampler(seed=seed) if method in ("random", "qmc") else TPESampler(seed=seed)
 
 
-def sampler_of(spec: SweepSpec, method: Method, number: int, *, position: int, finished: int) -> BaseSampler:
-    """The sampler for one trial; `position`: how many it has chosen before, `finished`: trials that were told so."""
+def sampler_of(
+    spec: SweepSpec,
+    method: Method,
+    number: int,
+    *,
+    position: int,
+    finished: int,
+    earlier: Sequence[FrozenTrial] = (),
+) -> BaseSampler:
+    """The sampler for one trial.
+
+    `position`: how many it has chosen before, `finished`: trials that were told so; `earlier`: those of other sweeps in
+    the study, which CMA-ES has to be shown.
+    """
     seed = seed_of(spec, number)
     if method == "gp" and finished < GP_STARTS_AT:
         return RandomSampler(seed=seed)  # as GP itself does until then, without loading torch
     if method == "qmc":
         return _Sequence(spec, position, seed)
+    if method == "cmaes":
+        return _cmaes(spec, seed, earlier)
     make = _SAMPLERS.get(method)
     return RandomSampler(seed=seed) if make is None else make(spec, seed)
+
+
+def marks_of_earlier(method: Method) -> dict[str, Any]:
+    """What a finished trial of another sweep must have noted for the sampler to see it: NSGA-II's first generation."""
+    return {NSGAIISampler._get_generation_key(): 0} if method == "nsga2" else {}
+
+
+def _cmaes(spec: SweepSpec, seed: int, earlier: Sequence[FrozenTrial]) -> BaseSampler:
+    """With earlier trials: WS-CMA-ES (Nomura et al. 2021), or with few of them it starts at the best one."""
+    known = [trial for trial in earlier if trial.state is TrialState.COMPLETE and not violates(trial.constraints)]
+    known.sort(key=lambda trial: trial.values[0], reverse=spec.metric.goal == "maximize")
+    sampler = CmaEsSampler(seed=seed, warn_independent_sampling=False)
+    if known:  # as an argument it warns that it is experimental
+        sampler._source_trials = known if len(known) >= WARM_START_AT else known[:1] * WARM_START_AT
+    return sampler
 
 
 def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
@@ -88,7 +119,6 @@ def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
 
 _SAMPLERS: Mapping[str, Callable[[SweepSpec, int], BaseSampler]] = {
     "tpe": lambda _, seed: TPESampler(seed=seed),
-    "cmaes": lambda _, seed: CmaEsSampler(seed=seed, warn_independent_sampling=False),
     "gp": lambda _, seed: GPSampler(seed=seed, warn_independent_sampling=False),
     "nsga2": _nsga2,
 }

@@ -26,7 +26,7 @@ from sweep.errors import UserCodeError
 from sweep.grid import grid
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
-from sweep.samplers import at_random, is_slow, load, sampler_alone, sampler_of, soon_slow
+from sweep.samplers import at_random, is_slow, load, marks_of_earlier, sampler_alone, sampler_of, soon_slow
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
 from sweep.study import Study
@@ -69,8 +69,8 @@ class Search:
         self.earlier = tuple(earlier)
         self._objectives = len(spec.objectives)
         self._one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
-        taught = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
-        self._study = Study([metric.goal for metric in spec.objectives], taught)
+        self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
+        self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
         self._judge = None if spec.early_terminate.type == "none" else Judge(spec)
         self._grid = grid(spec) if self.method == GRID else []
         self._samplers: dict[int, str] = {}
@@ -82,6 +82,7 @@ class Search:
         self._defined_first: dict[str, BaseDistribution] = {}  # by name, as the first trial had it
         for trial in sorted(past, key=lambda trial: trial.number):
             self.put(trial)
+        self._level(own=_constraints_on(self._earlier))
 
     def __len__(self) -> int:
         """How many trials were asked for: the number of the next one."""
@@ -90,12 +91,12 @@ class Search:
     @property
     def slow(self) -> bool:
         """Whether the next proposal is better made in a process beside this one; see `sweep.proposing`."""
-        return is_slow(self.method, len(self), len(self._finished))
+        return is_slow(self.method, len(self._earlier) + len(self), self._known_finished)
 
     @property
     def soon_slow(self) -> bool:
         """Whether that process is to be there soon."""
-        return soon_slow(self.method, len(self))
+        return soon_slow(self.method, len(self._earlier) + len(self))
 
     def load(self) -> None:
         """Import what the sampler needs, before anybody waits for it."""
@@ -185,7 +186,14 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.method]
-        return sampler_of(self.spec, self.method, number, position=position, finished=len(self._finished))
+        return sampler_of(
+            self.spec, self.method, number,
+            position=position, finished=self._known_finished, earlier=self._earlier,
+        )  # fmt: skip
+
+    @property
+    def _known_finished(self) -> int:
+        return sum(trial.state is OptunaState.COMPLETE for trial in self._earlier) + len(self._finished)
 
     def _attribute_to(self, sampler: str, number: int) -> None:
         if number in self._samplers:
@@ -349,13 +357,14 @@ class Search:
             self._over.add(number)
         if frozen.state is OptunaState.COMPLETE:
             self._finished.add(number)
-            self._level(number, frozen)
+            self._level(number, own=_constraints_on([frozen]))
 
-    def _level(self, number: int, frozen: FrozenTrial) -> None:
+    def _level(self, *numbers: int, own: set[str]) -> None:
         """All finished trials have the same constraints, or GP refuses: what one does not name, it does not break."""
-        own = {key for key in frozen.system_attrs if key.startswith(_CONSTRAINT)}
         new, self._constraints = own - self._constraints, self._constraints | own
-        for other in self._finished if new else {number}:
+        if new:
+            self._study.level_earlier(self._constraints)
+        for other in self._finished if new else numbers:
             for key in sorted(self._constraints - self._study[other].system_attrs.keys()):
                 self._study.note(other, key, 0.0)
 
@@ -407,7 +416,8 @@ class Search:
                 params[name] = trial.params[name]
         own = {name: trial.distributions[name] for name in trial.distributions if name not in self.spec.parameters}
         params |= {name: trial.params[name] for name in own}
-        frozen = self._frozen(replace(trial, params=params, attributes={}, distributions=own))
+        marks = marks_of_earlier(self.method) if trial.state is TrialState.FINISHED else {}
+        frozen = self._frozen(replace(trial, params=params, attributes=marks, distributions=own))
         return frozen if frozen.state in (OptunaState.COMPLETE, OptunaState.PRUNED) else None
 
     def _attributes(self, number: int) -> dict[str, Any]:
@@ -427,6 +437,16 @@ def _plainly(distribution: Mapping[str, Any]) -> BaseDistribution | None:
 
 def _constraints_of(past: PastTrial) -> dict[str, float]:
     return {f"{_CONSTRAINT}{name}": value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
+
+
+def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
+    return {
+        key
+        for trial in trials
+        if trial.state is OptunaState.COMPLETE
+        for key in trial.system_attrs
+        if key.startswith(_CONSTRAINT)
+    }
 
 
 def _short(sampler: str) -> str:

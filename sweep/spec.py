@@ -215,8 +215,8 @@ class SweepSpec(Model):
                 raise complain("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
-        if self.warm_start and self.method in LEARN_NOTHING:
-            message = f"{self.method} does not learn from earlier trials; leave it out, or choose method tpe"
+        if self.warm_start and self.searched_by in LEARN_NOTHING:
+            message = f"{self.searched_by} does not learn from earlier trials; leave it out, or choose method tpe"
             raise complain(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):
             if sweep_id in self.warm_start[:index]:

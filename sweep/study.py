@@ -7,7 +7,7 @@ before the sweep's own, so that Optuna's numbers may be higher than ours.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import optuna
@@ -78,6 +78,14 @@ class Study:
         frozen = copy.copy(self[number])
         frozen.system_attrs = {**frozen.system_attrs, key: value}
         self._storage.replace(self._id(number), frozen)
+
+    def level_earlier(self, constraints: Iterable[str]) -> None:
+        """Every earlier trial that finished has these constraints; where it names one not, it does not break it."""
+        for trial_id in range(self._earlier):
+            frozen = copy.copy(self._storage.get_trial(trial_id))
+            if frozen.state is OptunaState.COMPLETE:
+                frozen.system_attrs = {**dict.fromkeys(constraints, 0.0), **frozen.system_attrs}
+                self._storage.replace(trial_id, frozen)
 
     def report(self, number: int, step: int, value: float) -> None:
         """The first value at a step stays."""
