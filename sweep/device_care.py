@@ -9,7 +9,8 @@ from sweep.changes import Change, DeviceSetAside, Wishes
 from sweep.clock import Clock
 from sweep.errors import PinningError
 from sweep.ledger import Ledger, Slot
-from sweep.live import LiveSweep, LiveTrial
+from sweep.live import LiveSweep
+from sweep.live_trial import LiveTrial
 from sweep.trial import COUNTED, DISK_IS_FULL, Cause, Ended, TrialState
 from sweep.waiting import why_device_idles
 

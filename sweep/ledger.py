@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sweep.changes import DeviceChanged
-from sweep.live import LiveTrial
+from sweep.live_trial import LiveTrial
 from sweep.messages import Device, SlotPool
 from sweep.trial import AttemptKey, Cause, Scalar, Wanted
 

@@ -15,7 +15,8 @@ from sweep.changes import (
     TrialRetried,
 )
 from sweep.clock import Clock
-from sweep.live import LiveSweep, LiveTrial, earlier_trials, past_trials
+from sweep.live import LiveSweep, earlier_trials, past_trials
+from sweep.live_trial import LiveTrial
 from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed, Suggested
 from sweep.search import Search
 from sweep.trial import (

@@ -28,7 +28,8 @@ from sweep.fail_points import passing
 from sweep.fairness import Claim, FairShare
 from sweep.layout import DataDirectory
 from sweep.ledger import Ledger, Slot
-from sweep.live import LiveSweep, LiveTrial
+from sweep.live import LiveSweep
+from sweep.live_trial import LiveTrial
 from sweep.messages import (
     Asked,
     Inbox,

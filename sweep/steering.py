@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from sweep.changes import Change, Enqueued, RequestMoot, StoredSweep, SweepWish, TrialWish, Wishes
 from sweep.ledger import Ledger
-from sweep.live import LiveSweep, LiveTrial
+from sweep.live import LiveSweep
+from sweep.live_trial import LiveTrial
 from sweep.roster import Roster, searcher_of
 from sweep.trial import SWEEP_OVER, Cause, SweepState, TrialRequest, TrialState
 

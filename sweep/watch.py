@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from sweep.allowances import MAX_GRACE_S, SpecLimits
 from sweep.ledger import Slot
-from sweep.live import LiveTrial
+from sweep.live_trial import LiveTrial
 
 LOOK_S = 1.0
 AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up

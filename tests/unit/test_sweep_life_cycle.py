@@ -9,7 +9,8 @@ import pytest
 
 from sweep.changes import StoredSweep
 from sweep.errors import DatabaseError, FencedError
-from sweep.live import AVOID_S, MAX_INTERRUPTIONS
+from sweep.live import AVOID_S
+from sweep.live_trial import MAX_INTERRUPTIONS
 from sweep.messages import Asked, SearchFailed, SlotLost
 from sweep.past import Planned
 from sweep.scheduler import FULL_S, TICK_S
