@@ -54,14 +54,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "q_beta": (*_BETA, "q"),
 }
 OPTIONAL = frozenset({"probabilities", "q", "mu", "sigma"})
-_OWNERS = {
-    "mu": "normal",
-    "sigma": "normal",
-    "a": "beta",
-    "b": "beta",
-    "q": "q_uniform",
-    "probabilities": "categorical",
-}
+_OWNERS = {"mu": "normal", "sigma": "normal", "a": "beta", "b": "beta", "q": "q_uniform"}
 
 _Document = dict[str, Any]
 

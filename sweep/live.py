@@ -26,7 +26,6 @@ from sweep.trial import (
 )
 
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
-ASK_SHARE = 0.25  # of the time that a trial takes, the most that its ask may
 _STARTING_TRIAL_S = 1.0  # a guess, until the first trial of a sweep has ended
 
 
@@ -205,8 +204,13 @@ class LiveSweep:
 
     @property
     def ask_deadline_s(self) -> float:
-        """How long a trial is worth waiting for: a quarter of what it takes, or devices would wait."""
-        return min(ASK_DEADLINE_S, ASK_SHARE * self.mean_trial_s)
+        """How long a trial is worth waiting for.
+
+        2 s; but no more than a quarter of what a trial takes, or devices would wait, nor less than a hundredth of it,
+        which nobody feels, up to a minute.
+        """
+        quarter, hundredth = self.mean_trial_s / 4, min(self.mean_trial_s / 100, 60.0)
+        return max(min(ASK_DEADLINE_S, quarter), hundredth)
 
     def count(self, number: int, event: Ended, state: TrialState) -> None:
         """Note how a trial ended, by its last attempt."""

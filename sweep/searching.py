@@ -140,10 +140,8 @@ class SearchThread:
         return time.perf_counter() < ask.deadline_s
 
     def _here(self, ask: _Ask) -> bool:
-        """Whether the answer is made in this thread: at once, or by a sampler that can do without torch for now."""
-        if self._search.is_fixed(ask.wanted) or not self._search.slow:
-            return True
-        return not self._proposer.ready and self._search.method != "gp"
+        """Whether the answer is made in this thread, at once."""
+        return self._search.is_fixed(ask.wanted) or not self._search.slow
 
     def _planned(self, ask: _Ask) -> Planned | None:
         if self._here(ask):

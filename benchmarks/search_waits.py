@@ -1,0 +1,186 @@
+"""Does a device wait for the search? `python -m benchmarks.search_waits`; prints the busy share of 16 slots.
+
+Measured: the scheduler's own loop, its searches in their threads and processes, and SQLite, in real time, over
+simulated slots on which a trial "runs" for about one second (0.9 to 1.1). The share is the least time in which these
+trials can be done on so many slots, each starting as soon as its slot is free, of the time that they took, from the
+first placement on. With GP, over 8 float parameters; with TPE, when 10,000 trials have finished before; at random, for
+comparison. Who chose how many trials is printed too: what was too slow for its own trial is chosen for the next.
+
+Not measured: what Ray, the network and the trial processes add; training, which would take the processor that GP and
+TPE work on here: on a machine that trains on its CPU alone they choose fewer of the trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.simulation import Agenda, SimulatedSlots, least_s
+from db import sweeps
+from db.engine import Database
+from db.migrate import migrate
+from sweep.changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
+from sweep.layout import DataDirectory
+from sweep.messages import Inbox, Message, Wake
+from sweep.recorder import DatabaseRecorder
+from sweep.scheduler import TICK_S, Scheduler
+from sweep.searching import SearchThreads
+from sweep.spec import SweepSpec, parse_spec
+from sweep.trial import AttemptKey, Ended, TrialState
+
+SLOTS = 16
+TRIAL_S = 1.0
+CASES = (("random", 0, 320), ("gp", 0, 320), ("tpe", 10_000, 320))  # method, trials before, trials
+
+
+class RealClock:
+    """See `sweep.clock.Clock`; one clock for everything."""
+
+    @property
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def wall_s(self) -> float:
+        return time.monotonic()
+
+
+class WatchedSlots(SimulatedSlots):
+    """Notes how long each slot was without a trial between two."""
+
+    waits_s: list[float]
+
+    def watch(self) -> None:
+        self._free_since: dict[str, float] = {}
+        self.waits_s = []
+        self.began_s = 0.0
+
+    def _run(self, slot, assignment):  # type: ignore[no-untyped-def]
+        now_s = time.monotonic()
+        self.began_s = self.began_s or now_s
+        if (since := self._free_since.pop(slot.device.device_id, None)) is not None:
+            self.waits_s.append(now_s - since)
+        super()._run(slot, assignment)
+
+    def _tell(self, slot, event):  # type: ignore[no-untyped-def]
+        if isinstance(event, Ended):
+            self._free_since[slot.device.device_id] = time.monotonic()
+        super()._tell(slot, event)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the slots were used, and who chose."""
+
+    busy: float  # of the least time that these trials need, the share of the time taken
+    mean_wait_ms: float  # of a slot between two trials
+    longest_wait_ms: float
+    chosen: Counter[str]
+
+
+def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
+    """Run a sweep of `trials` trials after `before` of them in real time."""
+    path = folder / "podium.sqlite3"
+    migrate(path)
+    database = Database(path)
+    recorder, clock, agenda, inbox = DatabaseRecorder(database), RealClock(), Agenda(), Inbox()
+    with database.write() as connection:
+        sweep_id, _ = sweeps.accept(connection, _spec(method, before + trials), clock.wall_s())
+    for batch in _history(sweep_id, method, before):
+        recorder.commit(batch)
+    pool = WatchedSlots(SLOTS, inbox, clock, agenda, TRIAL_S)  # type: ignore[arg-type]
+    pool.watch()
+    scheduler = Scheduler(
+        inbox=inbox, pool=pool, searchers=SearchThreads(inbox), recorder=recorder, clock=clock,
+        data=DataDirectory(folder),
+    )  # fmt: skip
+    scheduler.adopt(pool.opened())
+    pool.take_effect()
+    inbox.put(Wake())
+    while pool.ended < trials:
+        agenda.do_until(time.monotonic())
+        scheduler.step(_receive(inbox, agenda))
+        pool.take_effect()
+    took_s = time.monotonic() - pool.began_s
+    with database.read() as connection:
+        query = "SELECT sampler FROM trials WHERE number >= ?"
+        chosen = Counter(_who(row[0]) for row in connection.exec_driver_sql(query, (before,)))
+    database.close()
+    waits_ms = [1e3 * wait_s for wait_s in pool.waits_s]
+    return Outcome(
+        least_s(pool.durations_s, SLOTS) / took_s, sum(waits_ms) / len(waits_ms), max(waits_ms), chosen
+    )  # fmt: skip
+
+
+def _receive(inbox: Inbox, agenda: Agenda) -> list[Message]:
+    """What there is, or comes until the next thing happens."""
+    patience_s = max(0.0, min(TICK_S, agenda.next_s() - time.monotonic()))
+    messages: list[Message] = []
+    try:
+        messages.append(inbox.get(timeout=patience_s))
+        while True:
+            messages.append(inbox.get_nowait())
+    except queue.Empty:
+        return messages
+
+
+def _who(sampler: str) -> str:
+    """`gp, asked for trial 31` as `gp, late`."""
+    return f"{sampler.partition(',')[0]}, late" if "asked for" in sampler else sampler
+
+
+def _history(sweep_id: int, method: str, count: int) -> Iterator[list[Change]]:
+    """Trials that have finished, in batches."""
+    for first in range(0, count, 500):
+        batch: list[Change] = []
+        for number in range(first, min(first + 500, count)):
+            key, x = AttemptKey(number + 1, 1), (number * 0.6180339887) % 1.0
+            params = {name: (x * (index + 1)) % 1.0 for index, name in enumerate("abcdefgx")}
+            ended = Ended(key, TrialState.FINISHED, 1.0, 2.0, value=x, exit="0", pid=1, values=(x,))
+            batch.append(TrialPlanned(key.trial_id, sweep_id, number, params, method, {}, 1.0))
+            batch.append(AttemptPlaced(key, sweep_id, number, "cpu-0", "node", 1.0))
+            batch.append(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
+        yield batch
+
+
+def _spec(method: str, run_cap: int) -> SweepSpec:
+    return parse_spec(
+        {
+            "name": "search-waits",
+            "method": method,
+            "metric": {"name": "score", "goal": "minimize"},
+            "parameters": {name: {"min": 0.0, "max": 1.0} for name in "abcdefgx"},
+            "run_cap": run_cap,
+            "program": {"function": "sleeping:objective"},
+        }
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Does a device wait for the search?")
+    parser.add_argument("--trials", type=int, help="in each case; 320 where it is left out")
+    parser.add_argument("--method", choices=[case[0] for case in CASES], help="this case alone")
+    given = parser.parse_args()
+    for method, before, trials in CASES:
+        if given.method not in (None, method):
+            continue
+        with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+            found = measure(Path(folder), method, before, given.trials or trials)
+        who = ", ".join(f"{count} {name!r}" for name, count in found.chosen.most_common())
+        print(
+            f"{method:6} after {before:6,} trials: busy {100 * found.busy:.1f} %; a slot waits "
+            f"{found.mean_wait_ms:.0f} ms between trials, {found.longest_wait_ms:.0f} ms at most; chosen by {who}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""W&B's names of distributions: what each means, what is drawn, and what is refused with the line to write instead."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.distribution_names import KEYS
+from sweep.distributions import distribution_of
+from sweep.drawing import draw
+from sweep.errors import InvalidSpecError
+from sweep.search import Search
+from sweep.space import Parameter
+from sweep.spec import parse_spec, spec_from_json
+from sweep.trial import TrialState
+from tests.specs import document, spec
+
+
+def parameter(**keys: Any) -> Parameter:
+    return spec(parameters={"p": keys}).parameters["p"]
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        ({"distribution": "constant", "value": 3}, {"value": 3}),
+        ({"distribution": "categorical", "values": [1, "a"]}, {"values": [1, "a"]}),
+        ({"distribution": "int_uniform", "min": 1, "max": 9}, {"min": 1, "max": 9}),
+        ({"distribution": "uniform", "min": 0, "max": 1}, {"min": 0.0, "max": 1.0}),
+        ({"distribution": "q_uniform", "min": 0, "max": 10, "q": 2}, {"min": 0, "max": 10, "step": 2}),
+        ({"distribution": "q_uniform", "min": 0, "max": 10}, {"min": 0, "max": 10, "step": 1}),
+        ({"distribution": "q_uniform", "min": 0, "max": 1, "q": 0.25}, {"min": 0.0, "max": 1.0, "step": 0.25}),
+        ({"distribution": "log_uniform_values", "min": 1, "max": 100}, {"min": 1.0, "max": 100.0, "log": True}),
+        ({"distribution": "inv_log_uniform_values", "min": 1e-4, "max": 1}, {"min": 1e-4, "max": 1.0, "log": True}),
+        ({"distribution": "q_log_uniform_values", "min": 8, "max": 256}, {"min": 8, "max": 256, "log": True}),
+        ({"distribution": "q_log_uniform_values", "min": 8.5, "max": 9.9}, {"min": 9, "max": 9, "log": True}),
+        (
+            {"distribution": "log_uniform", "min": -9, "max": -2},
+            {"min": math.exp(-9), "max": math.exp(-2), "log": True},
+        ),
+        (
+            {"distribution": "inv_log_uniform", "min": 2, "max": 9},
+            {"min": math.exp(-9), "max": math.exp(-2), "log": True},
+        ),
+        ({"distribution": "q_log_uniform", "min": 0, "max": 3, "q": 1}, {"min": 1, "max": 20, "log": True}),
+    ],
+)
+def test_most_names_are_short_for_a_range_or_a_list(named: dict[str, Any], plain: dict[str, Any]) -> None:
+    assert parameter(**named) == parameter(**plain)
+    assert not parameter(**named).drawn
+
+
+def test_a_condition_stays() -> None:
+    parameters = {"o": {"values": ["a", "b"]}, "p": {"distribution": "uniform", "min": 0, "max": 1, "when": {"o": "a"}}}
+    assert spec(parameters=parameters).parameters["p"].when == {"o": "a"}
+
+
+DRAWN: list[dict[str, Any]] = [
+    {"distribution": "normal", "mu": 3.0, "sigma": 0.5},
+    {"distribution": "q_normal", "mu": 3.0, "sigma": 2.0, "q": 0.5},
+    {"distribution": "log_normal", "mu": 0.0, "sigma": 0.5},
+    {"distribution": "q_log_normal", "mu": 2.0, "sigma": 0.5, "q": 1},
+    {"distribution": "beta", "a": 2, "b": 5},
+    {"distribution": "q_beta", "a": 2, "b": 5, "q": 0.1},
+    {"distribution": "q_log_uniform_values", "min": 8, "max": 256, "q": 8},
+    {"distribution": "categorical", "values": [1, 2, 3], "probabilities": [0.8, 0.2, 0.0]},
+    {"values": [1, 2, 3], "probabilities": [0.8, 0.2, 0.0]},
+]
+
+
+@pytest.mark.parametrize("keys", DRAWN, ids=lambda keys: keys.get("distribution", "weighted"))
+def test_what_optuna_has_not_is_drawn_and_fits_its_own_parameter(keys: dict[str, Any]) -> None:
+    drawn = parameter(**keys)
+    assert drawn.drawn
+    assert distribution_of(drawn) is None
+    values = [draw(drawn, f"7:{number}:p") for number in range(300)]
+    assert len(set(values)) > 1
+    assert values == [draw(drawn, f"7:{number}:p") for number in range(300)]
+    assert [complaint for value in values if (complaint := drawn.complaint(value))] == []
+
+
+def _mean(keys: dict[str, Any]) -> float:
+    values = [draw(parameter(**keys), f"{number}") for number in range(3000)]
+    return statistics.fmean(float(value or 0) for value in values)
+
+
+def test_draws_have_the_moments_of_their_distribution() -> None:
+    assert _mean(DRAWN[0]) == pytest.approx(3.0, abs=0.05)
+    assert _mean(DRAWN[2]) == pytest.approx(math.exp(0.125), rel=0.05)
+    assert _mean(DRAWN[4]) == pytest.approx(2 / 7, abs=0.02)
+    assert _mean(DRAWN[7]) == pytest.approx(1.2, abs=0.05)
+
+
+def test_multiples_stay_within_their_bounds_and_whole() -> None:
+    values = {draw(parameter(**DRAWN[6]), f"{number}") for number in range(500)}
+    assert all(isinstance(value, int) and value % 8 == 0 and 8 <= value <= 256 for value in values)
+
+
+@pytest.mark.parametrize("method", ["random", "auto"])
+def test_a_sweep_draws_them_and_goes_on_the_same_after_a_restart(method: str) -> None:
+    drawn = spec(method=method, parameters={"x": {"min": 0.0, "max": 1.0}, "n": DRAWN[0], "w": DRAWN[7]}, seed=5)
+    search = Search(drawn)
+    asked = [search.ask() for _ in range(6)]
+    assert all(planned is not None and planned.params.keys() == {"x", "n", "w"} for planned in asked)
+    again = Search(drawn)
+    assert [again.ask() for _ in range(6)] == asked
+    search.tell(0, TrialState.FINISHED, [0.5])
+    assert search.ask({"n": 2.5, "w": 2}).params["n"] == 2.5  # type: ignore[union-attr]
+
+
+@given(st.sampled_from(DRAWN), st.integers(0, 2**63 - 1))
+def test_a_draw_is_settled_by_its_seed(keys: dict[str, Any], seed: int) -> None:
+    assert draw(parameter(**keys), str(seed)) == draw(parameter(**keys), str(seed))
+
+
+@pytest.mark.parametrize("keys", DRAWN, ids=lambda keys: keys.get("distribution", "weighted"))
+def test_a_spec_with_them_survives_the_database(keys: dict[str, Any]) -> None:
+    parsed = spec(parameters={"p": keys})
+    assert spec_from_json(parsed.to_json()) == parsed
+    json.loads(parsed.to_json())
+
+
+def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
+    return document(method=method, parameters={"p": keys})
+
+
+@pytest.mark.parametrize(
+    ("refused", "key", "words"),
+    [
+        (_one(distribution="log_uniform", min=1e-5, max=0.1), "min", "write {min: 1e-05, max: 0.1, log: true}"),
+        (_one(distribution="log_uniform", min=16, max=256), "min", "log_uniform takes exponents"),
+        (_one(distribution="q_log_uniform", min=16, max=256, q=8), "min", "distribution: q_log_uniform_values"),
+        (_one(distribution="log_uniform", min=-800, max=800), "max", "more than can be computed with"),
+        (_one(distribution="log_uniform_values", min=0, max=1), "min", "above 0"),
+        (_one(distribution="q_log_uniform_values", min=0, max=1), "min", "above 0"),
+        (_one(distribution="q_log_uniform_values", min=9, max=15, q=8), "q", "no multiple of 8"),
+        (_one(distribution="int_uniform", min=0.5, max=2), "min", "whole numbers"),
+        (_one(distribution="uniform", min=0), "", "max is missing"),
+        (_one(distribution="uniform", min="a", max=2), "min", "'a' is not a finite number"),
+        (_one(distribution="uniform", min=0, max=1, sigma=2), "sigma", "does not go with distribution: uniform"),
+        (_one(distribution="normal", mu=0, sigma=-1), "sigma", "above 0"),
+        (_one(distribution="q_normal", mu=0, sigma=1), "", "write q: 1"),
+        (_one(distribution="gaussian", mu=0), "distribution", "normal, q_normal"),
+        (_one(mu=0, sigma=1), "mu", "write distribution: normal"),
+        (_one(values=[1, 2], probabilities=[0.5]), "probabilities", "1 probabilities for 2 values"),
+        (_one(values=[1, 2], probabilities=[0.0, 0.0]), "probabilities", "one of them above 0"),
+        (_one(value=1, probabilities=[1.0]), "probabilities", "of values"),
+        (_one("tpe", distribution="normal", mu=1.0, sigma=0.5), "", "or a range: {min: 0, max: 2}"),
+        (_one("grid", distribution="beta", a=1, b=2), "", "a grid needs a finite list"),
+        (_one("gp", distribution="beta", a=1, b=2), "", "{min: 0.0, max: 1.0}"),
+        (_one("tpe", values=[1, 2], probabilities=[0.5, 0.5]), "", "probabilities are for method: random"),
+        (_one("tpe", distribution="q_log_uniform_values", min=8, max=64, q=8), "", "{min: 8, max: 64, log: true}"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_to_write(refused: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(refused)
+    problem = caught.value.problems[0]
+    assert problem.key == f"parameters.p.{key}".rstrip(".")
+    assert words in problem.message, problem.message
+
+
+def test_every_name_has_its_keys() -> None:
+    names = Parameter.model_json_schema()["properties"]["distribution"]["anyOf"][0]["enum"]
+    assert set(names) == set(KEYS)
+
+
+# Methods.
+
+
+@pytest.mark.parametrize(
+    ("changes", "method"),
+    [
+        ({"run_cap": 60}, "gp"),
+        ({"run_cap": 101}, "tpe"),
+        ({"run_cap": 1000}, "cmaes"),
+        ({"run_cap": 1000, "parameters": {"x": {"values": ["a", "b"]}}}, "tpe"),
+        ({"parameters": {"x": {"values": [1, 2]}, "y": {"min": 0.0, "max": 1.0, "when": {"x": 1}}}}, "tpe"),
+        ({"parameters": {"x": DRAWN[0]}}, "random"),
+        ({"run_cap": 60, "parameters": {f"x{n}": {"min": 0.0, "max": 1.0} for n in range(21)}}, "tpe"),
+    ],
+)
+def test_auto_chooses_a_method_and_says_so_on_each_trial(changes: dict[str, Any], method: str) -> None:
+    search = Search(spec(method="auto", **changes))
+    planned = search.ask()
+    assert planned is not None and planned.sampler == method
+
+
+@pytest.mark.parametrize(("run_cap", "method"), [(60, "tpe"), (1000, "nsga2")])
+def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
+    two = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
+    assert spec(method="auto", metric=None, metrics=two, run_cap=run_cap).searched_by == method
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"metric": None, "metrics": [{"name": n, "goal": "minimize"} for n in "ab"]}, "cmaes knows one objective"),
+        ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes searches ranges"),
+    ],
+)
+def test_cmaes_is_refused_where_it_can_do_nothing(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidSpecError, match=words):
+        spec(method="cmaes", **changes)
