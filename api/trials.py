@@ -15,6 +15,8 @@ from api.auth import submitter, viewer
 from api.service import RowId, ServiceContext, context, has_room
 from api.views import AttemptView, EnqueuedView, TrialDetail
 from db import metrics, requests, trial_pages
+from db.trial_pages import ArtifactRow, TrialRow
+from ensemble import trial_files
 from sweep.commands import TrialCommand
 from sweep.errors import NotFoundError
 from sweep.layout import AttemptDirectory
@@ -135,9 +137,17 @@ def _tell(service: ServiceContext, trial_id: int, command: TrialCommand) -> Tria
 
 def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
     with service.database.read() as connection:
-        return TrialDetail.whole(
-            trial_pages.get(connection, trial_id),
-            trial_pages.attempts_of(connection, trial_id),
-            trial_pages.artifacts_of(connection, trial_id),
-            trial_pages.cloned_from(connection, trial_id),
-        )
+        row = trial_pages.get(connection, trial_id)
+        attempts = trial_pages.attempts_of(connection, trial_id)
+        artifacts = trial_pages.artifacts_of(connection, trial_id)
+        cloned_from = trial_pages.cloned_from(connection, trial_id)
+    return TrialDetail.whole(row, attempts, artifacts, cloned_from, _unfit(service, row, artifacts))
+
+
+def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:
+    """Why the network that it left cannot join an ensemble; None where it can, or where there is none."""
+    for left in artifacts:
+        model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, left.attempt)).model
+        if left.name == model.name and left.removed is None:
+            return trial_files.why_unfit(model)
+    return None

@@ -246,16 +246,23 @@ class TrialDetail(TrialView):
     cloned_from: int | None  # the trial that a client cloned
     attempts: list[AttemptView]
     artifacts: list[ArtifactView]
+    unfit: str | None  # why the network that it left cannot join an ensemble
 
     @classmethod
     def whole(
-        cls, row: TrialRow, attempts: list[AttemptRow], artifacts: list[ArtifactRow], cloned_from: int | None
+        cls,
+        row: TrialRow,
+        attempts: list[AttemptRow],
+        artifacts: list[ArtifactRow],
+        cloned_from: int | None,
+        unfit: str | None,
     ) -> TrialDetail:
         view = cls.of(
             row,
             cloned_from=cloned_from,
             attempts=[AttemptView.of(attempt) for attempt in attempts],
             artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
+            unfit=unfit,
         )
         assert isinstance(view, TrialDetail)
         return view

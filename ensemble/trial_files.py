@@ -86,6 +86,15 @@ def read_architecture(path: Path) -> Architecture:
         raise EnsembleError(f"{path} is damaged: {error}") from error
 
 
+def why_unfit(path: Path) -> str | None:
+    """Why the network in a file cannot join an ensemble, as far as its header tells; None where it can."""
+    try:
+        read_architecture(path)
+    except EnsembleError as error:
+        return str(error)
+    return None
+
+
 def _of_user(header: UserNetwork | Unfit) -> Architecture:
     if isinstance(header, Unfit):
         raise EnsembleError(f"its network cannot join an ensemble: {header.reason}")

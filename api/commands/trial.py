@@ -103,6 +103,8 @@ def show_trial(
         for a in trial["attempts"]
     ]
     show.console.print(show.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows))
+    if trial["unfit"] is not None:
+        show.console.print(trial["unfit"])
     for removed in [a for a in trial["artifacts"] if a["removed"] is not None]:
         show.console.print(f"{removed['name']}: {removed['removed']}")
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
+from sweep.layout import AttemptDirectory
 from sweep.spec import parse_spec
 from sweep.trial import SweepState
+from sweep.user_network import Unfit
 from tests.service_rig import MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
 
@@ -186,6 +190,18 @@ def test_a_trial_shows_its_attempts_and_files(client: TestClient, service: Servi
     assert (artifact["name"], artifact["attempt"], artifact["size_bytes"]) == (MODEL, 1, 1000)
     assert len(artifact["sha256"]) == 64
     assert client.get(f"/api/v1/trials/{trial_id}/attempts").json() == [attempt]
+
+
+def test_a_trial_says_why_its_network_cannot_join_an_ensemble(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    joins, unfit, gone = (service.trial(sweep_id, number, 0.75) for number in range(3))
+    path = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
+    save_file({"w": np.zeros(1, np.float32)}, path, {"user_network": Unfit("there is no build").to_json()})
+    AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).model.unlink()
+    said = [client.get(f"/api/v1/trials/{trial_id}").json()["unfit"] for trial_id in (joins, unfit, gone)]
+    assert said[:2] == [None, "its network cannot join an ensemble: there is no build"]
+    assert said[2] is not None and said[2].startswith("cannot read")
+    assert client.get(f"/api/v1/trials/{service.trial(sweep_id, 3, 0.5, model=False)}").json()["unfit"] is None
 
 
 def test_a_long_curve_is_thinned(client: TestClient, service: ServiceRig) -> None:
