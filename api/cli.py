@@ -17,12 +17,14 @@ from sweep.errors import (
     NoDeviceError,
     PodiumError,
     ServiceError,
+    StudyError,
 )
 
 EXIT_CODES: dict[type[PodiumError], int] = {
     InvalidSpecError: 2,
     DataError: 2,
     BundleError: 2,
+    StudyError: 2,
     DatabaseError: 3,
     DataDirectoryError: 3,
     ServiceError: 4,

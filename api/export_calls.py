@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, get_args
 
 from api.connection import Connection
+from sweep.errors import PodiumError
 from sweep.files import appearing
 
 TableFormat = Literal["csv", "parquet", "jsonl"]
@@ -23,7 +24,10 @@ class ExportCalls(Connection):
         The file appears whole. Raises `NotFoundError`, and `PodiumError` where the service lacks pyarrow for Parquet.
         """
         target = Path(path)
-        path = f"{_sweep(sweep_id)}/export.{table or target.suffix.removeprefix('.')}"
+        suffix = table or target.suffix.removeprefix(".")
+        if suffix not in get_args(TableFormat):
+            raise PodiumError(f"{target} does not end in .csv, .parquet or .jsonl; say which with table=")
+        path = f"{_sweep(sweep_id)}/export.{suffix}"
         with self._stream(path) as response, appearing(target) as file:
             _copy(response.iter_bytes(), file)
         return target

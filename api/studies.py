@@ -11,7 +11,8 @@ from typing import Any
 from sweep import interop
 from sweep.interop import Study
 
-__all__ = ["Study", "in_memory", "read", "write"]
+__all__ = ["Study", "in_memory", "read", "shown", "write"]
+MOST_OF_SOURCE = 300
 Json = Mapping[str, Any]
 
 
@@ -27,11 +28,19 @@ def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
     return study_storage.write_study(sweep, trials, storage, name)
 
 
+def shown(storage: str) -> str:
+    """What optuna-dashboard is given for a storage, without the password."""
+    from sweep import study_storage
+
+    known = "://" in storage or storage.endswith(study_storage.JOURNAL)
+    return study_storage.without_password(storage) if known else f"sqlite:///{storage}"
+
+
 def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
     """The body of an import, and what of the study no sweep can hold. Raises `StudyError`."""
     from sweep import study_storage
 
     study = study_storage.read_study(storage, study_name)
-    shown = study_storage.without_password(storage)
-    document = interop.document_of(study, name, f"the Optuna study {study.study_name!r} in {shown}"[:300])
+    source = f"the Optuna study {study.study_name!r} in {study_storage.without_password(storage)}"
+    document = interop.document_of(study, name, source[:MOST_OF_SOURCE])
     return document, interop.left_out(study)

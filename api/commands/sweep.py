@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commands import validate
+from api.commands import transfer, validate
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from api.commands.quick import QuickGroup
 
 app = typer.Typer(cls=QuickGroup, help="Submit sweeps, follow and steer them.", no_args_is_help=True)
 app.command("validate")(validate.validate)
+app.command("export")(transfer.export_sweep)
+app.command("import")(transfer.import_sweep)
 INTERRUPTED = 130
 
 

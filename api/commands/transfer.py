@@ -1,0 +1,65 @@
+"""`podium sweep export` and `podium sweep import`; cli."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId
+
+FORMATS = "csv, parquet, jsonl, optuna, tensorboard, mlflow"
+
+
+def export_sweep(
+    sweep_id: SweepId,
+    to: Annotated[str, typer.Option("--to", metavar="TARGET", help="a file, a folder, or a storage's or server's URL")],
+    format_name: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help=f"{FORMATS}; as TARGET's suffix says if left out")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--study", help="name of the study or experiment; the sweep's if left out")
+    ] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Write a sweep's trials as a table, as an Optuna study, or for TensorBoard or MLflow."""
+    from dataclasses import asdict
+
+    from api import exporting, show  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    wanted = exporting.format_of(to, None if format_name is None else exporting.named(format_name))
+    with Client.of(data_dir) as client:
+        done = exporting.export(client, sweep_id, to, wanted, name)
+    if as_json:
+        show.print_json(asdict(done))
+        return
+    show.console.print(f"{done.trials:,} trials of sweep {sweep_id} are in {done.to}")
+    if done.look:
+        show.console.print(f"look at them: {done.look}")
+
+
+def import_sweep(
+    storage: Annotated[str, typer.Argument(metavar="STORAGE", help="an Optuna storage: a file, or a database's URL")],
+    study: Annotated[str | None, typer.Option("--study", help="which study; the only one if left out")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="of the sweep; the study's if left out")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Keep an Optuna study as a finished sweep: to look at, and for others to start from (`warm_start`)."""
+    from api import show, studies  # Optuna, rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        document, left_out = studies.read(storage, study, name)
+        sweep = client.import_sweep(document)
+    if as_json:
+        show.print_json({**sweep, "left_out": left_out})
+        return
+    show.console.print(
+        f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
+        f"podium sweep show {sweep['id']}, or warm_start: [{sweep['id']}] in a sweep file"
+    )
+    for sentence in left_out:
+        show.console.print(sentence)

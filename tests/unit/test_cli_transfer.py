@@ -1,0 +1,188 @@
+"""`podium sweep export` and `import`: each format holds the sweep, and what cannot be is said in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pyarrow.parquet
+import pytest
+from optuna.trial import create_trial
+from tensorboardX.proto.event_pb2 import Event
+
+from api import mlflow_export, tensorboard_export
+from api.client import Client
+from api.exporting import ExportFormat, format_of
+from sweep.errors import InvalidSpecError
+from sweep.trial import Cause
+from tests.commands import Podium
+from tests.service_rig import ServiceRig
+
+
+@pytest.fixture
+def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
+    """A service that every command finds, with a sweep of two finished trials and a failed one."""
+
+    def client(_: object) -> Client:
+        made = Client("http://testserver", "token")
+        made._http.close()
+        made._http = service.client()
+        return made
+
+    monkeypatch.setattr(Client, "of", client)
+    parameters = {"lr": {"min": 0.0, "max": 1.0}, "学习": {"values": ["a", None]}}
+    sweep_id = service.sweep(name="étude: 1", parameters=parameters, program={"function": "train:objective"})
+    for number, value in enumerate((0.5, 0.75)):
+        trial_id = service.trial(sweep_id, number, value, params={"lr": 0.25, "学习": "a"})
+        service.points(trial_id, "val_accuracy", 0.25, value)
+        service.points(trial_id, "val loss!", 9.0)
+    service.trial(sweep_id, 2, None, params={"lr": 0.5, "学习": None}, cause=Cause.TIMEOUT)
+    service.end_sweep(sweep_id)
+    return service
+
+
+def test_tables_are_whole_files(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    files = {suffix: tmp_path / f"trials.{suffix}" for suffix in ("csv", "parquet", "jsonl")}
+    for file in files.values():
+        assert podium("sweep", "export", 1, "--to", file) == (0, f"3 trials of sweep 1 are in {file}\n", "")
+    assert [row["state"] for row in csv.DictReader(files["csv"].read_text().splitlines())] == [
+        "finished",
+        "finished",
+        "failed",
+    ]
+    assert pyarrow.parquet.read_table(files["parquet"])["params_lr"].to_pylist() == [0.25, 0.25, 0.5]
+    lines = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    assert lines[1]["metrics"]["val_accuracy"] == [[0, 0.25], [1, 0.75]]
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_a_study_is_written_and_read_back(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+    code, out, err = podium("sweep", "export", 1, "--to", file, "--study", "one")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        f"3 trials of sweep 1 are in {file}", f"look at them: optuna-dashboard sqlite:///{file}",
+    ]  # fmt: skip
+    study = optuna.load_study(study_name="one", storage=f"sqlite:///{file}")
+    assert (study.best_value, [trial.state.name for trial in study.trials]) == (0.75, ["COMPLETE", "COMPLETE", "FAIL"])
+    code, out, err = podium("sweep", "import", file, "--name", "again")
+    assert (code, err) == (0, "")
+    assert out.startswith("sweep 2 'again' has 3 trials; podium sweep show 2, or warm_start: [2]")
+    assert podium("sweep", "show", 2)[0] == 0
+    assert podium("sweep", "import", file, "--name", "again")[1].startswith("sweep 2 "), "the same study is taken once"
+
+
+def test_a_url_of_a_storage_is_a_study(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.anything"
+    code, out, _ = podium("sweep", "export", 1, "--to", url, "--json")
+    assert (code, json.loads(out)["format"]) == (0, "optuna")
+    assert optuna.get_all_study_names(url) == ["étude: 1"]
+    code, out, _ = podium("sweep", "import", url, "--json")
+    assert (code, json.loads(out)["left_out"], json.loads(out)["state"]) == (0, [], "finished")
+
+
+def test_what_is_left_out_is_said(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/theirs.db"
+    study = optuna.create_study(storage=url, study_name="theirs")
+    study.add_trial(create_trial(value=float("inf")))
+    code, out, _ = podium("sweep", "import", url)
+    assert (code, out.splitlines()[1:]) == (0, ["1 trials with an infinite value become failed"])
+
+
+BAD: list[tuple[tuple[str, ...], str]] = [
+    (("export", "1", "--to", "x"), "--to: 'x' does not say the format; add --format with one of csv, parquet"),
+    (("export", "1", "--to", "x", "--format", "xml"), "--format: there is no format 'xml'; write one of csv"),
+    (("export", "1", "--to", "/nowhere/x.csv"), "--to: there is no folder /nowhere"),
+    (("export", "1", "--to", "/nowhere/x.db"), "--to: there is no folder /nowhere"),
+    (
+        ("export", "1", "--to", "nosuch://me:secret@host/db"),
+        "nosuch://me:***@host/db cannot be used as an Optuna storage",
+    ),
+    (("import", "/nowhere/x.db"), "/nowhere/x.db cannot be read: No such file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_what_cannot_be_is_2(podium: Podium, served: ServiceRig, arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = podium("sweep", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err and "secret" not in err
+
+
+def test_a_sweep_that_is_not_there_leaves_no_file(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    code, _, err = podium("sweep", "export", 9, "--to", tmp_path / "x.csv")
+    assert (code, err, (tmp_path / "x.csv").exists()) == (1, "there is no sweep 9\n", False)
+
+
+@pytest.mark.parametrize(
+    ("target", "named", "found"),
+    [
+        ("a/b.CSV", None, ExportFormat.CSV),
+        ("postgresql://host/db", None, ExportFormat.OPTUNA),
+        ("study.journal", None, ExportFormat.OPTUNA),
+        ("http://host:5000", ExportFormat.MLFLOW, ExportFormat.MLFLOW),
+    ],
+)
+def test_the_target_says_the_format_unless_it_is_named(
+    target: str, named: ExportFormat | None, found: ExportFormat
+) -> None:
+    assert format_of(target, named) is found
+
+
+# TensorBoard.
+
+
+def events_of(folder: Path) -> list[Any]:
+    """What a run's file holds: records of a length, a checksum, an event, a checksum."""
+    (file,) = folder.iterdir()
+    content, found, at = file.read_bytes(), [], 0
+    while at < len(content):
+        (length,) = struct.unpack_from("<Q", content, at)
+        found.append(Event.FromString(content[at + 12 : at + 12 + length]))
+        at += 16 + length
+    return found
+
+
+def test_tensorboard_has_a_run_for_each_trial(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    code, out, _ = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
+    assert (code, out.splitlines()[1]) == (0, f"look at them: tensorboard --logdir {folder}")
+    assert sorted(path.name for path in folder.iterdir()) == ["trial-00000", "trial-00001", "trial-00002"]
+    points = {
+        (value.tag, event.step): value.simple_value
+        for event in events_of(folder / "trial-00001")
+        for value in event.summary.value
+        if value.HasField("simple_value")
+    }
+    assert points == {
+        ("val_accuracy", 0): 0.25, ("val_accuracy", 1): 0.75, ("val_loss_", 0): 9.0,
+        ("objective/val_accuracy", 1): 0.75,
+    }  # fmt: skip
+    tags = [value.tag for event in events_of(folder / "trial-00002") for value in event.summary.value]
+    assert "_hparams_/session_start_info" in tags
+    code, _, err = podium("sweep", "export", 1, "--to", folder, "--format", "tensorboard")
+    assert (code, f"{folder} is in use; name a new folder" in err) == (2, True)
+
+
+# Packages.
+
+
+@pytest.mark.parametrize("names", [("tensorboard", "x"), ("mlflow", "x"), ("parquet", "x.parquet")])
+def test_what_is_not_installed_is_named(
+    podium: Podium, served: ServiceRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    for package in ("tensorboardX", "mlflow", "pyarrow"):
+        monkeypatch.setitem(__import__("sys").modules, package, None)
+    code, _, err = podium("sweep", "export", 1, "--to", tmp_path / names[1], "--format", names[0])
+    assert (code, f"pip install 'podium[{names[0]}]'" in err) == (1, True)
+
+
+def test_the_modules_load_nothing_before_they_write() -> None:
+    assert not hasattr(tensorboard_export, "FileWriter") and not hasattr(mlflow_export, "MlflowClient")
+    with pytest.raises(InvalidSpecError):
+        format_of("folder", None)
