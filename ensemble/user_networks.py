@@ -19,7 +19,7 @@ from sweep.layout import DataDirectory
 from sweep.rows_in import RowsIn, built
 from sweep.user_network import ANSWERS, EXAMPLE, Unfit, UserNetwork, read_header
 
-CLOSE = 2e-2  # of the largest answer, or of 1 if that is more: another device may compute in other steps
+CLOSE = 5e-2  # of the largest answer, or of 1 if that is more: another device may compute in other steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -363,7 +363,7 @@ class Trial:
         data = leaving.data_of(self._assignment)
         said = kept.save(self.directory.predictions, predictions, targets, outputs, data)
         if data is not None and self._joins:
-            leaving.check_predictions(self._assignment, self.directory.model, said, data)
+            leaving.check_predictions(self._assignment, self.directory.model, said, data, self.device)
         self.keep(self.directory.predictions)
 
     def save_checkpoint(

@@ -29,7 +29,9 @@ from sweep.user_network import (
     read_header,
 )
 
-CLOSE = 1e-3  # of the largest answer, or of 1 if that is more: other kernels for other numbers of rows round otherwise
+# Of the largest answer, or of 1 if that is more: for another number of rows another kernel rounds in another way.
+CLOSE = 1e-3
+ROUGHLY = 2e-2  # with half precision, or on a GPU, whose convolutions leave out digits (TF32)
 CHECKED_ROWS = 32
 _RESERVED = (HEADER, "architecture")
 
@@ -70,21 +72,27 @@ def data_of(assignment: Assignment) -> datasets.Dataset | None:
 
 
 def check_predictions(
-    assignment: Assignment, path: Path, predictions: Mapping[str, Any], data: datasets.Dataset
+    assignment: Assignment,
+    path: Path,
+    predictions: Mapping[str, Any],
+    data: datasets.Dataset,
+    device: torch.device,
 ) -> None:
     """Raises `UserCodeError` unless the network that was saved to `path` says the same of the data's own rows.
 
-    `predictions` are those that were kept, by split. A network that takes rows of another width is let be.
+    `predictions` are those that were kept, by split, computed on `device`. A network that takes rows of another width
+    is let be.
     """
     weights, metadata = checkpoints.load_weights(path)
     header, found = read_header(metadata), find_build(assignment.program)
     if not isinstance(header, UserNetwork) or isinstance(found, Unfit) or header.features != data.inputs.shape[1]:
         return
     twin = built(found[1], header, {name: value for name, value in weights.items() if name not in (EXAMPLE, ANSWERS)})
+    close = _close(device, *(tensor.dtype for tensor in weights.values()))
     for split, said in predictions.items():
         rows = torch.from_numpy(data.inputs[data.rows[split][:CHECKED_ROWS]]).float()
         answers = _of_twin(twin, header, rows)
-        if answers.shape[1] != said.shape[1] or _apart(torch.from_numpy(said[:CHECKED_ROWS]), answers):
+        if answers.shape[1] != said.shape[1] or _apart(torch.from_numpy(said[:CHECKED_ROWS]), answers, close):
             raise UserCodeError(
                 f"save_predictions: of the first rows of {split}, as they are in program.data, the network that was "
                 "saved last says something else. A member is given rows as they are: what your code does to them "
@@ -276,18 +284,19 @@ def _check_same(
     """Raises `UserCodeError` unless the network, built again, answers each row as the one that was trained does."""
     with torch.no_grad():
         again = answers_of(model(_shaped(flat, header)), len(flat), header.outputs)
-    if _apart(again, answers):
+    close = _close(flat.device, *(tensor.dtype for tensor in weights.values()))
+    if _apart(again, answers, close):
         raise UserCodeError(
             "the network answers the same rows differently each time, in eval mode: something in it is drawn at random"
         )
     twin = built(build, header, weights).to(flat.device)
     said = _of_twin(twin, header, flat)
-    if said.shape != answers.shape or _apart(said, answers):
+    if said.shape != answers.shape or _apart(said, answers, close):
         raise UserCodeError(
             f"{header.build} gives a network that takes the same weights but answers otherwise: it must depend on "
             "params alone, and whatever else the answers depend on must be a parameter or a buffer (register_buffer)"
         )
-    if len(flat) > 1 and _apart(_of_twin(twin, header, flat[:1]), answers[:1]):
+    if len(flat) > 1 and _apart(_of_twin(twin, header, flat[:1]), answers[:1], close):
         raise UserCodeError(
             "what the network answers to a row depends on the rows beside it: is the first dimension that of the rows "
             "(batch_first=True), and does BatchNorm keep running statistics?"
@@ -312,6 +321,12 @@ def _of_twin(twin: RowsIn, header: UserNetwork, flat: torch.Tensor) -> torch.Ten
         ) from error
 
 
-def _apart(some: torch.Tensor, others: torch.Tensor) -> bool:
-    allowed = CLOSE * max(1.0, float(others.nan_to_num().abs().max()))
+def _close(device: torch.device, *dtypes: torch.dtype) -> float:
+    """How far apart two answers of one network may be, as a share of the largest."""
+    exact = device.type == "cpu" and not {torch.bfloat16, torch.float16} & set(dtypes)
+    return CLOSE if exact else ROUGHLY
+
+
+def _apart(some: torch.Tensor, others: torch.Tensor, close: float) -> bool:
+    allowed = close * max(1.0, float(others.nan_to_num().abs().max()))
     return not torch.allclose(some, others, rtol=0.0, atol=allowed, equal_nan=True)

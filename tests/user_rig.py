@@ -29,9 +29,10 @@ CPU = torch.device("cpu")
 class UserRig:
     """One data directory; its trials are those of sweep 1."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: torch.device = CPU) -> None:
         self.data = DataDirectory(folder / "data")
         self.data.prepare()
+        self._device = device
         self.said: dict[int, list[dict[str, Any]]] = {}
         self._trials: dict[int, Assignment] = {}
         self._open: list[socket.socket] = []
@@ -69,7 +70,7 @@ class UserRig:
         ours, theirs = socket.socketpair()
         self._open += [ours, theirs]
         self._trials[number] = assignment
-        return Trial(assignment, Channel(ours), CPU)
+        return Trial(assignment, Channel(ours), self._device)
 
     def finished(self, bundle: str, params: Mapping[str, Any], number: int, value: float = 0.5) -> ModelFile:
         """Run the objective of `nets`; what it left, as a worker is given it."""

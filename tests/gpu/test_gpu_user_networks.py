@@ -1,0 +1,56 @@
+"""Networks of users' own code on a real GPU, trained there and served there. Skipped where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ensemble.in_graph import WholeEnsemble
+from ensemble.networks import load
+from ensemble.spec import Precision
+from tests.networks import combination
+from tests.user_nets import nets
+from tests.user_rig import NETS, UserRig
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")]
+
+KINDS = sorted(nets.SHAPES)
+ROWS = np.random.default_rng(1).integers(0, 10, (17, 16)).astype(np.float32)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[UserRig]:
+    found = UserRig(tmp_path, torch.device("cuda", 0))
+    yield found
+    found.close()
+
+
+def whole(rig: UserRig, kinds: list[str]) -> WholeEnsemble:
+    bundle = rig.bundle(NETS)
+    files = [rig.finished(bundle, {"kind": kind, "width": 4}, number) for number, kind in enumerate(kinds)]
+    rig.forget()
+    found = load(files, in_graph=True, combination=combination([1.0] * len(files)), precision=Precision.FLOAT32)
+    assert isinstance(found, WholeEnsemble)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_of_a_kind_answer_the_same_by_every_plan(rig: UserRig, kind: str) -> None:
+    ensemble = whole(rig, [kind] * 3)
+    before = ensemble.predict(ROWS)
+    ensemble.warm(16, budget_s=3.0)
+    after = ensemble.predict(ROWS)
+    assert not before.failed and not after.failed
+    np.testing.assert_allclose(after.predictions, before.predictions, atol=1e-3)
+
+
+def test_words_out_of_range_leave_the_gpu_as_it_was(rig: UserRig) -> None:
+    ensemble = whole(rig, ["embedding", "dropout"])
+    ensemble.warm(16, budget_s=3.0)
+    found = ensemble.predict(np.full((2, 16), 10, np.float32))
+    assert "10 are embedded" in found.failed[0] and np.isfinite(found.predictions[1]).all()
+    assert not ensemble.predict(ROWS).failed
