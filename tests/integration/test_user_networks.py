@@ -19,6 +19,7 @@ from ensemble.building import Builder
 from ensemble.in_graph import WholeEnsemble
 from ensemble.network import ModelFile
 from ensemble.networks import SingleNetwork, load
+from ensemble.plans import Plan, Plans
 from ensemble.spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
 from ensemble.user_networks import guard_embeddings
 from sweep.errors import EnsembleError, UserCodeError
@@ -83,9 +84,14 @@ def test_all_five_kinds_beside_each_other(rig: UserRig) -> None:
 def test_networks_of_one_shape_are_computed_as_one(rig: UserRig) -> None:
     bundle = rig.bundle(NETS)
     files = [rig.finished(bundle, {"kind": "batch_norm", "width": 4}, number) for number in range(3)]
-    (group,) = loaded(files, in_graph=True).plan()["groups"]
-    assert group["members"] == [0, 1, 2]
-    assert "stacked" in group["sizes"][0]["took_us"], group["sizes"][0]["refused"]
+    network = load(files, in_graph=True, combination=combination([1.0] * 3), precision=Precision.FLOAT32)
+    assert isinstance(network, WholeEnsemble)
+    (running,) = network._groups
+    assert running.group.positions == (0, 1, 2)
+    rows = torch.from_numpy(ROWS)
+    with torch.inference_mode():
+        stacked = Plans(running.group).prepare(Plan.STACKED, rows)(rows)
+        torch.testing.assert_close(stacked, running._plans.loop(rows), atol=1e-6, rtol=0)
 
 
 def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
