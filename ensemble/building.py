@@ -175,6 +175,9 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
                 raise EnsembleError(f"trial_ids: trial {trial.trial_id} {why}")
         return list(trials)
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
+    not_kept = next((t.not_kept for t in trials if t.not_kept), "")
+    if not_kept and len(usable) < request.k:
+        raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; of another, {not_kept}")
     if not usable:
         raise EnsembleError(
             "this sweep has no finished trial that saved a model; built-in programs save theirs, your own function "

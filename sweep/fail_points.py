@@ -36,6 +36,8 @@ POINTS = (
     "db.migrate.after-commit",
     "scheduler.before-send",
     "scheduler.after-send",
+    "keeping.before-removal",
+    "keeping.after-removal",
     "slot.before-fork",
     "slot.after-fork",
     "slot.before-ended",

@@ -12,6 +12,7 @@ from db import keeping, lease
 from db.engine import Database
 from db.keeping import Left
 from sweep.budget import Keep
+from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory, DataDirectory
 from sweep.removal import finish, removing
 from sweep.spec import spec_from_json
@@ -72,8 +73,12 @@ class Keeping:
                 keeping.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s())
 
     def _remove_weights(self, left: list[Left]) -> None:
+        if not left:
+            return
+        passing("keeping.before-removal")
         finish(removing(directory.model for each in left for directory in self._attempts(each)))
         done = [each for each in left if not any(_is_there(directory.model) for directory in self._attempts(each))]
+        passing("keeping.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self._epoch)

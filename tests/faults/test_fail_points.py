@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sweep", "ensemble", "api", "db")
 TRIALS = 12
 IN_A_SWEEP = [name for name in POINTS if name.startswith(("sweep.", "scheduler.", "slot.", "fork-server.", "attempt."))]
+IN_THE_TIDYING = [name for name in POINTS if name.startswith("keeping.")]
 IN_THE_API = [name for name in POINTS if name.startswith("api.")]
 IN_THE_HOST = [name for name in POINTS if name.startswith("ensemble.")]
 IN_THE_MIGRATION = [name for name in POINTS if name.startswith("db.")]
@@ -83,6 +84,20 @@ def test_a_sweep_survives_a_death_at(service: ArmedService, name: str) -> None:
     assert_counted_once(service.client, sweep_id)
     repeated = sum(trial["attempt"] - 1 for trial in service.client.trials(sweep_id))
     assert repeated <= 2, "not more than was on the two slots"
+
+
+@pytest.mark.parametrize("name", IN_THE_TIDYING)
+def test_the_best_weights_are_kept_and_no_others_although_the_scheduler_dies_at(
+    service: ArmedService, name: str
+) -> None:
+    parameters = {"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}}
+    service.arm(name, passings=2)
+    sweep_id = service.client.submit(builtin_document(run_cap=6, parameters=parameters, keep={"models": 1}))["id"]
+    service.wait_dead(name)
+    assert service.client.wait(sweep_id, 60)["state"] == "finished"
+    (best,) = service.client.best(sweep_id, 1)
+    folder = service.data.trials / str(sweep_id)
+    wait_for("one is left", lambda: [path.parts[-3] for path in folder.glob("*/*/model.*")] == [str(best["number"])])
 
 
 @pytest.mark.parametrize("name", IN_THE_API)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -207,11 +208,14 @@ def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
 ) -> None:
     sweep_id = finished_sweep(service)
     keeper.look(sweep_id)
-    body = {"trial_ids": [2, 1], "select": "explicit"}
+    body: dict[str, Any] = {"trial_ids": [2, 1], "select": "explicit"}
     assert_problem(client.post("/api/v1/ensembles", json=body), 422, f"trial 1 cannot be a member: {REASON}")
     built = client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 2, "select": "top_k"})
     assert built.status_code == 201
     assert [member["trial_id"] for member in built.json()["members"]] == [2, 4]
+    body = {"sweep_id": sweep_id, "k": 3, "select": "top_k"}
+    words = f"k is 3, but only 2 trials have weights; of another, {REASON}"
+    assert_problem(client.post("/api/v1/ensembles", json=body), 422, words)
 
 
 # Checkpoints.
