@@ -1,0 +1,115 @@
+"""The real process beside the search: GP chooses there, torch stays there, and it ends with those who need it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sweep.messages import Asked, Inbox
+from sweep.past import PastTrial, Planned
+from sweep.search import Search
+from sweep.searching import SearchThreads
+from sweep.spec import SweepSpec
+from sweep.trial import TrialState
+from tests.running_service import wait_for
+from tests.specs import spec
+
+ANSWER_S = 120
+PARAMETERS = {"x": {"min": 0.0, "max": 1.0}, "w": {"min": 1, "max": 8}, "o": {"values": ["a", "b"]}}
+
+
+def _searched() -> tuple[SweepSpec, list[PastTrial]]:
+    past = [
+        PastTrial(
+            number, TrialState.FINISHED, {"x": number / 20, "w": number % 8 + 1, "o": "ab"[number % 2]},
+            value=number / 20, sampler="gp",
+        )
+        for number in range(12)
+    ]  # fmt: skip
+    return spec(method="gp", run_cap=50, parameters=PARAMETERS), past
+
+
+class Searching:
+    """One search in its thread, and the process beside it."""
+
+    def __init__(self) -> None:
+        self.inbox: Inbox = Inbox()
+        searched, past = _searched()
+        self.thread = SearchThreads(self.inbox).open(3, 8, Search(searched, past))
+
+    def ask(self) -> Planned:
+        self.thread.ask(deadline_s=ANSWER_S)
+        asked = self.inbox.get(timeout=ANSWER_S)
+        assert isinstance(asked, Asked) and asked.planned is not None, asked
+        return asked.planned
+
+    def process(self) -> psutil.Process:
+        found = [p for p in psutil.Process().children() if "sweep.search_process" in " ".join(p.cmdline())]
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture
+def searching() -> Iterator[Searching]:
+    made = Searching()
+    yield made
+    made.thread.close()
+
+
+def test_gp_chooses_as_it_would_here_and_goes_on_when_its_process_was_killed(searching: Searching) -> None:
+    searched, past = _searched()
+    here = Search(searched, past)
+    for turn in range(2):
+        planned = searching.ask()
+        assert planned == here.ask()
+        assert planned.sampler == "gp"
+        searching.thread.tell(planned.number, TrialState.FINISHED, [0.1 * turn])
+        here.tell(planned.number, TrialState.FINISHED, [0.1 * turn])
+        process = searching.process()
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+
+
+def test_the_process_ends_with_its_search(searching: Searching) -> None:
+    searching.ask()
+    process = searching.process()
+    searching.thread.close()
+    process.wait(10)
+
+
+SCRIPT = """
+    import sys
+    from tests.integration.test_search_process import Searching
+    searching = Searching()
+    assert searching.ask().sampler == "gp"
+    print(searching.process().pid, "torch" in sys.modules, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_torch_stays_there_and_the_process_dies_with_a_scheduler_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as scheduler:  # fmt: skip
+        assert scheduler.stdout is not None
+        pid, loaded = scheduler.stdout.readline().split()
+        assert loaded == "False"
+        assert psutil.pid_exists(int(pid))
+        scheduler.kill()
+        wait_for("the search process to die", lambda: not _lives(int(pid)), 10)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
