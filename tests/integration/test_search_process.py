@@ -96,9 +96,10 @@ SCRIPT = """
 
 
 def test_torch_stays_there_and_the_process_dies_with_a_scheduler_that_is_killed() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
     ) as scheduler:  # fmt: skip
         assert scheduler.stdout is not None
         pid, loaded = scheduler.stdout.readline().split()
