@@ -61,7 +61,7 @@ class Judge:
             return Verdict(prune=False, attributes={})
         before = self._study[number].system_attrs
         self._study.report(number, step, value)
-        prune = self._pruner.prune(self._study.optuna, copy.copy(self._study[number]))
+        prune = bool(self._pruner.prune(self._study.optuna, copy.copy(self._study[number])))  # some answer numpy's
         after = self._study[number].system_attrs
         return Verdict(prune, dict(after) if after != before else {})
 

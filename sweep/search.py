@@ -152,7 +152,7 @@ class Search:
             if parameter.active(params):
                 distribution = distribution_of(parameter)
                 if distribution is not None:
-                    params[name] = trial._suggest(name, distribution)
+                    params[name] = _plainly_typed(trial._suggest(name, distribution))
                 else:
                     params[name] = (
                         fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
@@ -452,3 +452,8 @@ def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
 def _short(sampler: str) -> str:
     """Who chose, without the remark: `random` of `random, for tpe was slow`."""
     return sampler.partition(",")[0]
+
+
+def _plainly_typed(value: Any) -> Scalar:
+    """Python's own number for numpy's, which samplers may choose."""
+    return cast(Scalar, value.item() if hasattr(value, "item") else value)

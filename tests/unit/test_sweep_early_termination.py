@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -29,7 +31,12 @@ def _search(early: dict[str, Any], *curves: list[float], **changes: Any) -> Sear
 def _pruned_at(search: Search, curve: list[float]) -> int | None:
     """The step at which the trial that runs is given up."""
     number = len(search) - 1
-    return next((step for step, value in enumerate(curve) if search.report(number, step, value).prune), None)
+    for step, value in enumerate(curve):
+        verdict = search.report(number, step, value)
+        json.dumps(asdict(verdict))  # no numpy's truth: it goes to the database and to the slot
+        if verdict.prune:
+            return step
+    return None
 
 
 GOOD = [[0.1, 0.2, 0.3, 0.4, 0.5], [0.2, 0.3, 0.4, 0.5, 0.6], [0.3, 0.4, 0.5, 0.6, 0.7], [0.4, 0.5, 0.6, 0.7, 0.8]] * 2

@@ -14,7 +14,7 @@ import pytest
 from sweep.messages import Asked, Inbox
 from sweep.past import PastTrial, Planned
 from sweep.proposing import Heard
-from sweep.search import Search
+from sweep.search import TOLD, Search
 from sweep.search_process import serve
 from sweep.searching import SearchThread
 from sweep.spec import SweepSpec
@@ -198,6 +198,20 @@ def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() ->
         assert asked.planned.sampler == "random, for gp failed"
     thread.close()
     assert tries == [12, 13, 14, 15, 16]
+
+
+def test_what_came_late_can_be_replayed_too() -> None:
+    """As of another trial: by what that one's search knew, which is kept with the trial that got the values."""
+    searched = spec(method="tpe", run_cap=50)
+    past = [PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler="tpe") for n in range(15)]
+    beside, search = Search(searched, past), Search(searched, past)
+    late = beside.propose(15)
+    passed_over = search.ask_at_random("random, for tpe was slow")
+    search.tell(15, TrialState.FINISHED, [0.9])
+    planned = search.accept(late)
+    assert (planned.number, planned.sampler) == (16, "tpe, asked for trial 15")
+    assert (planned.params, planned.attributes[TOLD]) == (Search(searched, past).propose(15).params, 15)
+    assert passed_over.params == Search(searched, past).ask_at_random("").params
 
 
 # The process itself, without a process.
