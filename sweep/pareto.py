@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,31 +10,43 @@ from numpy.typing import NDArray
 
 
 def fronts(points: Sequence[Sequence[float]], goals: Sequence[str], at_least: int = 1) -> list[list[int]]:
-    """Non-dominated sorting (Deb et al. 2002, NSGA-II, section III A): positions of `points`, front by front.
+    """Non-dominated sorting (Deb et al. 2002; here ENS-BS of Zhang et al. 2015): positions of `points`, front by front.
 
     A point (one value for each of `goals`, maximize or minimize) dominates another that it is at least as good as in
     all and better than in one. The first front, the Pareto front, is dominated by none; each next one by those before
-    alone. No more are made as soon as `at_least` points are in some. Equal points are in the same front.
+    alone. As many fronts are returned as have `at_least` points together. Equal points are in the same front.
     """
     costs = np.asarray(points, dtype=np.float64).reshape(len(points), len(goals))
     costs = costs * [-1.0 if goal == "maximize" else 1.0 for goal in goals]
-    left = np.lexsort(costs.T[::-1])  # by the first objective, then the next: a later point dominates no earlier one
-    found: list[list[int]] = []
-    while left.size and sum(map(len, found)) < at_least:
-        beaten = _beaten(costs[left])
-        found.append(sorted(left[~beaten].tolist()))
-        left = left[beaten]
-    return found
+    found: list[_Front] = []
+    for position in np.lexsort(costs.T[::-1]).tolist():  # sorted so, a later point dominates no earlier one
+        cost = costs[position]
+        rank = bisect_left(found, True, key=lambda front, cost=cost: not front.beats(cost))  # type: ignore[misc]
+        if rank == len(found):
+            if found and at_least == 1:
+                continue  # only the first front is wanted
+            found.append(_Front(len(goals)))
+        found[rank].add(position, cost)
+    enough = bisect_left(np.cumsum([len(front.positions) for front in found]), at_least) + 1
+    return [sorted(front.positions) for front in found[:enough]]
 
 
-def _beaten(costs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows are dominated by an earlier one; the rows are sorted, and less is better."""
-    front, size = np.empty_like(costs), 0
-    beaten = np.zeros(len(costs), dtype=np.bool_)
-    for index, cost in enumerate(costs):
-        no_worse = (front[:size] <= cost).all(axis=1)
-        beaten[index] = bool((no_worse & (front[:size] < cost).any(axis=1)).any())
-        if not beaten[index]:
-            front[size] = cost
-            size += 1
-    return beaten
+class _Front:
+    """Points that do not dominate each other; their costs in an array that grows."""
+
+    def __init__(self, objectives: int) -> None:
+        self.positions: list[int] = []
+        self._costs = np.empty((16, objectives))
+
+    def add(self, position: int, cost: NDArray[np.float64]) -> None:
+        size = len(self.positions)
+        if size == len(self._costs):
+            self._costs = np.concatenate([self._costs, np.empty_like(self._costs)])
+        self._costs[size] = cost
+        self.positions.append(position)
+
+    def beats(self, cost: NDArray[np.float64]) -> bool:
+        """Whether one of them dominates a point that is not before them in order."""
+        mine = self._costs[: len(self.positions)]
+        no_worse = (mine <= cost).all(axis=1)
+        return bool(no_worse.any() and (mine[no_worse] < cost).any())

@@ -66,6 +66,12 @@ def test_each_type_prunes_what_it_says(early: dict[str, Any], curve: list[float]
     assert _pruned_at(_search(early, *GOOD), curve) == step
 
 
+@pytest.mark.parametrize("type_", ["median", "asha", "hyperband"])
+def test_a_verdict_crosses_to_the_slot_as_json(type_: str) -> None:
+    verdicts = [_search({"type": type_}, *GOOD).report(len(GOOD), step, 0.0).prune for step in (0, 1, 2)]
+    assert set(map(type, verdicts)) == {bool}, "numpy's own bools are none in JSON"
+
+
 @pytest.mark.parametrize(
     ("early", "rungs"),
     [

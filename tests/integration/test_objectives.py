@@ -1,0 +1,119 @@
+"""Several objectives pruned by one of them, constraints, notes and a warm start, on a real service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.running_service import AuditedService, function_sweep, podium, wait_for
+
+CODE = """
+import time
+
+def curve(trial):
+    x = trial.params["x"]
+    trial.set_user_attr("twice", {"x": 2 * x})
+    trial.set_constraint("room", x - 0.9)
+    for step in range(4):
+        trial.report(1 - x, step)
+        if trial.should_prune():
+            raise trial.Pruned
+    return {"far": x * x, "near": 1 - x, "seconds": 0.1}
+
+def slow(trial):
+    time.sleep(0.2)
+    return 1 - trial.params["x"]
+
+def sleeps(trial):
+    trial.set_user_attr("got", "here")
+    trial.set_constraint("room", -1)
+    time.sleep(60)
+
+def one_of_two(trial):
+    return 0.5
+
+def too_large(trial):
+    trial.set_user_attr("weights", list(range(100_000)))
+"""
+METRICS = [{"name": "near", "goal": "maximize"}, {"name": "far", "goal": "maximize"}]
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "several.py").write_text(CODE)
+    return folder
+
+
+def several(code: Path, **changes: Any) -> dict[str, Any]:
+    document = function_sweep(code, "several:curve", metrics=METRICS, seed=4, **changes)
+    del document["metric"]
+    return document
+
+
+def test_two_objectives_are_pruned_by_one_and_end_in_a_front(tmp_path: Path, code: Path) -> None:
+    early = {"type": "median", "metric": "near", "min_iter": 2, "min_trials": 2}
+    with AuditedService(tmp_path / "data") as service:
+        client = service.client
+        sweep = client.wait(client.submit(several(code, run_cap=16, early_terminate=early))["id"], 120)
+        trials = list(client.trials(sweep["id"]))
+        finished = [trial for trial in trials if trial["state"] == "finished"]
+        assert sweep["state"] == "finished"
+        assert sweep["counts"]["pruned"] >= 1
+        for trial in finished:
+            x = trial["params"]["x"]
+            assert trial["values"] == {"near": 1 - x, "far": x * x}
+            assert trial["constraints"] == {"room": x - 0.9}
+        assert all(trial["user_attrs"] == {"twice": {"x": 2 * trial["params"]["x"]}} for trial in trials)
+        # The two objectives pull in opposite directions: every feasible trial is on the front.
+        front = client.best(sweep["id"])
+        feasible = {trial["number"] for trial in finished if trial["params"]["x"] <= 0.9}
+        assert {trial["number"] for trial in front} == feasible
+        assert sweep["best"]["number"] == front[0]["number"]
+        listed = [trial["number"] for trial in client.trials(sweep["id"], "-values.far") if trial["values"]]
+        assert listed == [t["number"] for t in sorted(finished, key=lambda t: -t["values"]["far"])]
+        shown = podium("sweep", "show", str(sweep["id"]), "--data-dir", str(tmp_path / "data"))
+        assert "Pareto front" in shown.stdout
+
+
+def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(tmp_path: Path, code: Path) -> None:
+    with AuditedService(tmp_path / "data") as service:
+        client = service.client
+        earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)
+        document = function_sweep(code, "several:slow", method="tpe", run_cap=12, warm_start=[earlier["id"]])
+        sweep = client.submit(document)
+        assert sweep["warm_start"] == {"trials": 12, "dropped": 0, "why": []}
+        wait_for("some trials are over", lambda: client.sweep(sweep["id"])["counts"].get("finished", 0) >= 4)
+        service.kill("scheduler")
+        sweep = client.wait(sweep["id"], 120)
+        assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 12})
+        assert [trial["number"] for trial in client.trials(sweep["id"])] == list(range(12))
+        assert sweep["best"]["value"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("function", "cause", "said"),
+    [
+        ("one_of_two", "bad_report", "the sweep has 2 objectives: return a tuple (near, far), or a dict"),
+        ("too_large", "bad_report", "16,384 are the most"),
+        ("sleeps", "timeout", "limits.trial_s"),
+    ],
+)
+def test_what_goes_wrong_is_said_and_what_was_noted_stays(
+    tmp_path: Path, code: Path, function: str, cause: str, said: str
+) -> None:
+    with AuditedService(tmp_path / "data") as service:
+        document = several(code, run_cap=1, limits={"trial_s": 2}, retries={"max_consecutive_failures": 1})
+        document["program"]["function"] = f"several:{function}"
+        sweep = service.client.wait(service.client.submit(document)["id"], 60)
+        assert sweep["state"] == "failed"
+        trial = service.client.trial(next(iter(service.client.trials(sweep["id"])))["id"])
+        (attempt,) = trial["attempts"]
+        assert attempt["cause"] == cause
+        assert said in attempt["message"]
+        noted = function == "sleeps"
+        assert trial["user_attrs"] == ({"got": "here"} if noted else {})
+        assert trial["constraints"] == ({"room": -1.0} if noted else {})
