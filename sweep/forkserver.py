@@ -20,10 +20,12 @@ import selectors
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sweep import attempt, fail_points, huge_pages
+from sweep.errors import UserCodeError
 from sweep.fail_points import passing
 from sweep.processes import (
     become_subreaper,
@@ -65,6 +67,10 @@ class ForkServer:
                 else:
                     self._drain_wakeups()
             self._collect()
+
+    def refuse(self, reason: str) -> None:
+        """Say why there is nothing to fork."""
+        self._say(kind="unready", message=reason)
 
     def _handle_request(self) -> bool:
         try:
@@ -142,33 +148,60 @@ class ForkServer:
             os._exit(0)
 
 
-def warm_up() -> None:
+def warm_up(preload: Sequence[str] = ()) -> None:
     """Pay once what every attempt would pay: imports, and torch's first-use set-up on a single number.
 
     Measured: `numpy.random` 7 ms, the first torch operation 5 ms a trial. One number is below the size at which
     torch goes parallel; that no thread was started is checked, since a child would wait for it for ever.
+    `preload`: installed packages that a sweep wants imported too. Raises `UserCodeError` for one that cannot be.
     """
     torch = importlib.import_module("torch")
     for name in ("numpy.random", "sweep.training"):
         importlib.import_module(name)
     torch.manual_seed(0)
     torch.zeros(1).add_(1)
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    if threads > 1:
+    if (threads := _threads()) > 1:
         raise RuntimeError(f"the fork server's template has {threads} threads; a fork would lose them")
+    for name in preload:
+        _import(name, torch)
     gc.collect()
     huge_pages.collapse()
     gc.freeze()  # children share these pages; a collection there must not touch, and so copy, them
 
 
+def _import(name: str, torch: Any) -> None:
+    """A package that a sweep names, checked to be one that can be forked."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = "is not installed here" if error.name == name.split(".")[0] else f"cannot be imported: {error}"
+        raise UserCodeError(f"program.preload: {name} {missing}") from None
+    except BaseException as error:  # noqa: BLE001 - it is somebody else's code
+        raise UserCodeError(f"program.preload: {name} cannot be imported: {type(error).__name__}: {error}") from None
+    if (threads := _threads()) > 1:
+        message = f"{name} starts {threads - 1} threads when it is imported, which a trial would not have; leave it out"
+        raise UserCodeError(f"program.preload: {message}")
+    if torch.cuda.is_initialized():
+        raise UserCodeError(f"program.preload: {name} uses the GPU when it is imported; leave it out")
+
+
+def _threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
 def main() -> None:
-    """`python -P -m sweep.forkserver DESCRIPTOR`."""
+    """`python -P -m sweep.forkserver DESCRIPTOR PACKAGE...`."""
     fail_points.hide()
     become_subreaper()
     os.nice(TRIAL_NICENESS)
     control = socket.socket(fileno=int(sys.argv[1]))
-    warm_up()
-    ForkServer(control).serve()
+    server = ForkServer(control)
+    try:
+        warm_up(sys.argv[2:])
+    except UserCodeError as error:
+        server.refuse(str(error))
+    else:
+        server.serve()
 
 
 if __name__ == "__main__":

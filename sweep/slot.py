@@ -28,7 +28,7 @@ from typing import Any
 
 from sweep import usage
 from sweep.causes import disk_is_full
-from sweep.errors import BadReportError
+from sweep.errors import BadReportError, UserCodeError
 from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
@@ -36,7 +36,7 @@ from sweep.processes import become_subreaper
 from sweep.removal import advance, finish, removing, unfinished
 from sweep.running import Running
 from sweep.said import MAX_LINE_BYTES, Noted, understand
-from sweep.template import Template
+from sweep.templates import Templates
 from sweep.trial import COUNTED, Assignment, AttemptKey, Cause, Ended, Event, Started, TrialState, event_to_dict
 from sweep.trial_log import LogPipe, TrialLog
 
@@ -76,7 +76,7 @@ class Slot:
         self._session = 0  # of the scheduler that opened this slot last
         self._call = 0  # its newest call
         self._running: Running | None = None
-        self._template = Template(device.visible, self._heard_of_process)
+        self._templates = Templates(device.visible, self._heard_of_process)
         self._oom_counter = usage.oom_counter()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -92,7 +92,7 @@ class Slot:
         become_subreaper()  # if the fork server is killed, its children come here and not to init
         async with self._carrying_out:  # what a session before has asked for is said to this one
             if self._running is None:
-                await self._template.ready()
+                await self._templates.choose()
             return self._describe()
 
     async def exchange(self, session: int, call: int, acknowledged: int, commands: bytes = b"[]") -> bytes:
@@ -165,8 +165,11 @@ class Slot:
             return
         passing("slot.before-fork")
         try:
-            await self._template.ready()
+            await self._templates.choose(assignment.program.get("preload") or ())
             running = await self._begin(assignment)
+        except UserCodeError as error:
+            self._refuse(key, str(error), Cause.USER_ERROR)
+            return
         except OSError as error:
             if self._running is not None:
                 self._running.connection.close()
@@ -188,7 +191,7 @@ class Slot:
         self._running = running = Running(assignment, ours, printed, usage.oom_kills(self._oom_counter))
         with theirs:
             try:
-                self._template.fork([theirs.fileno(), printed.writing])
+                self._templates.current.fork([theirs.fileno(), printed.writing])
             finally:
                 printed.close_writing()
         passing("slot.after-fork")
@@ -315,9 +318,9 @@ class Slot:
                 if running.kill is None:
                     self._stop(running, Kill(due[1]))
                 elif now < due[0] + FORK_SERVER_S:
-                    self._template.signal(signal.SIGKILL)
+                    self._templates.current.signal(signal.SIGKILL)
                 else:  # it does not carry out signals any more: with it goes all that it has forked
-                    self._template.kill()
+                    self._templates.current.kill()
             wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now))
             await asyncio.sleep(wait_s)
 
@@ -331,7 +334,7 @@ class Slot:
         return watches
 
     async def _keep_memory(self, running: Running, allowed_mb: float) -> None:
-        used = await usage.memory_over(self._template.pid, int(allowed_mb * _MB))
+        used = await usage.memory_over(self._templates.current.pid, int(allowed_mb * _MB))
         message = f"its processes used {used / _MB:.0f} MB of memory; limits.memory_mb allows {allowed_mb:g}"
         self._kill(running, Kill(Cause.HOST_MEMORY, message))
 
@@ -345,7 +348,7 @@ class Slot:
         if running.kill is None and running.exited is None:
             running.kill = kill
             running.killed_at_s = time.monotonic()
-            self._template.signal(signal.SIGTERM)
+            self._templates.current.signal(signal.SIGTERM)
 
     def _kill(self, running: Running, kill: Kill) -> None:
         """End the attempt at once: what it uses too much of would only grow in its grace."""
@@ -353,7 +356,7 @@ class Slot:
             return
         running.kill = running.kill or kill
         running.killed_at_s = time.monotonic() - running.assignment.limits.grace_s
-        self._template.signal(signal.SIGKILL)
+        self._templates.current.signal(signal.SIGKILL)
 
     # Events.
 
@@ -394,9 +397,9 @@ class Slot:
             room -= len(content)
         return b"[" + b",".join(chosen) + b"]"
 
-    def _refuse(self, key: AttemptKey, reason: str) -> None:
+    def _refuse(self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE) -> None:
         now = time.time()
-        verdict = judge(ChildReport("failed", cause="infrastructure", message=reason), "", None)
+        verdict = judge(ChildReport("failed", cause=cause.value, message=reason), "", None)
         self._emit(Ended(key=key, started_at=now, ended_at=now, **verdict))
 
     def _describe(self) -> bytes:

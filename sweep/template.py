@@ -9,24 +9,35 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sweep import fail_points
-from sweep.processes import kill_descendants
+from sweep.errors import UserCodeError
+from sweep.processes import kill_orphans
 
+PRELOAD_S = 20.0  # a slot that is silent for longer is taken for dead
 _MASKED = ("RAY_", "PODIUM_")
 
 
 class Template:
     """The clean, warm process that forks one process per attempt, and a new one when it has gone.
 
+    It has the packages `preload` imported. `others` says which processes beside it are not to be cleaned up.
     `heard` is called with each message of the fork server, `forked` and `exited`, and with `gone` when it has ended:
     the kernel kills the attempt with it, and what the attempt left comes to this process and is killed here.
     """
 
-    def __init__(self, visible: str, heard: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        visible: str,
+        heard: Callable[[dict[str, Any]], None],
+        preload: Sequence[str] = (),
+        others: Callable[[], set[int]] = set,
+    ) -> None:
         self._visible = visible
+        self._preload = tuple(preload)
+        self._others = others
         self._heard = heard
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -38,28 +49,42 @@ class Template:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def lives(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     async def ready(self) -> None:
-        """Start the fork server unless it lives, and wait until it is warm."""
-        if self._warm is not None and self._process is not None and self._process.poll() is None:
-            await asyncio.shield(self._warm)
-            return
-        kill_descendants()
+        """Start the fork server unless it lives, and wait until it is warm.
+
+        Raises `UserCodeError` where what it is to preload cannot be, or takes too long.
+        """
+        if self._warm is None or not self.lives:
+            self._warm = self._start()
+        try:
+            await asyncio.wait_for(asyncio.shield(self._warm), PRELOAD_S if self._preload else None)
+        except TimeoutError:
+            self.kill()
+            names = ", ".join(self._preload)
+            raise UserCodeError(f"program.preload: importing {names} takes over {PRELOAD_S:g} s") from None
+
+    def _start(self) -> asyncio.Future[None]:
+        kill_orphans(self._others())
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
         environment |= {"CUDA_VISIBLE_DEVICES": self._visible, "OMP_NUM_THREADS": "1"}
         environment |= fail_points.for_fork_server()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno()), *self._preload],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 start_new_session=True,
             )
         ours.setblocking(False)
         self._control = ours
-        self._warm = ready = asyncio.get_running_loop().create_future()
+        ready = asyncio.get_running_loop().create_future()
         self._listening = asyncio.get_running_loop().create_task(self._listen(ours, ready))
-        await asyncio.shield(ready)
+        return ready
 
     def fork(self, descriptors: list[int]) -> None:
         """Ask for a process that has these descriptors. Raises `OSError` when the fork server has gone."""
@@ -92,6 +117,8 @@ class Template:
                 message = json.loads(line)
                 if message["kind"] == "ready":
                     ready.set_result(None)
+                elif message["kind"] == "unready":
+                    self._unready(ready, UserCodeError(message["message"]))
                 else:
                     self._heard(message)
         control.close()
@@ -99,9 +126,15 @@ class Template:
             self._gone(ready)
 
     def _gone(self, ready: asyncio.Future[None]) -> None:
-        orphans = kill_descendants()
+        lived = self.lives  # or it is counted among those that it left
+        orphans = kill_orphans(self._others())
+        left = len(orphans) - (lived and self.pid in orphans)
         if self._process is not None:
-            self._process.poll()
+            self._process.poll()  # who cleaned up may have reaped it
         if not ready.done():
-            ready.set_exception(RuntimeError("the fork server ended before it was ready; see Ray's worker log"))
-        self._heard({"kind": "gone", "orphans": len(orphans)})
+            self._unready(ready, RuntimeError("the fork server ended before it was ready; see Ray's worker log"))
+        self._heard({"kind": "gone", "orphans": left})
+
+    def _unready(self, ready: asyncio.Future[None], error: Exception) -> None:
+        ready.set_exception(error)
+        ready.exception()  # it is told to whoever waits, and to nobody where nobody does

@@ -96,7 +96,7 @@ def _follow(reports: Generator[Any, None, Any], trial: Trial) -> Any:
             said = next(reports)
         except StopIteration as end:
             return last if end.value is None else end.value
-        last = said
+        last = {**last, **said} if isinstance(last, Mapping) and isinstance(said, Mapping) else said
         step = _report(said, step, trial) + 1
         if trial.should_prune():
             reports.close()

@@ -190,3 +190,8 @@ def on_data(trial: Any) -> float:
     for train, judged in trial.folds:
         assert {*train.tolist(), *judged.tolist()} == pool
     return float(len(trial.folds))
+
+
+def imported(trial: Any) -> float:
+    """Whether Optuna was there before anybody imported it."""
+    return float("optuna" in sys.modules)

@@ -1,0 +1,80 @@
+"""Packages that are imported before the fork: there at once, apart from other sweeps, and told when they cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep import template, templates
+from sweep.trial import Assignment, Cause, TrialState
+from tests.driver import SlotDriver, key_of, run, stop
+
+PACKAGES = Path(__file__).parent / "packages"
+
+
+@pytest.fixture(autouse=True)
+def _packages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For fork servers that start now: packages that are installed, as it were."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
+    yield
+
+
+def _program(*names: str, function: str = "imported") -> dict[str, Any]:
+    return {"function": f"train:{function}", "preload": list(names)}
+
+
+def _lives(slot: SlotDriver) -> int:
+    return len(slot.fork_servers())
+
+
+def test_a_package_is_there_before_the_trial_and_only_for_who_wants_it(slot: SlotDriver) -> None:
+    has = [slot.result(_program(*names)).value for names in (["optuna"], [], ["optuna"])]
+    assert has == [1.0, 0.0, 1.0]
+    assert _lives(slot) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_package", "program.preload: no_such_package is not installed here"),
+        ("is_broken", "program.preload: is_broken cannot be imported: OSError: as planned"),
+        ("starts_a_thread", "program.preload: starts_a_thread starts 1 threads when it is imported"),
+    ],
+)
+def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_works_on(
+    slot: SlotDriver, name: str, message: str
+) -> None:
+    ended = slot.result(_program(name))
+    assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
+    assert message in ended.message
+    assert slot.result("good").state is TrialState.FINISHED
+
+
+def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template, "PRELOAD_S", 0.5)
+    ended = slot.result(_program("takes_long"))
+    assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
+    assert "importing takes_long takes over 0.5 s" in ended.message
+
+
+def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: SlotDriver) -> None:
+    for name in ("wave", "colorsys", "cmd"):
+        slot.result(_program(name))
+    running: Assignment = slot.begin(_program("cmd", function="sleeps"))
+    assert _lives(slot) <= 1 + templates.MAX_MORE
+    ended = slot.end(stop(key_of(running)))
+    assert ended.state is TrialState.CANCELLED
+
+
+def test_a_template_that_was_killed_comes_back(slot: SlotDriver) -> None:
+    slot.result(_program("optuna"))
+    slot.kill_fork_server()
+    while slot.fork_servers():
+        slot.wait(asyncio.sleep(0.01))  # the slot reaps it
+    assert slot.end(run(slot.assignment(_program("optuna")))).value == 1.0
+    assert slot.result("good").state is TrialState.FINISHED
