@@ -56,9 +56,10 @@ class Client(EnsembleCalls, ExportCalls):
         body = self._with_bundle(document)
         return self._object("POST", "/api/v1/sweeps", json=body, headers=_once(idempotency_key))
 
-    def sweeps(self) -> Iterator[dict[str, Any]]:
-        """All sweeps, newest first."""
-        return self._pages("/api/v1/sweeps")
+    def sweeps(self, state: str | None = None) -> Iterator[dict[str, Any]]:
+        """Sweeps, newest first; all, or those in one state."""
+        only = {} if state is None else {"state": state}
+        return self._pages("/api/v1/sweeps", limit=200, **only)
 
     def sweep(self, sweep_id: int) -> dict[str, Any]:
         """One sweep."""

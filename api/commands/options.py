@@ -7,15 +7,20 @@ from typing import Annotated
 
 import typer
 
+from api.commands.completing import device_ids, sweep_ids
+
 DataDir = Annotated[
     Path,
     typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="where the service keeps everything", show_default=True),
 ]
-SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="number of a sweep")]
+SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="number of a sweep", autocompletion=sweep_ids)]
 TrialId = Annotated[int, typer.Argument(metavar="TRIAL", help="id of a trial")]
-SweepIds = Annotated[list[int], typer.Argument(metavar="SWEEP...", help="numbers of sweeps")]
+SweepIds = Annotated[list[int], typer.Argument(metavar="SWEEP...", help="numbers of sweeps", autocompletion=sweep_ids)]
 TrialIds = Annotated[list[int], typer.Argument(metavar="TRIAL...", help="ids of trials")]
-DeviceIds = Annotated[list[str], typer.Argument(metavar="DEVICE...", help="names of devices: cpu-0, gpu-1")]
+DeviceIds = Annotated[
+    list[str],
+    typer.Argument(metavar="DEVICE...", help="names of devices: cpu-0, gpu-1", autocompletion=device_ids),
+]
 SpecFile = Annotated[Path, typer.Argument(metavar="FILE", help="a sweep file: YAML, TOML or JSON")]
 Devices = Annotated[str, typer.Option("--devices", help="auto, gpu, cpu, cpu:N, or pretend-gpu:N")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]

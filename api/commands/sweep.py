@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from api.commands import transfer, validate
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from api.commands.quick import QuickGroup
+from sweep.trial import SweepState
 
 app = typer.Typer(cls=QuickGroup, help="Submit sweeps, follow and steer them.", no_args_is_help=True)
 app.command("validate")(validate.validate)
@@ -108,13 +110,18 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
 
 
 @app.command("list")
-def list_sweeps(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+def list_sweeps(
+    state: Annotated[SweepState | None, typer.Option(help="only those in this state")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="at most so many")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
     """List the sweeps, newest first."""
     from api import show  # rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
-        found = list(client.sweeps())
+        found = list(itertools.islice(client.sweeps(None if state is None else state.value), limit))
     if as_json:
         show.print_json(found)
         return

@@ -165,6 +165,8 @@ def test_what_is_not_there_is_1(podium: Podium, served: ServiceRig, command: tup
 JSON_COMMANDS: dict[tuple[str, ...], Callable[[Any], object]] = {
     ("status",): lambda found: found["ready"] is True and found["parts"][0]["pid"] == 1,
     ("devices",): lambda found: [device["id"] for device in found] == ["cpu-0"],
+    ("sweep", "list", "--state", "running"): lambda found: found == [],
+    ("sweep", "list", "--limit", "1"): lambda found: len(found) == 1,
     ("sweep", "list"): lambda found: [sweep["name"] for sweep in found] == ["small"],
     ("sweep", "show", "1"): lambda found: found["top"][0]["value"] == 0.875,
     ("trial", "list", "1"): lambda found: [trial["number"] for trial in found] == [0, 1],
