@@ -16,8 +16,6 @@ from sweep.trial import SweepState
 
 app = typer.Typer(cls=QuickGroup, help="Submit sweeps, follow and steer them.", no_args_is_help=True)
 app.command("validate")(validate.validate)
-app.command("export")(transfer.export_sweep)
-app.command("import")(transfer.import_sweep)
 INTERRUPTED = 130
 
 
@@ -250,3 +248,7 @@ def _now(sweep: dict[str, Any]) -> str:
 
 def _no_ensemble(sweep: dict[str, Any]) -> str:
     return f"no ensemble: {sweep['ensemble_error']}"
+
+
+app.command("export")(transfer.export_sweep)
+app.command("import")(transfer.import_sweep)

@@ -23,7 +23,10 @@ def export_sweep(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Write a sweep's trials as a table, as an Optuna study, or for TensorBoard or MLflow."""
+    """Write a sweep's trials to a table or for another tool.
+
+    A CSV, Parquet or JSON lines file, an Optuna study, TensorBoard or MLflow.
+    """
     from dataclasses import asdict
 
     from api import exporting, show  # rich and the HTTP client: not for --help
@@ -47,7 +50,10 @@ def import_sweep(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
-    """Keep an Optuna study as a finished sweep: to look at, and for others to start from (`warm_start`)."""
+    """Keep an Optuna study as a finished sweep.
+
+    To look at, and for others to start from (`warm_start`).
+    """
     from api import show, studies  # Optuna, rich and the HTTP client: not for --help
     from api.client import Client
 
