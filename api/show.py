@@ -77,6 +77,13 @@ def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any
     return result
 
 
+def full_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """A table without the columns that have nothing in them: a terminal is narrow."""
+    names, cells = list(columns), [list(row) for row in rows]
+    kept = [i for i in range(len(names)) if not cells or any(str(row[i]) not in ("", "–") for row in cells)]
+    return table(None, [names[i] for i in kept], [[row[i] for i in kept] for row in cells])
+
+
 def counts(sweep: dict[str, Any]) -> str:
     """How many trials are in which state, in words."""
     order = ("finished", "pruned", "failed", "cancelled", "running", "waiting")

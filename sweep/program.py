@@ -24,7 +24,7 @@ _OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
 class BuiltinProgram(Model):
     """A built-in model with the built-in fit loop."""
 
-    model: str
+    model: str = Field(description="mlp or cnn")
     data: Data
 
     @field_validator("model")
@@ -52,7 +52,7 @@ class OwnCode(Model):
 class FunctionProgram(OwnCode):
     """Your own function, `objective(trial)` or `fn(config)`: `module:function` in the folder `code`."""
 
-    function: str = Field(pattern=_REFERENCE)
+    function: str = Field(pattern=_REFERENCE, description="MODULE:FUNCTION, as in train:objective")
     build: str | None = Field(
         None,
         pattern=_REFERENCE,
@@ -80,7 +80,12 @@ class FunctionProgram(OwnCode):
 class CommandProgram(OwnCode):
     """Your unchanged script: arguments in by macros, metrics out by patterns, or by a file of JSON lines."""
 
-    command: list[str] = Field(default_factory=lambda: list(DEFAULT_COMMAND), min_length=1, max_length=1000)
+    command: list[str] = Field(
+        default_factory=lambda: list(DEFAULT_COMMAND),
+        min_length=1,
+        max_length=1000,
+        description="a word each; macros such as ${args} become the parameters: docs/user-code.md",
+    )
     script: str | None = Field(None, min_length=1, description="what `${program}` stands for: train.py, say")
     metrics: dict[str, str] = Field(
         default_factory=dict, max_length=100, description="by metric, a pattern whose first group is its value"

@@ -56,7 +56,7 @@ def list_trials(
     ]
     valued = names if len(names) > 1 else ["value"]
     columns = ("trial", "id", "state", *valued, "seconds", "device", "cause", "parameters")
-    show.console.print(show.table(None, columns, rows))
+    show.console.print(show.full_table(columns, rows))
 
 
 def _duration_s(trial: dict[str, Any]) -> float | None:

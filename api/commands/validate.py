@@ -101,7 +101,7 @@ def _print(file: Path, about: dict[str, Any]) -> None:
     show.console.print(sweep_in_words(about))
     show.console.print("")
     columns = ("parameter", "kind", "range or choices", "scale", "condition")
-    show.console.print(show.table(None, columns, [_row(parameter) for parameter in about["space"]]))
+    show.console.print(show.full_table(columns, [_row(parameter) for parameter in about["space"]]))
     show.console.print("")
     rows = [(number, show.params(params)) for number, params in enumerate(about["samples"], 1)]
     show.console.print(show.table(None, ("sample", "at random, by the seed"), rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,17 @@ def test_what_the_models_take_it_takes(plain: dict[str, Any]) -> None:
 @pytest.mark.parametrize("plain", BAD.values(), ids=BAD)
 def test_what_is_wrong_by_itself_it_refuses(plain: dict[str, Any]) -> None:
     assert list(VALIDATOR.iter_errors(plain))
+
+
+def test_every_key_says_what_it_is_for() -> None:
+    assert [key for key, about in _keys(sweep_schema()) if not about.get("description")] == []
+
+
+def _keys(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    blocks = {"": schema, **schema["$defs"]}
+    for block, about in blocks.items():
+        for name, described in about.get("properties", {}).items():
+            yield f"{block}.{name}", described
 
 
 def test_it_is_printed_and_served_to_editors_which_send_no_token(podium: Podium, client: TestClient) -> None:
