@@ -22,7 +22,7 @@ MAX_FILES = 10_000
 MAX_NAME = 1024
 MAX_PART = 255  # bytes of one folder or file name: what file systems hold
 RESERVED = ("sweep", "ensemble")
-_LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data"}
+_LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data", "wandb"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

@@ -68,7 +68,7 @@ def resolved(document: _Document, known: frozenset[str]) -> _Document:
     if name is None:
         _check_nameless(document)
         return document
-    if name not in KEYS:
+    if not isinstance(name, str) or name not in KEYS:
         return document  # pydantic lists the names
     for key in sorted(document.keys() & known - {"distribution", "when"}):
         if key not in KEYS[name]:

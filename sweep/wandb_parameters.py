@@ -23,7 +23,7 @@ def converted_parameters(block: Any, notes: list[str], origins: dict[Location, L
             raise InvalidSpecError.at(where, f"there are two parameters {name!r}: one nested, one by its name")
         found[name] = _with_defaults(parameter)
         origins["parameters", name] = where
-        if parameter.get("distribution") in _EXPONENTS:
+        if str(parameter.get("distribution")) in _EXPONENTS:
             notes.append(f"parameters.{name}: {parameter['distribution']} takes exponents of e, as in W&B")
     if nested := [name for name in found if len(origins["parameters", name]) > 2]:
         notes.append(f"parameters: nested ones have dotted names: {', '.join(nested)}")
@@ -62,10 +62,16 @@ def grid_size(parameters: Any) -> int | None:
     """How many points a grid over converted parameters has; None where that is not to be seen here, or absurd."""
     size = 1
     for parameter in parameters.values() if isinstance(parameters, dict) else ():
-        if isinstance(parameter.get("values"), list):
-            size *= len(parameter["values"])
-        elif isinstance(parameter.get("min"), int) and isinstance(parameter.get("max"), int):
-            size *= (parameter["max"] - parameter["min"]) // (parameter.get("q") or 1) + 1
-        elif "value" not in parameter:
+        count = _count(parameter)
+        if count is None or (size := size * count) > GRID_LIMIT:
             return None
-    return size if 1 <= size <= GRID_LIMIT else None
+    return size or None
+
+
+def _count(parameter: Mapping[str, Any]) -> int | None:
+    if isinstance(parameter.get("values"), list):
+        return len(parameter["values"])
+    low, high, step = parameter.get("min"), parameter.get("max"), parameter.get("q", 1)
+    if isinstance(low, int) and isinstance(high, int) and isinstance(step, int) and step > 0:
+        return max(0, (high - low) // step + 1)
+    return 1 if "value" in parameter else None
