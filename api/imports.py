@@ -42,6 +42,7 @@ async def import_sweep(
 
 
 def _accept(service: ServiceContext, body: bytes, idempotency_key: str | None) -> tuple[int, bool]:
-    imported = parse_import(body)
+    at = time.time()
+    prepared = imports.prepare(parse_import(body), at)
     with service.database.write() as connection:
-        return imports.accept(connection, imported, time.time(), idempotency_key)
+        return imports.accept(connection, prepared, at, idempotency_key)

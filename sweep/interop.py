@@ -57,7 +57,12 @@ Study = optuna.Study
 def study_of(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> optuna.Study:
     """The sweep as a study in memory, for `optuna.visualization` and the like."""
     frozen = frozen_trials(sweep, trials)
-    study = optuna.create_study(study_name=sweep["name"], directions=directions(sweep))
+    said = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # it tells of each study that is made
+    try:
+        study = optuna.create_study(study_name=sweep["name"], directions=directions(sweep))
+    finally:
+        optuna.logging.set_verbosity(said)
     name_metrics(study, sweep)
     study.add_trials(frozen)
     return study
