@@ -120,6 +120,12 @@ def top_table(sweep: dict[str, Any], found: list[dict[str, Any]]) -> Table:
     return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
 
 
+def violated(trial: dict[str, Any]) -> str:
+    """The constraints that a trial violates, in words; "" for none."""
+    names = [name for name, amount in trial["constraints"].items() if amount > 0]
+    return f"violates {', '.join(names)}" if names else ""
+
+
 def values(trial: dict[str, Any], names: list[str]) -> list[str]:
     """A cell for each objective."""
     if len(names) == 1:

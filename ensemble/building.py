@@ -180,8 +180,8 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
         raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; of another, {not_kept}")
     if not usable:
         raise EnsembleError(
-            "this sweep has no finished trial that saved a model; built-in programs save theirs, your own function "
-            "calls trial.save_model(network), with a function build(params) beside it"
+            "this sweep has no finished trial that saved a model and violates no constraint; built-in programs save "
+            "theirs, your own function calls trial.save_model(network), with a function build(params) beside it"
         )
     return usable
 

@@ -49,7 +49,7 @@ def list_trials(
             *show.values(t, names),
             show.number(_duration_s(t)),
             t["device"] or "–",
-            t["cause"] or "",
+            t["cause"] or show.violated(t),
             show.params(t["params"]),
         )
         for t in found

@@ -159,6 +159,7 @@ def test_the_command_line_shows_a_column_an_objective(served: ServiceRig, podium
     _, out, _ = podium("trial", "list", 1, "--sort=-values.val_loss")
     assert out.split()[:5] == ["trial", "id", "state", "val_accuracy", "val_loss"]
     assert [line.split()[0] for line in out.splitlines()[1:]] == ["2", "4", "3", "1", "0", "5", "6"]
+    assert [line.split()[0] for line in out.splitlines() if "violates megabytes" in line] == ["5"]
     _, out, _ = podium("trial", "show", 6)
     assert "val_accuracy=0.99, val_loss=0.01" in out
     assert "constraint megabytes: 3.5, violated" in out

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from sweep.outcomes import ChildReport
-from sweep.said import understand
+from sweep.said import Noted, understand
 from sweep.trial import AttemptKey, Logged, Reported, Saved, Started
 
 KEY = AttemptKey(3, 1)
 REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}
 LOGGED: dict[str, Any] = {"kind": "logged", "step": 1, "values": {"loss": 0.5}, "at": 9.0}
 SAVED: dict[str, Any] = {"kind": "saved", "name": "model.safetensors", "sha256": "ab", "size_bytes": 3}
+NOTED: dict[str, Any] = {"kind": "noted", "constraints": {"size": 1.5}, "user_attrs": {"note": [1]}}
 STARTED: dict[str, Any] = {"kind": "started", "pid": 7, "at": 9.0, "visible_devices": "", "torch_device": "cpu"}
 
 
@@ -27,6 +28,7 @@ def test_what_is_said_is_understood() -> None:
     assert _understood(LOGGED) == Logged(KEY, 1, {"loss": 0.5}, 9.0)
     assert _understood(SAVED) == Saved(KEY, "model.safetensors", "ab", 3)
     assert _understood(STARTED) == Started(KEY, 7, 9.0, "", "cpu")
+    assert _understood(NOTED) == Noted({"size": 1.5}, {"note": [1]})
     assert _understood({"kind": "alive"}) is None
     assert _understood({"kind": "outcome", "state": "pruned"}) == ChildReport("pruned")
 
@@ -61,6 +63,9 @@ def test_what_is_said_is_understood() -> None:
         SAVED | {"name": "../../other"},
         SAVED | {"name": 3},
         SAVED | {"size_bytes": -1},
+        NOTED | {"constraints": [1]},
+        NOTED | {"user_attrs": "x"},
+        NOTED | {"more": 1},
         STARTED | {"pid": "7"},
         STARTED | {"torch_device": "\udfff"},
     ],
