@@ -18,6 +18,7 @@ from benchmarks import (
     real_sweep,
     results,
     search_and_storage,
+    shared_data,
     start,
     stopped_member,
 )
@@ -36,6 +37,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({8}), stopped_member.run),
     (frozenset({10}), ingest.run),
     (frozenset({11}), start.run),
+    (frozenset({12}), shared_data.run),
 )
 NUMBERS = frozenset().union(*(numbers for numbers, _ in BENCHMARKS))
 

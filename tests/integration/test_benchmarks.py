@@ -147,3 +147,11 @@ def test_points_are_ingested_while_others_read(tmp_path: Path) -> None:
     (row,) = results.load(tmp_path)
     check(row)
     assert row["row"] == 10
+
+
+def test_shared_data_are_one_copy(tmp_path: Path) -> None:
+    benchmarks.main(["--quick", "--only", "12", "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    (podium, *_), (peer, *_) = row["podium"], row["peer"]
+    assert podium["median"] < peer["median"] / 2

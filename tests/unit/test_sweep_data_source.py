@@ -14,7 +14,7 @@ from sweep.program import BuiltinProgram
 from sweep.spec import SweepSpec, parse_spec, spec_from_json
 from tests.specs import builtin_document, document
 
-VALUES = {"metric": {"name": "val_rmse", "goal": "minimize"}}
+VALUES: dict[str, Any] = {"metric": {"name": "val_rmse", "goal": "minimize"}}
 
 
 def of(data: dict[str, Any], model: str = "mlp", **changes: Any) -> SweepSpec:

@@ -1,0 +1,186 @@
+"""Row 12: eight trials that load the same 1 GB, in memory and in time, against eight that load a copy each.
+
+Measured, on one `.npz` file (uncompressed float32, 250 columns, a target of ten classes): the memory of eight processes
+that have loaded it and gone through every row, together, above what they had before; and what loading takes. A process
+stands for a trial: it has imported what a trial's process is forked with, opens the data as a trial does
+(`datasets.load`, as `trial.data` calls it), sums up all rows 4,096 at a time as training does, and holds on to it. The
+first of them in an empty cache reads the file and writes the cache; the seven others find it. Memory is the sum of the
+proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page that eight share counts once, and file pages count
+as long as somebody maps them.
+
+The peer is what each trial of a plain script does: `numpy.load` of the same file, in eight processes of the same kind,
+at the same time, as Ray Tune's and Optuna's examples do without more. Ray's `tune.with_parameters` would share as well,
+for data that the driver can hold; it is not measured.
+
+Not measured: a cold disk (the file was just written), several machines, CSV and Parquet, the time of the splits alone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.plan import Plan
+from benchmarks.results import Figure, Row, Target, at_most, ratio
+
+TRIALS = 8
+BYTES = 1_000_000_000
+COLUMNS = 250
+SECOND_MS = 50.0
+COPIES = 1.1
+SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
+
+_COMMON = """
+import json, sys, time
+import numpy as np
+from pathlib import Path
+from sweep import datasets, training  # what a trial's process is forked with
+def pss():
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+def say(**values):
+    print(json.dumps(values), flush=True)
+    sys.stdin.readline()
+say()
+say(pss=pss())
+began = time.perf_counter()
+{load}
+load_s = time.perf_counter() - began
+total = sum(float(inputs[row : row + 4096].sum()) for row in range(0, len(inputs), 4096))
+say(load_s=load_s, total=total)
+say(pss=pss())
+"""
+_PODIUM = """
+loaded = datasets.load(
+    {{"file": {file!r}, "target": "y", "task": "classification"}}, {split!r}, Path({cache!r})
+)
+inputs = loaded.inputs
+"""
+_PEER = """
+with np.load({file!r}) as archive:
+    inputs, targets = archive["x"], archive["y"]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Eight processes at once."""
+
+    first_s: float
+    others_s: tuple[float, ...]
+    memory: float  # bytes of all of them, above what they had before
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 12."""
+    size = 20_000_000 if plan.quick else BYTES
+    ours: list[Found] = []
+    theirs: list[Found] = []
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+        file = Path(folder) / "rows.npz"
+        write(file, size)
+        for repetition in range(min(3, plan.repetitions)):
+            cache = str(Path(folder) / f"cache-{repetition}")
+            podium = _PODIUM.format(file=str(file), split=SPLIT, cache=cache)
+            ours.append(loaded(podium, one_first=True))
+            theirs.append(loaded(_PEER.format(file=str(file)), one_first=False))
+            plan.say(f"Podium {_words(ours[-1], size)}; a copy each {_words(theirs[-1], size)}")
+    return [_row(size, ours, theirs)]
+
+
+def _row(size: int, ours: list[Found], theirs: list[Found]) -> Row:
+    copies = Figure("memory of all", "copies", tuple(found.memory / size for found in ours))
+    peers = Figure("memory of all", "copies", tuple(found.memory / size for found in theirs))
+    second = Figure("second load", "ms", tuple(1e3 * max(found.others_s) for found in ours))
+    first = Figure("first load, into the cache", "s", tuple(found.first_s for found in ours))
+    each = Figure("load, each", "ms", tuple(1e3 * max(found.others_s) for found in theirs))
+    return Row(
+        12, f"{TRIALS} trials load the same {size / 1e9:g} GB (.npz) and go through it", [copies, second, first],
+        len(ours),
+        targets=[_one_copy(copies), at_most(second, SECOND_MS)],
+        peer_name="numpy.load in each", peer=[peers, each],
+        ratios={copies.name: ratio(copies, peers), second.name: ratio(second, each)},
+        notes=("the slowest of the seven that come second; PSS of all eight above what they had before",),
+    )  # fmt: skip
+
+
+def _one_copy(copies: Figure) -> Target:
+    found = at_most(copies, COPIES)
+    return Target(f"one copy in memory (≤ {COPIES:g})", found.measured, found.reached)
+
+
+def _words(found: Found, size: int) -> str:
+    return f"{found.memory / size:.2f} copies, {1e3 * max(found.others_s):.1f} ms"
+
+
+def write(file: Path, size: int) -> None:
+    """Rows of noise, and classes."""
+    rows = size // (4 * COLUMNS)
+    generator = np.random.default_rng(0)
+    inputs = generator.random((rows, COLUMNS), dtype=np.float32)
+    np.savez(file, x=inputs, y=generator.integers(0, 10, rows))
+
+
+def loaded(load: str, *, one_first: bool) -> Found:
+    """Eight processes load at once, or seven after the first; what they took, and what they hold together."""
+    code = _COMMON.format(load=load)
+    processes = [Child(code) for _ in range(TRIALS)]
+    try:
+        together(processes)
+        before = sum(child.hear()["pss"] for child in processes)
+        first, *others = processes
+        first.go()
+        first_s = first.hear()["load_s"] if one_first else 0.0
+        for child in others:
+            child.go()
+        if not one_first:
+            first_s = first.hear()["load_s"]
+        others_s = tuple(child.hear()["load_s"] for child in others)
+        for child in processes:
+            child.go()
+        after = sum(child.hear()["pss"] for child in processes)
+    finally:
+        for child in processes:
+            child.end()
+    return Found(first_s, others_s, after - before)
+
+
+def together(processes: list[Child]) -> None:
+    """Wait until all are up, or pages that they will share would be counted for those that came first."""
+    for child in processes:
+        child.hear()
+    for child in processes:
+        child.go()
+
+
+class Child:
+    """A process that says a line of JSON, and waits to be told to go on."""
+
+    def __init__(self, code: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def hear(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"a process ended with status {self._process.wait()}")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
