@@ -4,13 +4,13 @@ Measured, on one `.npz` file (uncompressed float32, 250 columns, a target of ten
 that have loaded it and gone through every row, together, above what they had before; and what loading takes. A process
 stands for a trial: it has imported what a trial's process is forked with, opens the data as a trial does
 (`datasets.load`, as `trial.data` calls it), sums up all rows 4,096 at a time as training does, and holds on to it. The
-first of them in an empty cache reads the file and writes the cache; the seven others find it. Memory is the sum of the
+first of them, in an empty cache, reads the file and writes the cache; the seven others find it. Memory is the sum of the
 proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page that eight share counts once, and file pages count
 as long as somebody maps them.
 
-The peer is what each trial of a plain script does: `numpy.load` of the same file, in eight processes of the same kind,
-at the same time, as Ray Tune's and Optuna's examples do without more. Ray's `tune.with_parameters` would share as well,
-for data that the driver can hold; it is not measured.
+The peer is what each trial of a plain script does, as in Ray Tune's and Optuna's examples: `numpy.load` of the same
+file, in eight processes of the same kind. Both load one process after the other. Ray's `tune.with_parameters` would
+share as well, for data that the driver can hold; it is not measured.
 
 Not measured: a cold disk (the file was just written), several machines, CSV and Parquet, the time of the splits alone.
 """
@@ -71,7 +71,7 @@ with np.load({file!r}) as archive:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Eight processes at once."""
+    """Eight processes, one after the other; all hold on to what they have loaded."""
 
     first_s: float
     others_s: tuple[float, ...]
@@ -89,8 +89,8 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
         for repetition in range(min(3, plan.repetitions)):
             cache = str(Path(folder) / f"cache-{repetition}")
             podium = _PODIUM.format(file=str(file), split=SPLIT, cache=cache)
-            ours.append(loaded(podium, one_first=True))
-            theirs.append(loaded(_PEER.format(file=str(file)), one_first=False))
+            ours.append(loaded(podium))
+            theirs.append(loaded(_PEER.format(file=str(file))))
             plan.say(f"Podium {_words(ours[-1], size)}; a copy each {_words(theirs[-1], size)}")
     return [_row(size, ours, theirs)]
 
@@ -128,28 +128,21 @@ def write(file: Path, size: int) -> None:
     np.savez(file, x=inputs, y=generator.integers(0, 10, rows))
 
 
-def loaded(load: str, *, one_first: bool) -> Found:
-    """Eight processes load at once, or seven after the first; what they took, and what they hold together."""
+def loaded(load: str) -> Found:
+    """Eight processes load in turn; what they took, and what they hold together."""
     code = _COMMON.format(load=load)
     processes = [Child(code) for _ in range(TRIALS)]
     try:
         together(processes)
         before = sum(child.hear()["pss"] for child in processes)
-        first, *others = processes
-        first.go()
-        first_s = first.hear()["load_s"] if one_first else 0.0
-        for child in others:
-            child.go()
-        if not one_first:
-            first_s = first.hear()["load_s"]
-        others_s = tuple(child.hear()["load_s"] for child in others)
+        first_s, *others_s = [child.next()["load_s"] for child in processes]
         for child in processes:
             child.go()
         after = sum(child.hear()["pss"] for child in processes)
     finally:
         for child in processes:
             child.end()
-    return Found(first_s, others_s, after - before)
+    return Found(first_s, tuple(others_s), after - before)
 
 
 def together(processes: list[Child]) -> None:
@@ -180,6 +173,11 @@ class Child:
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        """Go on, and hear what comes of it."""
+        self.go()
+        return self.hear()
 
     def end(self) -> None:
         self._process.kill()
