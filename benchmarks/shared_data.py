@@ -4,9 +4,9 @@ Measured, on one `.npz` file (uncompressed float32, 250 columns, a target of ten
 that have loaded it and gone through every row, together, above what they had before; and what loading takes. A process
 stands for a trial: it has imported what a trial's process is forked with, opens the data as a trial does
 (`datasets.load`, as `trial.data` calls it), sums up all rows 4,096 at a time as training does, and holds on to it. The
-first of them, in an empty cache, reads the file and writes the cache; the seven others find it. Memory is the sum of the
-proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page that eight share counts once, and file pages count
-as long as somebody maps them.
+first of them, in an empty cache, reads the file and writes the cache; the seven others find it. Memory is the sum of
+the proportional set sizes (PSS, from `/proc/PID/smaps_rollup`): a page that eight share counts once, and file pages
+count as long as somebody maps them.
 
 The peer is what each trial of a plain script does, as in Ray Tune's and Optuna's examples: `numpy.load` of the same
 file, in eight processes of the same kind. Both load one process after the other. Ray's `tune.with_parameters` would
