@@ -32,7 +32,7 @@ def grid_size(spec: SweepSpec) -> int | None:
     """How many configurations there are in all; None where a range is continuous. Above the limit, conditions aside."""
     counts = [parameter.count() for parameter in spec.parameters.values()]
     known = [count for count in counts if count is not None]
-    if len(known) < len(counts):
+    if not counts or len(known) < len(counts):
         return None
     size = math.prod(known)
     return len(grid(spec)) if size <= GRID_LIMIT else size
@@ -87,6 +87,8 @@ def sweep_in_words(about: Mapping[str, Any]) -> str:
     early = "" if about["early_terminate"] == "none" else f", early termination {about['early_terminate']}"
     size = about["grid_size"]
     points = "a continuous space" if size is None else f"{size:,} configurations"
+    if not about["space"]:
+        points = "what the program itself suggests"
     return (
         f"{about['name']}: {about['method']}, seed {about['seed']}, for {' and '.join(about['metrics'])}; "
         f"up to {about['run_cap']:,} trials of {points}{early}"

@@ -64,7 +64,7 @@ def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
         "early_terminate": spec.early_terminate.type,
         "space": space(spec),
         "grid_size": grid_size(spec),
-        "samples": samples(spec, SAMPLES),
+        "samples": samples(spec, SAMPLES) if spec.parameters else [],
         "data": document["program"].get("data"),
     }
 
@@ -100,16 +100,23 @@ def _print(file: Path, about: dict[str, Any]) -> None:
     show.console.print(f"{file}: valid")
     show.console.print(sweep_in_words(about))
     show.console.print("")
+    if about["space"]:
+        _print_space(about)
+    for label, words in (("code", about["code"]), ("data", _data(about["data"]))):
+        if words:
+            show.console.print(f"{label}: {words}")
+    show.console.print(f"devices: {devices_in_words(about['devices'])}")
+
+
+def _print_space(about: dict[str, Any]) -> None:
+    from api import show
+
     columns = ("parameter", "kind", "range or choices", "scale", "condition")
     show.console.print(show.full_table(columns, [_row(parameter) for parameter in about["space"]]))
     show.console.print("")
     rows = [(number, show.params(params)) for number, params in enumerate(about["samples"], 1)]
     show.console.print(show.table(None, ("sample", "at random, by the seed"), rows))
     show.console.print("")
-    for label, words in (("code", about["code"]), ("data", _data(about["data"]))):
-        if words:
-            show.console.print(f"{label}: {words}")
-    show.console.print(f"devices: {devices_in_words(about['devices'])}")
 
 
 def _row(parameter: dict[str, Any]) -> tuple[str, ...]:

@@ -89,6 +89,13 @@ def test_devices_that_are_not_there_are_said(podium: Podium, own: Path) -> None:
     assert "no trial would start" in _validate(podium, own)[1]
 
 
+def test_a_space_that_the_program_itself_says_is_not_shown(podium: Podium, own: Path) -> None:
+    lines = OWN.replace("method: grid\n", "").splitlines(keepends=True)
+    own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
+    code, out, _ = _validate(podium, own)
+    assert (code, "trials of what the program itself suggests" in out, "sample" in out) == (0, True, False)
+
+
 def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN)

@@ -11,9 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
+from sweep.code_check import check_code
 from sweep.document import read_document
 from sweep.schema import sweep_schema
 from sweep.spec import parse_spec
+from sweep.spec_file import read_sweep_file
 from sweep.wandb_file import is_wandb
 from tests.commands import Podium
 from tests.specs import builtin_document, document
@@ -31,6 +33,12 @@ def test_every_example_is_valid(file: Path) -> None:
     plain = read_document(file).plain
     if not is_wandb(plain):
         VALIDATOR.validate(plain)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_the_code_of_every_example_is_there(file: Path) -> None:
+    read = read_sweep_file(file)
+    assert (check_code(read.document["program"], file.parent) is None) == ("model" in read.document["program"])
 
 
 GOOD: dict[str, dict[str, Any]] = {
