@@ -24,6 +24,7 @@ from ensemble.spec import POSTED, Split
 from ensemble.trial_files import Architecture
 from ensemble.version import used_splits
 from sweep.clock import Clock, SystemClock
+from sweep.datasets import InputsOfSplit
 from sweep.errors import EnsembleError
 from sweep.files import write_whole
 from sweep.settings import ServiceSettings
@@ -76,7 +77,9 @@ class Evaluator:
         )
         return {"mode": version.mode.value, "version": version.number, **found.to_dict()}
 
-    def _rows(self, evaluation: EvaluationRow, architecture: Architecture) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _rows(
+        self, evaluation: EvaluationRow, architecture: Architecture
+    ) -> tuple[NDArray[Any] | InputsOfSplit, NDArray[Any]]:
         if evaluation.split == POSTED:
             posted = load_file(self._settings.data.posted_rows(evaluation.id))
             return posted["inputs"], posted["targets"]
@@ -85,7 +88,8 @@ class Evaluator:
                 f"the members brought data of their own, whose {evaluation.split} rows are not known here; post rows "
                 "with their targets, or name the data in the sweep file (program.data)"
             )
-        return architecture.load_rows(self._settings.data.data_cache).split(evaluation.split)
+        data = architecture.load_rows(self._settings.data.data_cache)
+        return data.inputs_of(evaluation.split), data.targets_of(evaluation.split)
 
     def _calibration(
         self, version: VersionRow, architectures: Sequence[Architecture]
@@ -102,7 +106,7 @@ class Evaluator:
             return None
 
     def _ask(
-        self, ensemble_id: int, version: int, inputs: NDArray[Any]
+        self, ensemble_id: int, version: int, inputs: NDArray[Any] | InputsOfSplit
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What the ensemble says of each row, (rows, outputs), and every member, (members, rows, outputs)."""
         starts = range(0, len(inputs), BATCH_ROWS)

@@ -25,7 +25,7 @@ from sweep.preparing import prepare
 from sweep.sources import Source, open_source, paths
 from sweep.splits import SPLITS, Rows, fold_rows, split_rows, strata
 
-__all__ = ["SPLITS", "Dataset", "Moment", "check", "load", "load_folds"]
+__all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds"]
 
 Moment: TypeAlias = float | tuple[float, ...]  # one figure for all pixels, or one for each column of a table
 
@@ -59,9 +59,27 @@ class Dataset:
         """
         return self.inputs[self.rows[name]], self.targets_of(name)
 
+    def inputs_of(self, name: str) -> InputsOfSplit:
+        """The inputs of one split, in the order of `split`, copied only where they are cut: `inputs[100:200]`."""
+        return InputsOfSplit(self.inputs, self.rows[name])
+
     def targets_of(self, name: str) -> NDArray[Any]:
         """The targets of one split, without its inputs."""
         return self.targets[self.rows[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class InputsOfSplit:
+    """Rows that stay where they are until some of them are asked for: they may be more than memory holds."""
+
+    inputs: NDArray[Any]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, some: slice) -> NDArray[Any]:
+        return self.inputs[self.rows[some]]
 
 
 def check(data: Mapping[str, Any]) -> Source:

@@ -209,6 +209,8 @@ def test_a_split_comes_in_the_order_of_its_rows(tmp_path: Path, data: dict[str, 
         inputs, targets = loaded.split(name)
         assert (np.diff(rows) > 0).all()
         assert np.array_equal(inputs, loaded.inputs[rows]) and np.array_equal(targets, loaded.targets[rows])
+        lazily = loaded.inputs_of(name)
+        assert len(lazily) == len(inputs) and np.array_equal(lazily[3:9], inputs[3:9])
 
 
 # Splits.
