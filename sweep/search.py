@@ -7,6 +7,7 @@ their trials (the rungs of ASHA, the generations of NSGA-II), and samplers on th
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections import Counter
@@ -34,6 +35,8 @@ from sweep.trial import TRIAL_OVER, Params, Scalar, TrialState, Wanted
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, as a sweep file writes a parameter
+MAX_PARAMS = 1000  # of a trial
+MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
 _OPTUNA_STATES = {
@@ -212,6 +215,8 @@ class Search:
         known = self._study[number].params
         if name in known and not wanted.drawn:
             return cast(Scalar, known[name])
+        if len(known) >= MAX_PARAMS:
+            raise UserCodeError(f"suggest {name}: a trial has {MAX_PARAMS} parameters at most")
         distribution = self._definable(wanted)
         value = wanted.value if wanted.drawn else self._chosen_alone(number, name, distribution)
         self._define(number, {name: value}, {name: wanted.distribution})
@@ -219,6 +224,8 @@ class Search:
 
     def _definable(self, wanted: Wanted) -> BaseDistribution:
         name = wanted.name
+        if len(json.dumps(wanted.distribution)) > MAX_DISTRIBUTION:
+            raise UserCodeError(f"suggest {name}: its choices take over {MAX_DISTRIBUTION} characters; choose by names")
         if name in self.spec.parameters:
             raise UserCodeError(
                 f"{name} takes no part in this trial, by its `when` in the sweep file; ask for it only where it does"

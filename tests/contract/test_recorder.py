@@ -23,6 +23,7 @@ from sweep.changes import (
     DeviceSetAside,
     Enqueued,
     MetricPoint,
+    ParamDefined,
     RequestMoot,
     SearchNotes,
     StoredSweep,
@@ -158,6 +159,21 @@ def test_a_planned_trial_comes_back_exactly(store: Store) -> None:
     params: Params = {"f": 0.1 + 0.2, "i": 3, "s": "ünï", "b": True, "n": None}
     store.commit(planned(params=params))
     assert store.trial() == StoredTrial(1, 0, WAITING, params, None, 0, "tpe", {"rung": 1}, {}, ())
+
+
+def test_parameters_that_a_trial_defines_come_back_with_their_distributions_the_last_value_counts(store: Store) -> None:
+    width, kind = {"min": 8, "max": 64, "log": True}, {"values": ["a", None]}
+    store.commit(planned(params={"x": 0.5}), placed())
+    store.commit(ParamDefined(1, "width", 8, width), ParamDefined(1, "kind", None, kind))
+    store.commit(ParamDefined(1, "width", 9, width))
+    assert store.trial().params == {"x": 0.5, "width": 9, "kind": None}
+    assert store.trial().distributions == {"width": width, "kind": kind}
+
+
+def test_a_clones_own_parameters_are_planned_with_their_distributions(store: Store) -> None:
+    width = {"min": 8, "max": 64}
+    store.commit(replace(planned(params={"x": 0.5, "width": 9}), distributions={"width": width}))
+    assert (store.trial().params, store.trial().distributions) == ({"x": 0.5, "width": 9}, {"width": width})
 
 
 def test_trials_come_back_by_number(store: Store) -> None:

@@ -66,6 +66,10 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "goal": "minimize"}), "program.bundle", "not uploaded"),
     ("a bundle that is not here", document(program={"function": "train:objective", "bundle": "ab" * 32},
      metric={"name": "x", "goal": "minimize"}), "program.bundle", "upload it first"),
+    ("a script that was not uploaded", document(program={"command": ["python", "train.py"]}, metric={"name": "x",
+     "goal": "minimize"}), "program.bundle", "not uploaded"),
+    ("a script without parameters", document(program={"script": "train.py"}, parameters={}), "parameters",
+     "at least 1"),
     ("half a character", document(name="\ud800"), "name", "valid string"),
     ("half a character as a setting", document(parameters={"\ud800": LR}), "parameters.?", "no setting"),
 ]  # fmt: skip

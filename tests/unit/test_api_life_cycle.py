@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import events
+from db import events, trials
 from db.tokens import Role
 from sweep.changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,
+    ParamDefined,
     SweepChanged,
     TrialDropped,
     TrialPlanned,
@@ -322,6 +323,22 @@ def test_a_clone_has_what_is_given_and_becomes_a_trial(client: TestClient, servi
     assert client.post(url, json=body, headers=key).json()["trial_id"] == 50
     assert client.get(f"{V1}/trials/50").json()["cloned_from"] == trial_id
     assert client.get(f"{V1}/trials/{trial_id}").json()["cloned_from"] is None
+
+
+def test_a_clone_has_what_the_trial_defined_by_itself_within_its_bounds(
+    client: TestClient, service: ServiceRig
+) -> None:
+    sweep_id = sweep_in(service, R)
+    trial_id = service.trial(sweep_id, 0, 0.5)
+    service.commit(ParamDefined(trial_id, "width", 9, {"min": 8, "max": 64}))
+    url = f"{V1}/trials/{trial_id}/clone"
+    assert client.get(f"{V1}/trials/{trial_id}").json()["params"] == {"lr": 0.01, "width": 9}
+    assert client.post(url).json()["params"] == {"lr": 0.01, "width": 9}
+    assert client.post(url, json={"params": {"width": 10}}).json()["params"] == {"lr": 0.01, "width": 10}
+    assert_problem(client.post(url, json={"params": {"width": 3}}), 422, "3 is not within 8 and 64")
+    with service.database.read() as connection:
+        distributions = [added.distributions for added in trials.enqueued(connection)]
+    assert distributions == [{"width": {"min": 8, "max": 64}}] * 2
 
 
 def test_a_key_gives_its_clone_also_when_its_sweep_is_over(client: TestClient, service: ServiceRig) -> None:
