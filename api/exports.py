@@ -45,7 +45,8 @@ def _answer(
     with service.database.read() as connection:
         shape = exports.shape(connection, sweep_id)
     content = write(shape, _parts(service, shape, curves))
-    headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep_id}.{suffix}"'}
+    disposition = f'attachment; filename="sweep-{sweep_id}.{suffix}"'
+    headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
     return StreamingResponse(content, media_type=media_type, headers=headers)
 
 

@@ -60,7 +60,7 @@ def _write(client: Any, sweep: Mapping[str, Any], trials: Iterable[Mapping[str, 
         _write_trial(client, experiment_id, parent, trial)
     if (best := sweep["best"]) is not None:
         values = best["values"] or {_first(sweep): best["value"]}
-        _log(client, parent, [], _values(values, sweep["ended_at"]))
+        _log(client, parent, [], list(_values(values, sweep["ended_at"])))
     if sweep["ended_at"] is not None:
         client.set_terminated(parent, _STATUS[sweep["state"]], _milliseconds(sweep["ended_at"]))
 
@@ -107,10 +107,14 @@ def _values(values: Mapping[str, float], ended_at: str | None) -> Iterator[Any]:
         yield Metric(_name(f"objective/{name}"), value, 0 if ended_at is None else _milliseconds(ended_at), 0)
 
 
-def _log(client: Any, run: str, params: Sequence[Any], metrics: Iterable[Any]) -> None:
+def _log(client: Any, run: str, params: Sequence[Any], metrics: Sequence[Any]) -> None:
+    """In as few requests as there can be: mostly one."""
+    if 0 < len(params) + len(metrics) <= METRICS_A_BATCH and len(params) <= PARAMS_A_BATCH:
+        client.log_batch(run, metrics=metrics, params=params)
+        return
     for batch in _batches(params, PARAMS_A_BATCH):
         client.log_batch(run, params=batch)
-    for batch in _batches(list(metrics), METRICS_A_BATCH):
+    for batch in _batches(metrics, METRICS_A_BATCH):
         client.log_batch(run, metrics=batch)
 
 

@@ -234,8 +234,8 @@ class Ensemble:
 
     def _repr_html_(self) -> str:
         members = self.refresh().data["members"]
-        rows = [[member.get("trial_number"), member["state"], member.get("device_id") or ""] for member in members]
-        return f"<b>{cell(repr(self)[1:-1])}</b>" + html_table(["trial", "state", "device"], rows)
+        rows = [[m["trial_number"], m["weight"], m["state"], m["reason"]] for m in members]
+        return f"<b>{cell(repr(self)[1:-1])}</b>" + html_table(["trial", "weight", "state", "reason"], rows)
 
 
 def _values(trial: dict[str, Any], metrics: list[str]) -> Iterator[Any]:
