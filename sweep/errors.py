@@ -42,6 +42,8 @@ class InvalidSpecError(PodiumError):
 
     def _line(self, problem: Problem) -> str:
         where = self.source if problem.line is None else f"{self.source}:{problem.line}"
+        if problem.line is not None and not problem.location:
+            return f"{where}: {problem.message}"
         return f"{where}: {problem.key}: {problem.message}"
 
 

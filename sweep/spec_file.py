@@ -9,7 +9,7 @@ from typing import Any
 
 from sweep import wandb_file
 from sweep.document import Document, Location, read_document
-from sweep.errors import InvalidSpecError
+from sweep.errors import InvalidSpecError, Problem
 from sweep.spec import SweepSpec, parse_spec
 
 
@@ -30,7 +30,7 @@ class SweepFile:
 
     def located(self, error: InvalidSpecError) -> InvalidSpecError:
         """What is wrong with the document, with the file's own keys and lines."""
-        return _located(error, self.source, self.origins)
+        return self.source.error(_relocated(error.problems, self.origins))
 
 
 def read_sweep_file(path: Path) -> SweepFile:
@@ -52,15 +52,19 @@ def read_spec_file(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
 
 
 def _checked(source: Document, converted: wandb_file.Converted) -> SweepFile:
+    problems = list(converted.problems)
     try:
         spec = parse_spec(converted.document)
     except InvalidSpecError as error:
-        raise _located(error, source, converted.origins) from None
+        problems += _relocated(error.problems, converted.origins)
+    if problems:
+        raise source.error(problems)
     return SweepFile(spec, converted.document, converted.notes, source, converted.origins)
 
 
-def _located(error: InvalidSpecError, source: Document, origins: Mapping[Location, Location]) -> InvalidSpecError:
-    return source.error([replace(p, location=_origin(p.location, origins)) for p in error.problems])
+def _relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
+    """The same, at the file's own keys."""
+    return [replace(problem, location=_origin(problem.location, origins)) for problem in problems]
 
 
 def _origin(location: Location, origins: Mapping[Location, Location]) -> Location:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sweep import catalog
-from sweep.errors import InvalidSpecError
+from sweep.errors import InvalidSpecError, Problem
 from sweep.wandb_metrics import metrics_of
 from sweep.wandb_parameters import converted_parameters, grid_size
 
@@ -33,6 +33,7 @@ class Converted:
     document: dict[str, Any]
     notes: tuple[str, ...]
     origins: Mapping[Location, Location]
+    problems: tuple[Problem, ...] = ()  # at keys of the file; the rest of it can be checked all the same
 
 
 def is_wandb(plain: Mapping[str, Any]) -> bool:
@@ -56,8 +57,13 @@ def convert(plain: Mapping[str, Any], path: Path) -> Converted:
         document["early_terminate"] = _early_terminate(plain["early_terminate"], notes)
     if "run_cap" not in plain:
         document |= _run_cap(document, notes)
-    document["program"] = _program(plain, path, notes, origins)
-    return Converted(document, tuple(notes), origins)
+    document["program"] = _program(plain, origins)
+    problems: tuple[Problem, ...] = ()
+    try:
+        document["program"]["metrics"] = metrics_of(plain, path.absolute().parent, notes)
+    except InvalidSpecError as error:
+        problems = tuple(error.problems)
+    return Converted(document, tuple(notes), origins, problems)
 
 
 def _method(plain: Mapping[str, Any], notes: list[str]) -> Any:
@@ -89,9 +95,7 @@ def _run_cap(document: Mapping[str, Any], notes: list[str]) -> dict[str, int]:
     return {}
 
 
-def _program(
-    plain: Mapping[str, Any], path: Path, notes: list[str], origins: dict[Location, Location]
-) -> dict[str, Any]:
+def _program(plain: Mapping[str, Any], origins: dict[Location, Location]) -> dict[str, Any]:
     """The command of ours; W&B's own is the default of both."""
     script = plain.get("program")
     if isinstance(script, str) and (instead := _not_a_script(script)):
@@ -102,7 +106,7 @@ def _program(
     origins.update({("program", ours): (theirs,) for ours, theirs in places.items()})
     given = {"script": script, "command": plain.get("command")}
     found = {key: value for key, value in given.items() if value is not None}
-    return {**found, "code": ".", "metrics": metrics_of(plain, path.absolute().parent, notes)}
+    return {**found, "code": "."}
 
 
 def _not_a_script(program: str) -> str | None:

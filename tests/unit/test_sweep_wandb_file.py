@@ -188,6 +188,16 @@ def test_a_metric_that_nothing_says_is_refused_with_what_to_write(tmp_path: Path
     assert "metrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}" in words and "PODIUM_METRICS" in words
 
 
+def test_what_else_is_wrong_is_said_too(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        _read(tmp_path, START + "parameters: {lr: {min: 2, max: 1}}\nrun_kap: 1\n", script="wandb.log(x)")
+    assert [(problem.line, problem.key) for problem in caught.value.problems] == [
+        (3, "metric"),
+        (5, "parameters.lr.min"),
+        (6, "run_kap"),
+    ]
+
+
 def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
     text = START + "parameters: {lr: {value: 1}}\nmetrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}\n"
     assert _read(tmp_path, text, script="").document["program"]["metrics"] == {"loss": "loss[=: ]+([-+.0-9eE]+)"}
