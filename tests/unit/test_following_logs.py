@@ -1,0 +1,76 @@
+"""The log of a trial as it grows: whole characters, each once, over one attempt and the next, to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api import following
+from api.following import follow_log
+from sweep.errors import NotFoundError
+from sweep.layout import AttemptDirectory
+from tests.service_rig import ServiceRig
+
+
+class GrowingTrial:
+    """A client of one trial that goes on by a step with each look at it: its state, attempt, and all it has printed."""
+
+    def __init__(self, *steps: tuple[str, int, str | None]) -> None:
+        self._steps = list(steps)
+        self._now = steps[0]
+
+    def trial(self, trial_id: int) -> dict[str, Any]:
+        assert trial_id == 7
+        self._now = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+        state, attempt, _ = self._now
+        return {"state": state, "attempt": attempt}
+
+    def log_from(self, trial_id: int, attempt: int, start: int) -> tuple[str, int]:
+        assert (trial_id, attempt) == (7, self._now[1])
+        printed = self._now[2]
+        if printed is None:
+            raise NotFoundError("nothing yet")
+        start = min(start, len(printed))
+        return printed[start:], len(printed)
+
+
+def _followed(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, int, str | None]) -> str:
+    monkeypatch.setattr(following, "POLL_S", 0.0)
+    client: Any = GrowingTrial(*steps)
+    return "".join(follow_log(client, 7))
+
+
+def test_what_is_printed_is_said_once_and_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[tuple[str, int, str | None]] = [
+        ("waiting", 0, None),
+        ("running", 1, None),
+        ("running", 1, "a\n"),
+        ("running", 1, "a\n"),
+        ("finished", 1, "a\nb\nc\n"),
+    ]
+    assert _followed(monkeypatch, *steps) == "a\nb\nc\n"
+
+
+def test_the_next_attempt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = _followed(monkeypatch, ("running", 1, "one\n"), ("running", 2, None), ("failed", 2, "two\n"))
+    assert said == "one\n\n[ attempt 2 ]\ntwo\n"
+
+
+def test_a_log_that_lost_its_middle_goes_on_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = _followed(monkeypatch, ("running", 1, "a" * 10), ("running", 1, "a" * 5), ("finished", 1, "a" * 5 + "end"))
+    assert said == "a" * 10 + "end"
+
+
+def test_half_a_character_waits_for_its_other_half(service: ServiceRig) -> None:
+    trial_id = service.trial(service.sweep(), 0, None, log="é")
+    path = AttemptDirectory(service.data.attempt(1, 0, 1)).log
+    path.write_bytes("aé".encode()[:2])
+    client = service.client()
+    first = client.get(f"/api/v1/trials/{trial_id}/log", params={"from_byte": 0})
+    assert (first.text, first.headers["Podium-Next-Byte"]) == ("a", "1")
+    path.write_bytes("aéb".encode())
+    rest = client.get(f"/api/v1/trials/{trial_id}/log", params={"from_byte": 1})
+    assert (rest.text, rest.headers["Podium-Next-Byte"]) == ("éb", "4")
+    beyond = client.get(f"/api/v1/trials/{trial_id}/log", params={"from_byte": 100})
+    assert (beyond.text, beyond.headers["Podium-Next-Byte"]) == ("", "4")
