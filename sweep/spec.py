@@ -78,6 +78,8 @@ class SweepSpec(Model):
         several = document.get("metrics") if isinstance(document, dict) else None
         if not isinstance(several, list) or not several:
             return document
+        if len(several) == 1:
+            raise complain("this is one objective; write it as metric: {name: …, goal: …}", "metrics")
         if document.get("metric", several[0]) != several[0]:
             raise complain("give metric for one objective, or metrics for several, not both", "metric")
         return {**document, "metric": several[0]}
