@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from sweep.errors import DataError
 from sweep.reading import LOOKED_AT, Header, Kind, Piece, chosen
 
 _DELIMITERS = ",;\t"
+_LINE = 16 << 20  # characters
 _PIECE_VALUES = 250_000  # held as texts for a moment, some 60 bytes each
 
 _Lines = tuple[list[list[str]], list[int]]  # rows of texts, and the line in which each ends
@@ -53,9 +55,9 @@ class CsvFile:
         last = 0
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as stream:
-                delimiter = self._delimiter(stream.readline())
+                delimiter = self._delimiter(next(self._texts_of(stream), ""))
                 stream.seek(0)
-                reader = csv.reader(stream, delimiter=delimiter, strict=True)
+                reader = csv.reader(self._texts_of(stream), delimiter=delimiter, strict=True)
                 numbered = ((row, reader.line_num) for row in reader if row)
                 for _ in range(skip):
                     next(numbered, None)
@@ -66,6 +68,12 @@ class CsvFile:
             raise DataError(f"{self.path} is not UTF-8, after line {last:,}: {error.reason}") from error
         except csv.Error as error:
             raise DataError(f"{self.path}, after line {last:,}: {error}") from error
+
+    def _texts_of(self, stream: TextIO) -> Iterator[str]:
+        while line := stream.readline(_LINE):
+            if len(line) == _LINE:
+                raise DataError(f"{self.path} has a line of more than {_LINE >> 20} MB; it is no CSV file")
+            yield line
 
     def _delimiter(self, line: str) -> str:
         return max(_DELIMITERS, key=line.count)

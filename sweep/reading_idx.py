@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -79,7 +80,7 @@ def _checked_shape(file: Path, dimensions: int) -> tuple[int, ...]:
     shape = struct.unpack(f">{header[3]}I", header[4 : 4 + 4 * header[3]])
     if len(shape) != dimensions:
         raise DataError(f"{file} has {len(shape)} dimensions, not {dimensions}: images in place of labels, or damaged")
-    expected, size = 4 + 4 * len(shape) + int(np.prod(shape)), file.stat().st_size
+    expected, size = 4 + 4 * len(shape) + math.prod(shape), file.stat().st_size
     if file.suffix != ".gz" and size != expected:
         raise DataError(f"{file} is truncated or damaged: {size:,} bytes, its header says {expected:,}")
     return shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,7 @@ class _Member:
 
     @property
     def row_bytes(self) -> int:
-        return self.dtype.itemsize * int(np.prod(self.shape[1:]))
+        return self.dtype.itemsize * math.prod(self.shape[1:])
 
 
 class NpzFile:
@@ -90,7 +91,7 @@ class NpzFile:
             shape, fortran, dtype = _array_header(stream)
             header_bytes = stream.tell()
         member = _Member(name, shape, dtype, fortran and len(shape) > 1)
-        if not dtype.hasobject and info.file_size - header_bytes != dtype.itemsize * int(np.prod(shape)):
+        if not dtype.hasobject and info.file_size - header_bytes != dtype.itemsize * math.prod(shape):
             raise DataError(f"{self.path} is truncated or damaged: array {name!r} is not as long as its header says")
         return member
 
@@ -103,7 +104,7 @@ class NpzFile:
         raise DataError(f"{self.path} has several arrays ({known}); name those to learn from in features", key="file")
 
     def _checked_header(self) -> Header:
-        for member in (*self._inputs, self._target):
+        for member in (self._target, *self._inputs):
             self._check(member)
         target, (first, *others) = self._target, self._inputs
         if len(target.shape) > 2 or (target.dtype.kind != "f" and len(target.shape) > 1):

@@ -83,6 +83,8 @@ def table_paths(path: Path) -> list[Path]:
     if not path.exists():
         raise DataError(f"there is no file {path}", key="file")
     if not path.is_dir():
+        if not path.is_file():
+            raise DataError(f"{path} is neither a file nor a folder", key="file")
         if path.suffix not in _READERS:
             raise DataError(f"{path} ends in none of {_KINDS_SHOWN}", key="file")
         return [path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,17 @@ def test_a_sweep_is_accepted_with_its_place(client: TestClient) -> None:
     assert (sweep["counts"], sweep["best"], sweep["started_at"]) == ({}, None, None)
     assert parse_spec(sweep["spec"]) == parse_spec(document)
     assert client.get(f"{URL}/1").json() == sweep
+
+
+def test_what_the_data_are_for_is_found_out_and_written_down(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,y\n1,0.5\n2,1.5\n")
+    data = {"file": str(tmp_path / "rows.csv"), "target": "y"}
+    document = builtin_document(program={"model": "mlp", "data": data}, metric={"name": "val_rmse", "goal": "minimize"})
+    answer = client.post(URL, json=document)
+    assert answer.status_code == 201
+    assert answer.json()["spec"]["program"]["data"] == {**data, "task": "regression"}
+    wrong = client.post(URL, json=builtin_document(program={"model": "mlp", "data": data}))
+    assert_problem(wrong, 422, "the built-in loop reports val_rmse")
 
 
 def test_the_same_key_gives_the_same_sweep_and_another_document_a_conflict(client: TestClient) -> None:

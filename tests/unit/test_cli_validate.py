@@ -96,6 +96,17 @@ def test_a_space_that_the_program_itself_says_is_not_shown(podium: Podium, own: 
     assert (code, "trials of what the program itself suggests" in out, "sample" in out) == (0, True, False)
 
 
+def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b,y\n1,2,pear\n2,3,fig\n")
+    file = tmp_path / "s.yaml"
+    file.write_text(BUILT_IN.replace("{name: digits}", "{file: rows.csv, target: y}"))
+    code, out, _ = _validate(podium, file)
+    assert code == 0 and "rows.csv: 2 columns, classification (inferred: 'y' has texts)" in out.replace("\n", " ")
+    file.write_text(BUILT_IN.replace("{name: digits}", "{file: rows.csv, target: x}"))
+    code, _, err = _validate(podium, file)
+    assert (code, ":4: program.data.target: " in err, "has no column 'x'" in err) == (2, True, True), err
+
+
 def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN)

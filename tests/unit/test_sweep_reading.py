@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -165,6 +166,8 @@ BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("texts to learn from", {"x": WORDS, "y": VALUES}, {}, "array 'x' is of <U5; only numbers"),
     ("other lengths", {"x": INPUTS[:9], "y": VALUES}, {"features": ["x"]}, "array 'x' has 9 rows, the target 'y' 30"),
     ("several arrays", {"x": INPUTS, "z": INPUTS, "y": VALUES}, {}, r"several arrays \(x, z\)"),
+    ("a target alone", {"x": INPUTS, "y": np.array(1.0)}, {"features": ["x"]}, "array 'y' has no rows"),
+    ("dates", {"x": INPUTS, "y": np.zeros(ROWS, "M8[s]")}, {}, "array 'y' is of datetime64"),
     ("no rows", {"x": INPUTS[:0], "y": VALUES[:0]}, {}, "has no rows"),
     ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]}, "nothing to learn"),
     ("only a target", {"y": VALUES}, {}, "no column beside the target"),
@@ -327,6 +330,19 @@ def test_an_empty_folder_and_a_missing_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "rows.xlsx").touch()
     with pytest.raises(DataError, match=r"rows.xlsx ends in none of .npz, .csv, .parquet"):
         datasets.check(named(tmp_path / "rows.xlsx"))
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(DataError, match=r"rows.csv is neither a file nor a folder"):
+        datasets.check(named(tmp_path / "rows.csv"))
+
+
+def test_a_line_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_csv, "_LINE", 1 << 20)
+    (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
+    with pytest.raises(DataError, match="has a line of more than 1 MB; it is no CSV file"):
+        datasets.check(named(tmp_path / "rows.csv"))
 
 
 # Hashes.
