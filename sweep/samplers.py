@@ -23,6 +23,7 @@ from optuna.samplers import (
     RandomSampler,
     TPESampler,
 )
+from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
 from sweep.distributions import distribution_of
@@ -95,6 +96,19 @@ def sampler_of(
         return _cmaes(spec, seed, earlier)
     make = _SAMPLERS.get(method)
     return RandomSampler(seed=seed) if make is None else make(spec, seed)
+
+
+def common_space(method: Method) -> IntersectionSearchSpace:
+    """What finished trials have in common, noted as they finish: found anew, it takes TPE as long as all the rest."""
+    return IntersectionSearchSpace(include_pruned=method == "tpe")
+
+
+def share(space: IntersectionSearchSpace, sampler: BaseSampler) -> BaseSampler:
+    """Have a sampler know what the ones before it found; says the same as what it would find itself."""
+    for name in ("_search_space", "_intersection_search_space"):
+        if isinstance(getattr(sampler, name, None), IntersectionSearchSpace):
+            setattr(sampler, name, space)
+    return sampler
 
 
 def marks_of_earlier(method: Method) -> dict[str, Any]:

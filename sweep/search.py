@@ -27,7 +27,17 @@ from sweep.errors import UserCodeError
 from sweep.grid import grid
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
-from sweep.samplers import at_random, is_slow, load, marks_of_earlier, sampler_alone, sampler_of, soon_slow
+from sweep.samplers import (
+    at_random,
+    common_space,
+    is_slow,
+    load,
+    marks_of_earlier,
+    sampler_alone,
+    sampler_of,
+    share,
+    soon_slow,
+)
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
 from sweep.study import Study
@@ -75,6 +85,7 @@ class Search:
         self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
         self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
         self._judge = None if spec.early_terminate.type == "none" else Judge(spec)
+        self._space = common_space(self.method)
         self._grid = grid(spec) if self.method == GRID else []
         self._samplers: dict[int, str] = {}
         self._chosen: Counter[str] = Counter()  # how many trials by each sampler
@@ -189,10 +200,11 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.method]
-        return sampler_of(
+        sampler = sampler_of(
             self.spec, self.method, number,
             position=position, finished=self._known_finished, earlier=self._earlier,
         )  # fmt: skip
+        return share(self._space, sampler)
 
     @property
     def _known_finished(self) -> int:
@@ -358,6 +370,8 @@ class Search:
         )
 
     def _sort(self, number: int, frozen: FrozenTrial) -> None:
+        if number in self._over:  # what finished trials have in common is found anew: it knows of each only once
+            self._space = common_space(self.method)
         self._over.discard(number)
         self._finished.discard(number)
         if frozen.state.is_finished():

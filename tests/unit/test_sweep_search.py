@@ -227,6 +227,10 @@ class Sweep:
         constraints = {"size": lr - 0.05} if number % 3 else {}
         infeasible = state is TrialState.FAILED and number % 2 == 0
         self.search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+        if number % 14 == 3:  # failed, and tried again
+            self.search.retry(number)
+            state, values, infeasible = TrialState.FINISHED, several, False
+            self.search.tell(number, state, values, constraints=constraints)
         self.ends.append(number)
         ended = replace(self.past[number], state=state, values=values, constraints=constraints, infeasible=infeasible)
         self._remember(ended)
