@@ -6,6 +6,7 @@ Imported only where a study is wanted: loading Optuna takes a second, and the se
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from sweep import interop
@@ -33,7 +34,7 @@ def shown(storage: str) -> str:
     from sweep import study_storage
 
     known = "://" in storage or storage.endswith(study_storage.JOURNAL)
-    return study_storage.without_password(storage) if known else f"sqlite:///{storage}"
+    return study_storage.without_password(storage) if known else study_storage.sqlite_url(Path(storage))
 
 
 def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:

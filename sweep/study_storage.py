@@ -21,7 +21,7 @@ from optuna.storages._rdb import models
 from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
 from optuna.trial import FrozenTrial
 from sqlalchemy import Connection, Table, select
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from sweep import interop
@@ -78,7 +78,14 @@ def _opened_file(path: Path) -> BaseStorage:
         if not begins.startswith(_JOURNAL_LINE):
             raise StudyError(f"{path} cannot be used as an Optuna storage: it is no SQLite database and no journal")
         return JournalStorage(JournalFileBackend(str(path)))
-    return RDBStorage(f"sqlite:///file:{quote(str(path.absolute()))}?mode=ro&uri=true", skip_table_creation=True)
+    as_uri = f"file:{quote(str(path.absolute()))}"
+    url = URL.create("sqlite", database=as_uri, query={"mode": "ro", "uri": "true"})
+    return RDBStorage(url.render_as_string(), skip_table_creation=True)
+
+
+def sqlite_url(path: Path) -> str:
+    """The storage URL of a file, whatever characters its name has."""
+    return URL.create("sqlite", database=str(path)).render_as_string()
 
 
 def without_password(storage: str) -> str:
@@ -118,7 +125,7 @@ def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], s
         elif storage.endswith(JOURNAL):
             _write_journal(Path(storage), sweep, frozen, name)
         else:
-            _write_rows(RDBStorage(f"sqlite:///{Path(storage).absolute()}"), sweep, frozen, name)
+            _write_rows(RDBStorage(sqlite_url(Path(storage))), sweep, frozen, name)
         return len(frozen)
 
 

@@ -104,7 +104,7 @@ def test_a_study_comes_back_from_podium_as_it_was(client: TestClient, make: Call
     assert_same(study, back)
 
 
-@pytest.mark.parametrize("file", ["study.db", "study.journal"])
+@pytest.mark.parametrize("file", ["study.db", "étude 1?%20#.sqlite3", "study.journal"])
 @pytest.mark.parametrize("make", STUDIES)
 def test_a_study_comes_back_from_a_file_as_it_was(
     client: TestClient, tmp_path: Path, make: Callable[[], Study], file: str
