@@ -17,6 +17,7 @@ from api import show
 from api.client import Client
 
 REFRESH_S = 0.25
+NAME_COLUMNS = 24
 
 
 def follow(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -69,11 +70,13 @@ def _progress(client: Client, sweeps: list[dict[str, Any]]) -> Group:
     bars = Table.grid(padding=(0, 1))
     lines = []
     for sweep in sweeps:
-        name = show.printable(f"{sweep['id']} {sweep['name']}") if len(sweeps) > 1 else ""
-        bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=30)
+        name = show.printable(f"{sweep['id']} {sweep['name']}")[:NAME_COLUMNS] if len(sweeps) > 1 else ""
+        bar = ProgressBar(total=sweep["run_cap"], completed=_counted(sweep), width=15 if name else 30)
         bars.add_row(*([name] if name else []), bar, f"{_done(sweep)}{_remaining(sweep)}")
         words = f"{show.counts(sweep) or sweep['reason']}; {show.best(sweep)}{show.held(sweep)}"
         lines.append(Text(show.printable(f"{sweep['id']}: {words}" if name else words)))
+        if used := show.budget(sweep):
+            lines.append(Text(f"budget: {used}"))
     return Group(bars, *lines, _devices(client))
 
 
@@ -83,14 +86,15 @@ def _remaining(sweep: dict[str, Any]) -> str:
     if sweep["started_at"] is None or sweep["state"] not in ("running", "stopping"):
         return ""
     elapsed_s = (datetime.now(UTC) - datetime.fromisoformat(sweep["started_at"])).total_seconds()
-    left = f", about {_duration(elapsed_s / done * (cap - done))} left" if 0 < done < cap else ""
-    return f" in {_duration(elapsed_s)}{left}"
+    left = f", about {_clock(elapsed_s / done * (cap - done))} left" if 0 < done < cap else ""
+    return f" in {_clock(elapsed_s)}{left}"
 
 
-def _duration(seconds: float) -> str:
+def _clock(seconds: float) -> str:
+    """1:05, or 2:01:00."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _devices(client: Client) -> Table:

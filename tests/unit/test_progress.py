@@ -1,0 +1,67 @@
+"""What is seen of sweeps while they run: fits a terminal of 80 columns, and says how long is left."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from api import progress
+
+
+class TwoDevices:
+    """A client of a service with one trial on one of two devices."""
+
+    def devices(self) -> list[dict[str, Any]]:
+        return [
+            {"id": "cpu-0", "state": "busy", "trial_id": 5, "reason": ""},
+            {"id": "cpu-1", "state": "ready", "trial_id": None, "reason": "nothing waits"},
+        ]
+
+    def trial(self, trial_id: int) -> dict[str, Any]:
+        return {"id": trial_id, "number": 4, "params": {"lr": 0.012345, "optimizer": "adam"}}
+
+
+def _sweep(sweep_id: int = 1, **changes: Any) -> dict[str, Any]:
+    started = datetime.now(UTC) - timedelta(seconds=60)
+    return {
+        "id": sweep_id, "name": "digits", "state": "running", "reason": "", "run_cap": 12, "budget": None,
+        "counts": {"finished": 3, "pruned": 1, "running": 1}, "started_at": started.isoformat(),
+        "best": {"number": 2, "value": 0.91234, "values": None}, "spec": {"metric": {"name": "acc"}}, **changes,
+    }  # fmt: skip
+
+
+def _seen(*sweeps: dict[str, Any], width: int = 80) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    client: Any = TwoDevices()
+    with console.capture() as captured:
+        console.print(progress._progress(client, list(sweeps)))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_one_sweep_has_a_bar_its_best_and_its_devices() -> None:
+    seen = _seen(_sweep())
+    assert "4/12 trials in 1:00, about 2:00 left" in seen[0]
+    assert seen[1] == "3 finished, 1 pruned, 1 running; best acc 0.9123 (trial 2)"
+    assert any("trial 4: lr=0.01235, optimizer=adam" in line for line in seen)
+    assert any(line.endswith("nothing waits") for line in seen)
+
+
+def test_several_have_their_numbers_before_them() -> None:
+    seen = _seen(_sweep(1), _sweep(22, counts={}, best=None, started_at=None, state="queued", reason="no free device"))
+    assert seen[0].startswith("1 digits") and seen[1].startswith("22 digits")
+    assert seen[3] == "22: no free device; best acc –"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_fits_the_terminal(width: int) -> None:
+    assert all(len(line) <= width for line in _seen(_sweep(1), _sweep(2), width=width))
+    assert len(_seen(_sweep(), width=width)) <= 6
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0:00"), (59.6, "1:00"), (3599, "59:59"), (7260, "2:01:00")])
+def test_how_long_is_said_as_on_a_clock(seconds: float, words: str) -> None:
+    assert progress._clock(seconds) == words
