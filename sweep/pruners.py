@@ -82,8 +82,7 @@ def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
         assert early.percentile is not None
         return PercentilePruner(early.percentile, n_startup_trials=early.min_trials, n_warmup_steps=early.min_iter)
     if early.type == "threshold":
-        first = early.min_iter if "min_iter" in early.model_fields_set else 0
-        return ThresholdPruner(lower=early.lower, upper=early.upper, n_warmup_steps=first)
+        return ThresholdPruner(lower=early.lower, upper=early.upper, n_warmup_steps=early.min_iter)
     if early.type == "patient":
         assert early.patience is not None
         wrapped = early.wrap if isinstance(early, EarlyTerminate) else None

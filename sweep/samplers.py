@@ -32,7 +32,7 @@ from sweep.spec import SweepSpec
 from sweep.trial import violates
 
 GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
-SLOW_FROM = 1000  # trials; TPE then takes some 30 ms a trial, and at 10,000 half a second
+SLOW_FROM = 1000  # trials; with one objective TPE then takes some 20 ms for the next, and at 10,000 100 ms or more
 WARM_START_AT = 10  # earlier trials; a tenth of them, the best, is the distribution that CMA-ES starts with
 _LEARNING = ("tpe", "cmaes", "nsga2")
 _NSGA2_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these

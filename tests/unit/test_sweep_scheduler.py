@@ -328,6 +328,6 @@ def test_a_trial_is_pruned_by_the_metric_that_the_file_names(rig: Rig) -> None:
 def test_trials_of_several_objectives_are_pruned_too(rig: Rig) -> None:
     two = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
     rig.submit(run_cap=2, metric=None, metrics=two, early_terminate={"type": "threshold", "lower": 0.5})
-    rig.pool.report("cpu-0", 0, 0.1)
+    rig.pool.report("cpu-0", 1, 0.1)
     rig.settle()
-    assert rig.pool["cpu-0"].answers == [(0, True)]
+    assert rig.pool["cpu-0"].answers == [(1, True)]
