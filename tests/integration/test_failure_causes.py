@@ -49,7 +49,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("train:reports_text", QUICK, Cause.BAD_REPORT, "report(value='high'): not a number"),
         ("train:reports_a_wrong_step", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
         ("reports_a_step_without_bounds", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
-        ("train:returns_nothing", QUICK, Cause.BAD_REPORT, "returned None: not a number"),
+        ("train:returns_nothing", QUICK, Cause.BAD_REPORT, "the function returned nothing"),
         ("train:talks_nonsense", QUICK, Cause.BAD_REPORT, "garbled message"),
         ("talks_out_of_bounds", QUICK, Cause.BAD_REPORT, "garbled message: wrong values"),
         ("logs_too_much_at_once", QUICK, Cause.BAD_REPORT, "bytes in one call of report, log or keep"),
