@@ -1,0 +1,76 @@
+"""A whole sweep, played through the scheduler and a restart, is replayed from what was written down of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sweep.changes import StoredSweep
+from sweep.live import past_trials
+from sweep.past import PastTrial
+from sweep.search import TOLD, Search
+from sweep.trial import TRIAL_OVER, Cause, SweepState, TrialState
+from tests.memory import MemoryRecorder
+from tests.rig import Rig
+from tests.specs import spec
+
+PARAMETERS: dict[str, Any] = {
+    "x": {"min": 0.0, "max": 1.0},
+    "w": {"min": 1, "max": 64, "log": True},
+    "o": {"values": ["a", "b"]},
+    "m": {"min": 0.0, "max": 0.9, "when": {"o": "b"}},
+}
+
+
+class Ends:
+    """The numbers of the trials of the sweep that are over, in the order in which they are."""
+
+    def __init__(self, recorder: MemoryRecorder) -> None:
+        self._recorder = recorder
+        self.numbers: list[int] = []
+
+    def look(self) -> None:
+        for trial in self._recorder.of(1):
+            if trial.state in TRIAL_OVER and trial.number not in self.numbers:
+                self.numbers.append(trial.number)
+
+
+@pytest.mark.parametrize("method", ["tpe", "random", "qmc", "nsga2", "cmaes"])
+def test_a_sweep_is_replayed_from_what_was_written_down(method: str) -> None:
+    changes: dict[str, Any] = {"method": method, "parameters": PARAMETERS, "seed": 11, "run_cap": 40}
+    rig = Rig(slots=3)
+    rig.submit(**changes)
+    ends = Ends(rig.recorder)
+    turn = 0
+    while rig.pool.busy():
+        device = rig.pool.busy()[turn % len(rig.pool.busy())]
+        running = rig.pool[device].running
+        assert running is not None
+        if turn == 5:
+            rig.pool.fail(device, Cause.USER_ERROR)
+        else:
+            rig.pool.finish(device, float(running.params["x"] or 0) + turn % 3)
+        rig.settle()
+        ends.look()
+        if turn in (9, 25):
+            rig.restart()
+        turn += 1
+    stored = tuple(trial.stored() for trial in rig.recorder.of(1))
+    written = past_trials(StoredSweep(1, SweepState.FINISHED, spec(**changes).to_json(), 0.0, stored))
+    assert sum(trial.state is TrialState.FINISHED for trial in written) == 40
+    for trial in written:
+        assert replayed(spec(**changes), written, ends.numbers, trial) == trial.params
+
+
+def replayed(searched: Any, written: list[PastTrial], ends: list[int], trial: PastTrial) -> Any:
+    """What a search answers that knows as much as the sweep's did when it asked for this trial."""
+    over = set(ends[: trial.attributes[TOLD]])
+    known = [
+        each if each.number in over else replace(each, state=TrialState.RUNNING, value=None, values=None, reports={})
+        for each in written
+        if each.number < trial.number
+    ]
+    planned = Search(searched, known).ask()
+    return None if planned is None else planned.params
