@@ -29,7 +29,7 @@ def test_several_values_in_their_order(returned: Any) -> None:
 @pytest.mark.parametrize(
     ("returned", "objectives", "said"),
     [
-        (None, ONE, "not a number"),
+        (None, ONE, "returned nothing; return a number, or a dict with 'accuracy'"),
         ("high", ONE, "not a number"),
         ({"loss": 1}, ONE, "without 'accuracy'; return a number, or a dict with 'accuracy'"),
         ((1, 2), ONE, "2 values for 1"),
