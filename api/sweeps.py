@@ -221,8 +221,7 @@ def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
     if isinstance(program, FunctionProgram):
         _check_preload(program)
     if isinstance(program, ImportedProgram):
-        message = "what was imported cannot run; write model, function or command, or use `podium sweep import`"
-        raise InvalidSpecError([Problem(("program", "imported"), message)])
+        raise program.refusal()
     return with_task(spec)
 
 

@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 from sweep import catalog
 from sweep.command_line import DEFAULT_COMMAND, complaint_about_word
 from sweep.data_source import Data
+from sweep.errors import InvalidSpecError, Problem
 from sweep.patterns import complaint_about_pattern
 from sweep.strict import Model, complain
 
@@ -139,6 +140,11 @@ class ImportedProgram(Model):
 
     imported: str = Field(min_length=1, max_length=300, description="where the trials come from")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="of the study that was sent")
+
+    def refusal(self) -> InvalidSpecError:
+        """What to say to who wants to run it."""
+        message = "what was imported cannot run; write model, function or command, or use `podium sweep import`"
+        return InvalidSpecError([Problem(("program", "imported"), message)])
 
 
 def _program_kind(value: Any) -> str:

@@ -13,6 +13,7 @@ from api.client import Client
 from sweep.code_check import Found, check_code
 from sweep.data_check import with_task
 from sweep.errors import InvalidSpecError
+from sweep.program import ImportedProgram
 from sweep.spec import parse_spec
 from sweep.spec_file import SweepFile, read_sweep_file
 
@@ -28,7 +29,9 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     document = _with_absolute_paths(file)
     try:
         code = check_code(document["program"], file.folder)
-        with_task(parse_spec(document))
+        spec = with_task(parse_spec(document))
+        if isinstance(spec.program, ImportedProgram):
+            raise spec.program.refusal()
     except InvalidSpecError as error:
         raise file.located(error) from None
     return file, document, code
