@@ -97,7 +97,8 @@ def _judge(process: subprocess.Popen[bytes], tail: str) -> None:
     status = process.returncode
     if status < 0:
         sys.stdout.flush()
-        signal.signal(-status, signal.SIG_DFL) if -status != signal.SIGKILL else None
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     if status:
         raise ScriptFailedError(status, tail)

@@ -48,6 +48,13 @@ def test_a_script_may_append_its_metrics_to_a_file(slot: SlotDriver) -> None:
     assert isinstance(events[-1], Ended) and events[-1].value == 10.25
 
 
+def test_a_script_may_have_several_objectives_and_says_which_it_lacks(slot: SlotDriver) -> None:
+    assert slot.result(_script("prints"), objectives=("score", "loss")).values == (0.5, 0.083)
+    ended = slot.result(_script("prints"), objectives=("score", "seconds"))
+    assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
+    assert "without a value of 'seconds'" in ended.message
+
+
 def test_a_script_runs_in_a_copy_of_its_code_and_sees_what_a_trial_sees(slot: SlotDriver) -> None:
     assignment = slot.assignment(_script("looks_around", env={"GREETING": "x is ${x}"}))
     slot.end(run(assignment))

@@ -61,6 +61,10 @@ def test_what_a_generator_yields_beside_the_metric_is_logged(slot: SlotDriver) -
     assert [(event.step, event.values) for event in logged] == [(step, {"loss": 0.5}) for step in range(3)]
 
 
+def test_a_generator_may_have_several_objectives(slot: SlotDriver) -> None:
+    assert slot.result(_shape("yields"), objectives=("score", "loss")).values == (2.25, 0.5)
+
+
 def test_optunas_own_exception_prunes(slot: SlotDriver) -> None:
     ended = slot.result(_shape("gives_up_as_optuna_does"))
     assert (ended.state, ended.cause) == (PRUNED, None)
