@@ -82,7 +82,7 @@ BAD_FILES: dict[str, tuple[str, str]] = {
     "a list": ("[1]", "sweep.yaml: (the whole document): a sweep file is a mapping"),
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
     "what was imported": (
-        GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'0' * 64}}}\n",
+        GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'a' * 64}}}\n",
         "sweep.yaml:7: program.imported: what was imported cannot run",
     ),
 }
