@@ -24,6 +24,7 @@ from optuna.trial import TrialState as OptunaState
 from sweep.distributions import distribution_of
 from sweep.drawing import draw
 from sweep.errors import UserCodeError
+from sweep.frozen import CONSTRAINT, MEMORY, Form, distribution_written
 from sweep.grid import grid
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
@@ -49,25 +50,15 @@ MAX_PARAMS = 1000  # of a trial
 MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
-_OPTUNA_STATES = {
-    TrialState.WAITING: OptunaState.RUNNING,  # planned: its values are taken
-    TrialState.RUNNING: OptunaState.RUNNING,
-    TrialState.FINISHED: OptunaState.COMPLETE,
-    TrialState.PRUNED: OptunaState.PRUNED,
-    TrialState.FAILED: OptunaState.FAIL,
-    TrialState.CANCELLED: OptunaState.FAIL,
-}
 _STATES = {
     OptunaState.RUNNING: TrialState.RUNNING,
     OptunaState.COMPLETE: TrialState.FINISHED,
     OptunaState.PRUNED: TrialState.PRUNED,
     OptunaState.FAIL: TrialState.FAILED,
 }
-_CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
-_MEMORY = "constraints:podium:memory"  # no name of a user's
 TOLD = "podium:told"  # on a trial: how many were over when it was asked for
 STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
-_NOT_KEPT = ("fixed_params", ":relative_params:", _CONSTRAINT)  # what the trial's own values say as well
+_NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # what the trial's own values say as well
 
 
 class Search:
@@ -80,8 +71,7 @@ class Search:
         self.spec = spec
         self.method = spec.searched_by
         self.earlier = tuple(earlier)
-        self._objectives = len(spec.objectives)
-        self._one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
+        self._form = Form(spec)
         self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
         self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
         self._judge = None if spec.early_terminate.type == "none" else Judge(spec)
@@ -270,21 +260,21 @@ class Search:
         past = self.remembered(number)
         distributions = {**past.distributions, **defined}
         self._study.put(
-            number, self._frozen(replace(past, params={**past.params, **params}, distributions=distributions))
+            number, self._form.frozen(replace(past, params={**past.params, **params}, distributions=distributions))
         )
         self._know(number, distributions)
 
     def _know(self, number: int, distributions: Definitions) -> None:
         self._defined[number] = dict(distributions)
         for name, distribution in distributions.items():
-            if name not in self._defined_first and (optunas := _plainly(distribution)) is not None:
+            if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
                 self._defined_first[name] = optunas
 
     # Judging.
 
     def report(self, number: int, step: int, value: float) -> Verdict:
         """Note a value of the metric that is pruned on, and judge the trial by it."""
-        if self._one_metric and math.isfinite(value):
+        if self._form.one_metric and math.isfinite(value):
             self._study.report(number, step, value)
         if self._judge is None:
             return Verdict(prune=False, attributes={})
@@ -331,7 +321,7 @@ class Search:
     def put(self, past: PastTrial) -> None:
         """The next trial, or one that is there, is now so."""
         try:
-            frozen = self._frozen(past)
+            frozen = self._form.frozen(past)
         except (KeyError, ValueError) as error:  # a value outside its space, from a search that knew no better
             log.warning("trial %d teaches the search nothing: %s", past.number, error)
             state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
@@ -349,7 +339,7 @@ class Search:
         """The trial as another search needs it to know what this one knows."""
         frozen = self._study[number]
         notes = frozen.system_attrs
-        infeasible = _MEMORY in notes
+        infeasible = MEMORY in notes
         reports = frozen.intermediate_values if self._judge is None else self._judge.reports(number)
         values = frozen.values if frozen.state is OptunaState.COMPLETE else None
         return PastTrial(
@@ -362,9 +352,9 @@ class Search:
             infeasible=infeasible,
             values=None if values is None else tuple(values),
             constraints={
-                key.removeprefix(_CONSTRAINT): value
+                key.removeprefix(CONSTRAINT): value
                 for key, value in notes.items()
-                if key.startswith(_CONSTRAINT) and key != _MEMORY
+                if key.startswith(CONSTRAINT) and key != MEMORY
             },
             distributions=dict(self._defined.get(number, NO_DEFINITIONS)),
         )
@@ -389,44 +379,6 @@ class Search:
             for key in sorted(self._constraints - self._study[other].system_attrs.keys()):
                 self._study.note(other, key, 0.0)
 
-    def _frozen(self, past: PastTrial) -> FrozenTrial:
-        state, values = self._outcome(past)
-        constraints = {_MEMORY: 1.0} if past.infeasible else _constraints_of(past)
-        return create_trial(
-            state=state,
-            values=values,
-            params=self._params_of(past),
-            distributions=self._distributions_of(past),
-            intermediate_values=dict(past.reports) if self._one_metric else {},
-            system_attrs={**past.attributes, **constraints},
-        )
-
-    def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
-        """The state and the values that a sampler is to learn of."""
-        if past.infeasible or past.state is TrialState.PRUNED:
-            last = past.reports[max(past.reports)] if past.reports and self._one_metric else None
-            return OptunaState.PRUNED, None if last is None else [last]
-        if past.state is not TrialState.FINISHED:
-            return _OPTUNA_STATES[past.state], None
-        values = past.objectives
-        if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
-            log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
-            return OptunaState.FAIL, None
-        return OptunaState.COMPLETE, list(values)
-
-    def _params_of(self, past: PastTrial) -> Params:
-        known = self._distributions_of(past)
-        return {name: value for name, value in past.params.items() if name in known}
-
-    def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
-        found: dict[str, BaseDistribution] = {}
-        for name in past.params:
-            own = past.distributions.get(name)
-            distribution = distribution_of(self.spec.parameters[name]) if own is None else _plainly(own)
-            if distribution is not None:
-                found[name] = distribution
-        return found
-
     def _taught(self, trial: PastTrial) -> FrozenTrial | None:
         """A trial of another sweep as one of this; None where it is none: other objectives, or other values."""
         params: Params = {}
@@ -438,7 +390,7 @@ class Search:
         own = {name: trial.distributions[name] for name in trial.distributions if name not in self.spec.parameters}
         params |= {name: trial.params[name] for name in own}
         marks = marks_of_earlier(self.method) if trial.state is TrialState.FINISHED else {}
-        frozen = self._frozen(replace(trial, params=params, attributes=marks, distributions=own))
+        frozen = self._form.frozen(replace(trial, params=params, attributes=marks, distributions=own))
         return frozen if frozen.state in (OptunaState.COMPLETE, OptunaState.PRUNED) else None
 
     def _attributes(self, number: int) -> dict[str, Any]:
@@ -451,22 +403,13 @@ class Search:
         return {key: note for key, note in notes.items() if not any(part in key for part in _NOT_KEPT)}
 
 
-def _plainly(distribution: Mapping[str, Any]) -> BaseDistribution | None:
-    """What a sweep file would write so, for Optuna."""
-    return distribution_of(Parameter.model_validate(dict(distribution)))
-
-
-def _constraints_of(past: PastTrial) -> dict[str, float]:
-    return {f"{_CONSTRAINT}{name}": value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
-
-
 def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
     return {
         key
         for trial in trials
         if trial.state is OptunaState.COMPLETE
         for key in trial.system_attrs
-        if key.startswith(_CONSTRAINT)
+        if key.startswith(CONSTRAINT)
     }
 
 

@@ -1,0 +1,89 @@
+"""A trial as Optuna holds it, made of what the database remembers; scheduler and search process."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import TrialState as OptunaState
+
+from sweep.distributions import distribution_of
+from sweep.past import PastTrial
+from sweep.space import Parameter
+from sweep.spec import SweepSpec
+from sweep.trial import Params, TrialState
+
+log = logging.getLogger("podium.search")
+
+_OPTUNA_STATES = {
+    TrialState.WAITING: OptunaState.RUNNING,  # planned: its values are taken
+    TrialState.RUNNING: OptunaState.RUNNING,
+    TrialState.FINISHED: OptunaState.COMPLETE,
+    TrialState.PRUNED: OptunaState.PRUNED,
+    TrialState.FAILED: OptunaState.FAIL,
+    TrialState.CANCELLED: OptunaState.FAIL,
+}
+CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
+MEMORY = "constraints:podium:memory"  # no name of a user's
+
+
+class Form:
+    """How the trials of one sweep look to Optuna."""
+
+    def __init__(self, spec: SweepSpec) -> None:
+        self._spec = spec
+        self._objectives = len(spec.objectives)
+        # Samplers learn from the reports of pruned trials, if these are of the one metric that they search by.
+        self.one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
+
+    def frozen(self, past: PastTrial) -> FrozenTrial:
+        """Raises `ValueError` or `KeyError` for values that are in no space of the sweep."""
+        state, values = self._outcome(past)
+        constraints = {MEMORY: 1.0} if past.infeasible else _constraints_of(past)
+        return create_trial(
+            state=state,
+            values=values,
+            params=self._params_of(past),
+            distributions=self._distributions_of(past),
+            intermediate_values=dict(past.reports) if self.one_metric else {},
+            system_attrs={**past.attributes, **constraints},
+        )
+
+    def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
+        """The state and the values that a sampler is to learn of."""
+        if past.infeasible or past.state is TrialState.PRUNED:
+            last = past.reports[max(past.reports)] if past.reports and self.one_metric else None
+            return OptunaState.PRUNED, None if last is None else [last]
+        if past.state is not TrialState.FINISHED:
+            return _OPTUNA_STATES[past.state], None
+        values = past.objectives
+        if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
+            log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
+            return OptunaState.FAIL, None
+        return OptunaState.COMPLETE, list(values)
+
+    def _params_of(self, past: PastTrial) -> Params:
+        known = self._distributions_of(past)
+        return {name: value for name, value in past.params.items() if name in known}
+
+    def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
+        found: dict[str, BaseDistribution] = {}
+        for name in past.params:
+            own = past.distributions.get(name)
+            distribution = distribution_of(self._spec.parameters[name]) if own is None else distribution_written(own)
+            if distribution is not None:
+                found[name] = distribution
+        return found
+
+
+def distribution_written(distribution: Mapping[str, Any]) -> BaseDistribution | None:
+    """What a sweep file would write so, for Optuna."""
+    return distribution_of(Parameter.model_validate(dict(distribution)))
+
+
+def _constraints_of(past: PastTrial) -> dict[str, float]:
+    return {f"{CONSTRAINT}{name}": value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
