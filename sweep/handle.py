@@ -195,9 +195,10 @@ class Trial:
         always kept.
         """
         number = finite_number(value, f"report(value={value!r})")
-        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= MAX_STEP:
+        whole = hasattr(step, "__index__") and not isinstance(step, bool)  # numpy's whole numbers too
+        if not whole or not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
-        self._report(step, number)
+        self._report(int(step), number)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Record metrics at `step`; NaN and infinities are left out, since a curve cannot show them.

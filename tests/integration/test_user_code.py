@@ -43,6 +43,7 @@ def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], 
         (_shape("of_anything", argument="config"), 0.25, []),
         (_shape("yields"), 2.25, [(0, 0.25), (1, 1.25), (2, 2.25)]),
         (_shape("yields_with_steps"), 2.0, [(10, 1.0), (20, 2.0)]),
+        (_shape("reports_numpys_numbers"), 0.5, [(3, 0.5)]),
         (_shape("yields_numbers"), 0.25, [(0, 1.0), (1, 0.25)]),
     ],
 )

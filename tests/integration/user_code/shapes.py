@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import optuna
 
 number = 3
@@ -36,6 +37,11 @@ def defines(trial: Any) -> float:
     assert trial.suggest_int("layers", 1, 3) == layers
     print(trial.params, trial.distributions)
     return float(x + sum(widths) + (kind == "a"))
+
+
+def reports_numpys_numbers(trial: Any) -> np.float32:
+    trial.report(np.float32(0.5), np.int64(3))
+    return np.float32(0.5)
 
 
 def asks_for_the_study(trial: Any) -> float:
