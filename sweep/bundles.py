@@ -61,6 +61,12 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def check_names(content: bytes) -> None:
+    """Whether what `pack` made may be uploaded: none of its files has a name of Podium's. Raises `BundleError`."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _checked(archive)
+
+
 def unpack(content: bytes, folder: Path) -> None:
     """Check a bundle and write it to `folder`, whole or not at all. Raises `BundleError`, having written nothing."""
     if len(content) > MAX_BYTES:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from api.client import Client
+from sweep import bundles
 from sweep.code_check import Found, check_code
 from sweep.data_check import with_task
-from sweep.errors import InvalidSpecError
+from sweep.errors import BundleError, InvalidSpecError
 from sweep.program import ImportedProgram
 from sweep.spec import parse_spec
 from sweep.spec_file import SweepFile, read_sweep_file
@@ -35,6 +36,18 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     except InvalidSpecError as error:
         raise file.located(error) from None
     return file, document, code
+
+
+def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
+    """The bytes of the code as it would be uploaded; None where there is none. Raises `InvalidSpecError`."""
+    if document["program"].get("code") is None:
+        return None
+    try:
+        content = bundles.pack(Path(document["program"]["code"]))
+        bundles.check_names(content)
+        return len(content)
+    except BundleError as error:
+        raise file.located(InvalidSpecError.at(("program", "code"), str(error))) from None
 
 
 def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def validate(
 
     try:
         read, document, code = sweep_files.read(file)
+        size = sweep_files.packed(read, document)
     except InvalidSpecError as error:
         if not as_json:
             raise
@@ -37,6 +38,7 @@ def validate(
     about = {
         **_about(read, document),
         "code": None if code is None else code.words,
+        "code_bytes": size,
         "devices": _devices(read, data_dir, devices),
     }
     if as_json:
@@ -102,10 +104,17 @@ def _print(file: Path, about: dict[str, Any]) -> None:
     show.console.print("")
     if about["space"]:
         _print_space(about)
-    for label, words in (("code", about["code"]), ("data", _data(about["data"]))):
+    for label, words in (("code", _code(about)), ("data", _data(about["data"]))):
         if words:
             show.console.print(f"{label}: {words}")
     show.console.print(f"devices: {devices_in_words(about['devices'])}")
+
+
+def _code(about: dict[str, Any]) -> str | None:
+    if about["code"] is None:
+        return None
+    size = about["code_bytes"]
+    return about["code"] if size is None else f"{about['code']}; {max(1, size // 1000):,} kB to upload"
 
 
 def _print_space(about: dict[str, Any]) -> None:

@@ -107,6 +107,13 @@ def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Pat
     assert (code, ":4: program.data.target: " in err, "has no column 'x'" in err) == (2, True, True), err
 
 
+def test_code_that_cannot_be_uploaded_is_refused_before(podium: Podium, own: Path) -> None:
+    assert "1 kB to upload" in _validate(podium, own)[1]
+    (own.parent / "code" / "sweep.py").write_text("")
+    code, _, err = _validate(podium, own)
+    assert (code, f"{own}:9: program.code: 'sweep.py'" in err) == (2, True)
+
+
 def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN)
