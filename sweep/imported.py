@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from sweep.errors import InvalidSpecError, Problem
 from sweep.metric import Metric
+from sweep.notes import MAX_DEPTH, too_deep
 from sweep.space import Parameter
 from sweep.spec import SweepSpec, parse_spec
 from sweep.spec_problems import problems_of
@@ -108,6 +109,9 @@ def _wrong_with(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tupl
             yield ("params", name), complaint
     if not _is_json(trial.user_attrs):
         yield ("user_attrs",), "NaN and infinities are no JSON"
+    for name, attribute in trial.user_attrs.items():
+        if too_deep(attribute):
+            yield ("user_attrs", name), f"nested deeper than {MAX_DEPTH} lists and dicts"
     for name in trial.distributions.keys() - trial.params.keys():
         yield ("distributions", name), "the trial has no such parameter"
     if trial.started_at is not None and trial.ended_at is not None and trial.ended_at < trial.started_at:

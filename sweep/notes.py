@@ -11,6 +11,7 @@ from sweep.returned import finite_number
 
 MAX_NAME = 200  # characters
 MAX_CONSTRAINTS = 100
+MAX_DEPTH = 32  # of lists and dicts within each other
 MAX_USER_ATTRS_BYTES = 16 << 10  # of one trial, together, as JSON
 
 
@@ -33,7 +34,7 @@ class Notes:
 
     def set_user_attr(self, name: Any, value: Any) -> Any:
         """Any JSON value; returns it as JSON has it. Raises `BadReportError`."""
-        what = f"set_user_attr({name!r:.{MAX_NAME}}, {value!r:.{MAX_NAME}})"
+        what = f"set_user_attr({name!r:.{MAX_NAME}}, {_shown(value)})"
         _check_name(name, what)
         plain = _plain(value, what)
         size = len(json.dumps({**self.user_attrs, name: plain}).encode())
@@ -62,10 +63,29 @@ def _plain(value: Any, what: str) -> Any:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_scalar)
         text.encode()
-        return json.loads(text)
+        plain = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{what}: no JSON value ({error}); give texts, finite numbers, true, false, None, lists and dicts"
         raise BadReportError(message) from None
+    if too_deep(plain):
+        raise BadReportError(f"{what}: nested deeper than {MAX_DEPTH} lists and dicts; give it flatter, or as a text")
+    return plain
+
+
+def too_deep(value: Any, most: int = MAX_DEPTH) -> bool:
+    """Whether lists and dicts lie within each other more than `most` deep."""
+    if not isinstance(value, list | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(too_deep(item, most - 1) for item in inner)
+
+
+def _shown(value: Any) -> str:
+    """What a message shows of a value."""
+    try:
+        return f"{value!r:.{MAX_NAME}}"
+    except RecursionError:
+        return f"a {type(value).__name__}"
 
 
 def _scalar(value: Any) -> Any:

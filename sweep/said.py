@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from sweep.notes import too_deep
 from sweep.outcomes import ChildReport
 from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started, Wanted
 
@@ -37,6 +38,7 @@ def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | Noted | No
         if kind == "noted":
             noted = Noted(**message)
             _check(isinstance(noted.constraints, dict) and isinstance(noted.user_attrs, dict), message)
+            _check(not any(map(too_deep, noted.user_attrs.values())), {"kind": kind, "user_attrs": "nested too deep"})
             return noted
         return _event(key, kind, message)
     except ValueError:
@@ -64,6 +66,7 @@ def _event(key: AttemptKey, kind: str, message: dict[str, Any]) -> Event:
     if kind == "wanted":
         wanted = Wanted(key, **message)
         named = _text(wanted.name) and 0 < len(wanted.name) <= MAX_NAME and isinstance(wanted.drawn, bool)
+        _check(not too_deep(wanted.distribution), {"distribution": "nested too deep"})
         _check(named and isinstance(wanted.distribution, dict) and _scalar(wanted.value), message)
         return wanted
     if kind == "started":

@@ -31,7 +31,7 @@ from sweep.causes import disk_is_full
 from sweep.errors import BadReportError, UserCodeError
 from sweep.fail_points import passing
 from sweep.layout import AttemptDirectory
-from sweep.outcomes import ChildReport, Kill, judge, over_quota, storable
+from sweep.outcomes import MAX_MESSAGE, ChildReport, Kill, judge, over_quota, storable
 from sweep.processes import become_subreaper
 from sweep.removal import advance, finish, removing, unfinished
 from sweep.running import Running
@@ -211,14 +211,32 @@ class Slot:
         running.connection.close()
         for watch in watches:
             watch.cancel()
-        ended = self._end(running)
+        ended = self._ended(running)
         self._clear(running.assignment)
         self._running = None
         passing("slot.before-ended")
-        self._emit(ended)
+        ended = self._emit_end(ended)
         kept = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
         if ended.state in COUNTED and not kept:
             self._counted[self._sequence] = running.assignment
+
+    def _ended(self, running: Running) -> Ended:
+        """How it ended; where that cannot be said, that it has."""
+        try:
+            return self._end(running)
+        except Exception as error:
+            log.exception("cannot tell how attempt %s ended", running.key)
+            return _bare_end(running.key, running.forked_at, error)
+
+    def _emit_end(self, ended: Ended) -> Ended:
+        """Tell the end of an attempt, or only that it ended: else its slot would be taken for ever. What was told."""
+        try:
+            self._emit(ended)
+        except Exception as error:
+            log.exception("cannot tell all of the end of attempt %s", ended.key)
+            ended = _bare_end(ended.key, ended.started_at, error)
+            self._emit(ended)
+        return ended
 
     def _clear(self, assignment: Assignment) -> None:
         """Remove what only a running attempt needs; where that is much, the slot is free before all of it is gone."""
@@ -426,6 +444,12 @@ class Slot:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("what the slot did in the background has failed", exc_info=error)
+
+
+def _bare_end(key: AttemptKey, started_at: float, error: Exception) -> Ended:
+    """The end of an attempt of which nothing else can be told."""
+    message = storable(f"its slot cannot tell how it ended: {type(error).__name__}: {error}"[:MAX_MESSAGE])
+    return Ended(key, TrialState.FAILED, started_at, time.time(), cause=Cause.INFRASTRUCTURE, message=message)
 
 
 def _checkpoints(assignment: Assignment) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -280,7 +280,8 @@ _EVENTS: dict[str, type[Event]] = {cls.kind: cls for cls in (Started, Reported, 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """The event as plain JSON values, tagged with its kind."""
-    return {"kind": event.kind, **asdict(event)}
+    flat = {each.name: getattr(event, each.name) for each in fields(event)}  # what is nested in it is JSON already
+    return {"kind": event.kind, **flat, "key": asdict(event.key)}
 
 
 def event_from_dict(values: Mapping[str, Any]) -> Event:

@@ -17,6 +17,29 @@ from tests.driver import SlotDriver, key_of, run, stop
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
 
 
+# What a trial says, or its end, is too much for the slot.
+
+
+def test_a_deep_note_is_not_kept_and_the_slot_is_free(slot: SlotDriver) -> None:
+    assert slot.result("notes_what_is_deep").user_attrs == {}
+    assert slot.result("good").state is FINISHED
+
+
+def test_an_end_that_cannot_be_told_is_told_without_its_details(
+    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unclear(running: Any) -> Any:
+        raise RuntimeError("as planned")
+
+    slot.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(slot.slot, "_end", unclear)
+        ended = slot.result("good")
+    assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
+    assert "RuntimeError: as planned" in ended.message
+    assert slot.result("good").state is FINISHED
+
+
 # The fork server dies.
 
 

@@ -196,6 +196,14 @@ def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
 
+def test_attributes_nest_only_so_deep(client: TestClient) -> None:
+    deep: Any = 1
+    for _ in range(40):
+        deep = [deep]
+    body = assert_problem(client.post(PATH, json=one(user_attrs={"note": deep})), 422)
+    assert "nested deeper than 32" in body["errors"][0]["message"]
+
+
 def test_nothing_of_it_runs(client: TestClient, service: ServiceRig) -> None:
     sweep_id = client.post(PATH, json=study()).json()["id"]
     failed = client.get(f"/api/v1/sweeps/{sweep_id}/trials").json()["items"][2]["id"]

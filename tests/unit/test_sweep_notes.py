@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweep.errors import BadReportError, NonFiniteError
-from sweep.notes import MAX_CONSTRAINTS, MAX_USER_ATTRS_BYTES, Notes
+from sweep.notes import MAX_CONSTRAINTS, MAX_DEPTH, MAX_USER_ATTRS_BYTES, Notes, too_deep
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 JSON = st.recursive(
@@ -58,6 +58,38 @@ def test_names_are_texts_that_a_database_takes(name: Any) -> None:
         Notes().set_user_attr(name, 1)
     with pytest.raises(BadReportError):
         Notes().set_constraint(name, 1)
+
+
+def _nested(depth: int) -> Any:
+    value: Any = 1
+    for level in range(depth):
+        value = [value] if level % 2 else {"inner": value}
+    return value
+
+
+def test_an_attribute_nests_only_so_deep() -> None:
+    notes = Notes()
+    notes.set_user_attr("deep", _nested(MAX_DEPTH))
+    with pytest.raises(BadReportError, match=f"nested deeper than {MAX_DEPTH}"):
+        notes.set_user_attr("deeper", _nested(MAX_DEPTH + 1))
+    assert list(notes.user_attrs) == ["deep"]
+
+
+@pytest.mark.parametrize("depth", [260, 600, 5000])
+def test_what_cannot_even_be_shown_is_refused_too(depth: int) -> None:
+    with pytest.raises(BadReportError):
+        Notes().set_user_attr("deep", _nested(depth))
+
+
+@given(JSON, st.integers(0, 40))
+def test_depth_is_counted(value: Any, more: int) -> None:
+    def depth(of: Any) -> int:
+        inner = of.values() if isinstance(of, dict) else of if isinstance(of, list) else None
+        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
+
+    for _ in range(more):
+        value = [value]
+    assert too_deep(value) == (depth(value) > MAX_DEPTH)
 
 
 def test_attributes_are_bounded_together() -> None:

@@ -16,6 +16,10 @@ REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9
 LOGGED: dict[str, Any] = {"kind": "logged", "step": 1, "values": {"loss": 0.5}, "at": 9.0}
 SAVED: dict[str, Any] = {"kind": "saved", "name": "model.safetensors", "sha256": "ab", "size_bytes": 3}
 NOTED: dict[str, Any] = {"kind": "noted", "constraints": {"size": 1.5}, "user_attrs": {"note": [1]}}
+WANTED: dict[str, Any] = {"kind": "wanted", "name": "x", "distribution": {"values": [1]}}
+DEEP: list[Any] = []
+for _ in range(600):
+    DEEP = [DEEP]
 STARTED: dict[str, Any] = {"kind": "started", "pid": 7, "at": 9.0, "visible_devices": "", "torch_device": "cpu"}
 
 
@@ -66,6 +70,8 @@ def test_what_is_said_is_understood() -> None:
         NOTED | {"constraints": [1]},
         NOTED | {"user_attrs": "x"},
         NOTED | {"more": 1},
+        NOTED | {"user_attrs": {"deep": DEEP}},
+        WANTED | {"distribution": {"values": DEEP}},
         STARTED | {"pid": "7"},
         STARTED | {"torch_device": "\udfff"},
     ],

@@ -180,6 +180,15 @@ def talks_nonsense(trial: Any) -> float:
     os._exit(0)
 
 
+def notes_what_is_deep(trial: Any) -> float:
+    """By itself past the trial's own check."""
+    value: Any = 1
+    for _ in range(600):
+        value = [value]
+    trial._channel.send(kind="noted", user_attrs={"deep": value})
+    return 0.5
+
+
 def on_data(trial: Any) -> float:
     """The number of folds, if all of the data is as promised."""
     inputs, targets = trial.data.split("train")
