@@ -140,7 +140,10 @@ def _candidates(connection: Connection, condition: Any) -> list[TrialFiles]:
         .outerjoin(model, (model.c.trial_id == trials.c.id) & (model.c.name == MODEL))
         .outerjoin(predictions, (predictions.c.trial_id == trials.c.id) & (predictions.c.name == PREDICTIONS))
         .outerjoin(
-            removed_artifacts, (removed_artifacts.c.trial_id == trials.c.id) & (removed_artifacts.c.name == MODEL)
+            removed_artifacts,
+            (removed_artifacts.c.trial_id == trials.c.id)
+            & (removed_artifacts.c.name == MODEL)
+            & model.c.trial_id.is_(None),  # or a trial that ran again has saved others since
         )
         .where(condition)
         .order_by(trials.c.sweep_id, trials.c.number)

@@ -10,16 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Exists, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Exists, Row, bindparam, case, delete, exists, func, select, update
+from sqlalchemy.dialects import sqlite
 
 from db import events
 from db.events import NewEvent
-from db.tables import artifacts, ensemble_members, ensembles, removed_artifacts, sweeps, trials
+from db.tables import artifacts, ensemble_members, ensembles, removed_artifacts, sweeps, trial_values, trials
 from db.trial_notes import FEASIBLE
 from ensemble.spec import EnsembleState
-from sweep.trial import TrialState
+from sweep.pareto import fronts
+from sweep.spec import spec_from_json
+from sweep.trial import SWEEP_OVER, TRIAL_OVER, TrialState
 
 MODEL = "model.safetensors"
+_LEFT = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,12 @@ class Left:
     sweep_id: int
     number: int
     attempt: int  # the last one
+
+
+_SAVED_AGAIN = exists().where(artifacts.c.trial_id == trials.c.id, artifacts.c.name == MODEL).correlate(trials)
+_IS_OVER = trials.c.state.in_([state.value for state in TRIAL_OVER])
+# Up to which attempt of a trial weights go: those of one that runs again, or has done so, are another matter.
+_LAST_ATTEMPT = case((_IS_OVER & ~_SAVED_AGAIN, trials.c.attempt), else_=removed_artifacts.c.attempt)
 
 
 def with_keep(connection: Connection) -> list[int]:
@@ -47,18 +57,17 @@ def spec_of(connection: Connection, sweep_id: int) -> str:
 def surplus(connection: Connection, sweep_id: int, models: int) -> list[Left]:
     """The trials with weights that are over and not among the `models` best of these, nor member of any ensemble.
 
-    Once a trial is here it stays so, but for ensembles: values do not change.
+    A failed or cancelled trial may run again while its sweep does: it is here once the sweep is over.
     """
-    statement = (
-        select(trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, _is_member())
-        .join(artifacts, (artifacts.c.trial_id == trials.c.id) & (artifacts.c.name == MODEL))
-        .where(trials.c.sweep_id == sweep_id)
-    )
-    finished = connection.execute(
-        statement.where(trials.c.state == TrialState.FINISHED.value).order_by(*_best_first(connection, sweep_id))
-    ).all()
-    pruned = connection.execute(statement.where(trials.c.state == TrialState.PRUNED.value)).all()
-    return [Left(*row[:4]) for row in (*finished[models:], *pruned) if not row[4]]
+    has_weights = (artifacts.c.trial_id == trials.c.id) & (artifacts.c.name == MODEL)
+    of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_weights)
+    ranked = [each for rank in _ranked(connection, sweep_id, of_sweep) for each in rank]
+    state = connection.execute(select(sweeps.c.state).where(sweeps.c.id == sweep_id)).scalar_one()
+    never = [TrialState.PRUNED, *((TrialState.FAILED, TrialState.CANCELLED) if state in SWEEP_OVER else ())]
+    others = connection.execute(select(*_LEFT).where(of_sweep, trials.c.state.in_([each.value for each in never])))
+    surplus = [*ranked[models:], *(Left(*row) for row in others)]
+    members = set(connection.execute(select(trials.c.id).where(of_sweep, _is_member())).scalars())
+    return [left for left in surplus if left.trial_id not in members]
 
 
 def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float) -> None:
@@ -68,7 +77,10 @@ def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float)
         member = select(_is_member()).where(trials.c.id == each.trial_id).scalar_subquery()
         row = connection.execute(delete(artifacts).where(mine, ~member).returning(artifacts)).one_or_none()
         if row is not None:
-            connection.execute(insert(removed_artifacts).values(**row._mapping, reason=reason, at=at, gone=False))
+            removed = dict(row._mapping, reason=reason, at=at, gone=False)
+            statement = sqlite.insert(removed_artifacts).values(removed)
+            key = ["trial_id", "name"]  # a trial that ran again leaves weights a second time
+            connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
             event = NewEvent(at, "trial.not_kept", each.sweep_id, each.trial_id, payload={"reason": reason})
             events.add(connection, [event])
 
@@ -76,7 +88,7 @@ def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float)
 def leaving(connection: Connection, sweep_id: int | None = None) -> list[Left]:
     """The trials whose weights belong to nobody, and whose files may still be there."""
     statement = (
-        select(trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
+        select(trials.c.id, trials.c.sweep_id, trials.c.number, _LAST_ATTEMPT)
         .join(removed_artifacts, removed_artifacts.c.trial_id == trials.c.id)
         .where(~removed_artifacts.c.gone)
     )
@@ -91,17 +103,35 @@ def gone(connection: Connection, left: Sequence[Left]) -> None:
     connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
 
 
-def finished(connection: Connection, sweep_id: int) -> list[Left]:
-    """The finished trials of a sweep, best first."""
-    done = (trials.c.sweep_id == sweep_id) & (trials.c.state == TrialState.FINISHED.value)
-    statement = select(trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt).where(done)
-    return [Left(*row) for row in connection.execute(statement.order_by(*_best_first(connection, sweep_id)))]
+def finished(connection: Connection, sweep_id: int) -> list[list[Left]]:
+    """The finished trials of a sweep: the best, alone or as the Pareto front, then all others."""
+    return _ranked(connection, sweep_id, trials.c.sweep_id == sweep_id)
 
 
-def _best_first(connection: Connection, sweep_id: int) -> tuple[ColumnElement[Any], ...]:
-    """By the first metric, ties by number; those that violate a constraint come last."""
-    goal = connection.execute(select(sweeps.c.goal).where(sweeps.c.id == sweep_id)).scalar_one()
-    return FEASIBLE.desc(), trials.c.value.desc() if goal == "maximize" else trials.c.value.asc(), trials.c.number
+def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[Left]]:
+    """Finished trials, best first, of several objectives front by front, in each of these by the first metric.
+
+    Ties go by number; those that violate a constraint come last.
+    """
+    goals = [metric.goal for metric in spec_from_json(spec_of(connection, sweep_id)).objectives]
+    sign = -1 if goals[0] == "maximize" else 1
+    statement = select(*_LEFT, trials.c.value, FEASIBLE.label("feasible"))
+    rows = connection.execute(statement.where(which, trials.c.state == TrialState.FINISHED.value)).all()
+    rows = sorted(rows, key=lambda row: (sign * row.value, row.number))
+    feasible = [row for row in rows if row.feasible]
+    ranks = [[row] for row in feasible] if len(goals) == 1 else _fronts(connection, which, feasible, goals)
+    return [[Left(*row[:4]) for row in rank] for rank in (*ranks, *([row] for row in rows if not row.feasible))]
+
+
+def _fronts(
+    connection: Connection, which: ColumnElement[bool], rows: Sequence[Row[Any]], goals: Sequence[str]
+) -> list[list[Row[Any]]]:
+    values: dict[int, list[float]] = {}
+    statement = select(trial_values.c.trial_id, trial_values.c.value).join(trials).where(which)
+    for trial_id, value in connection.execute(statement.order_by(trial_values.c.trial_id, trial_values.c.position)):
+        values.setdefault(trial_id, []).append(value)
+    found = fronts([values[row.id] for row in rows], goals, len(rows))
+    return [[rows[position] for position in front] for front in found]
 
 
 def _is_member() -> Exists:

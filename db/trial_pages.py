@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
 from db import trial_notes
 from db.tables import artifacts, attempts, enqueued, removed_artifacts, trial_params, trial_values, trials
@@ -162,7 +162,8 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
     names = ("name", "attempt", "sha256", "size_bytes")
     there = select(*(artifacts.c[name] for name in names)).where(artifacts.c.trial_id == trial_id)
     removed = select(*(removed_artifacts.c[name] for name in names), removed_artifacts.c.reason.label("removed"))
-    removed = removed.where(removed_artifacts.c.trial_id == trial_id)
+    again = (artifacts.c.trial_id == trial_id) & (artifacts.c.name == removed_artifacts.c.name)
+    removed = removed.where(removed_artifacts.c.trial_id == trial_id, ~exists().where(again))
     found = [ArtifactRow(**row._mapping) for query in (there, removed) for row in connection.execute(query)]
     return sorted(found, key=lambda row: row.name)
 

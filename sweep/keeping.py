@@ -88,7 +88,7 @@ class Keeping:
 
     def _keep_best_checkpoint(self, sweep_id: int) -> None:
         with self._database.read() as connection:
-            others = keeping.finished(connection, sweep_id)[1:]
+            others = [each for rank in keeping.finished(connection, sweep_id)[1:] for each in rank]
         cleared = self._cleared.setdefault(sweep_id, set())
         due = [each for each in others if each.number not in cleared]
         finish(removing(directory.checkpoint for each in due for directory in self._attempts(each)))

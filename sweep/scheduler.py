@@ -495,6 +495,8 @@ class Scheduler:
     def _forget(self, sweep: LiveSweep) -> None:
         self._roster.forget(sweep)
         self._fair.forget(sweep.sweep_id)
+        if sweep.spec.keep.removes_something:  # of trials that now never run again
+            self._to_keep.add(sweep.sweep_id)
 
     # Stopping.
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from db import audit, ensembles, keeping
-from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned
+from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
 from sweep.errors import FencedError
 from sweep.keeping import Keeping
 from sweep.layout import AttemptDirectory
 from sweep.recorder import DatabaseRecorder
 from sweep.tidying import Tidier
-from sweep.trial import AttemptKey, Ended, Saved, TrialState
+from sweep.trial import AttemptKey, Cause, Ended, Saved, TrialState
 from sweep.weights_lock import building, nobody_builds
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -79,6 +79,67 @@ def test_of_equals_the_earlier_is_the_better(service: ServiceRig, values: list[f
     expected = sorted(range(len(values)), key=lambda number: (-values[number], number))[models:]
     with service.database.read() as connection:
         assert [left.number for left in keeping.surplus(connection, sweep_id, models)] == expected
+
+
+SEVERAL = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
+POINTS = [(0.9, 0.9), (0.8, 0.95), (0.1, 0.1), (0.5, 0.6)]  # the second is dominated by the first alone
+
+
+def test_with_several_objectives_the_front_stays_before_better_first_values(
+    service: ServiceRig, keeper: Keeping
+) -> None:
+    sweep_id = service.sweep(metric=None, metrics=SEVERAL, keep={"models": 3, "checkpoints": "best"})
+    for number, values in enumerate(POINTS):
+        service.trial(sweep_id, number, values)
+        AttemptDirectory(service.data.attempt(sweep_id, number, 1)).checkpoint.write_bytes(b"state")
+        keeper.look(sweep_id)
+    assert kept(service) == [0, 2, 3]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
+    assert sorted(on_disk) == [0, 2, 3]
+
+
+def test_who_may_run_again_keeps_weights_until_its_sweep_is_over(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = service.sweep(keep={"models": 1})
+    service.trial(sweep_id, 0, 0.5)
+    service.trial(sweep_id, 1, None, cause=Cause.USER_ERROR)
+    keeper.look(sweep_id)
+    assert model(service, 1).exists()
+    service.end_sweep(sweep_id)
+    keeper.look(sweep_id)
+    assert kept(service) == [0]
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_removed(
+    service: ServiceRig, keeper: Keeping, client: TestClient, removed: bool
+) -> None:
+    sweep_id = service.sweep(keep={"models": 1})
+    trial_id = service.trial(sweep_id, 0, None, cause=Cause.USER_ERROR)
+    service.end_sweep(sweep_id)
+    if removed:
+        keeper.look(sweep_id)
+    else:
+        with service.database.write() as connection:
+            keeping.let_go(connection, keeping.surplus(connection, sweep_id, 1), REASON, AT)
+    key = AttemptKey(trial_id, 2)
+    second = AttemptDirectory(service.data.attempt(sweep_id, 0, 2))
+    second.prepare()
+    second.model.write_bytes(b"weights")
+    service.commit(
+        TrialRetried(trial_id, sweep_id, 0, AT + 5),
+        AttemptPlaced(key, sweep_id, 0, "cpu-0", "node", AT + 6),
+        ArtifactSaved(Saved(key, "model.safetensors", "b" * 64, 7)),
+        AttemptEnded(Ended(key, TrialState.FINISHED, AT + 7, AT + 7, value=0.5), sweep_id, 0, TrialState.FINISHED),
+    )
+    keeper.begin()
+    assert second.model.exists()
+    files = client.get(f"/api/v1/trials/{trial_id}").json()["artifacts"]
+    assert [(file["sha256"], file["removed"]) for file in files] == [("b" * 64, None)]
+    with service.database.read() as connection:
+        assert [t.not_kept for t in ensembles.candidates_named(connection, [trial_id])] == [""]
+    service.trial(sweep_id, 1, 0.9)
+    keeper.look(sweep_id)
+    assert not second.model.exists()
 
 
 def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not(
@@ -252,15 +313,25 @@ def test_a_sweep_is_looked_at_when_the_end_of_a_trial_is_written(rig: Rig) -> No
     rig.submit(run_cap=1)
     rig.submit(run_cap=1, keep={"models": 1})
     rig.finish_all()
-    assert looked == [2]
+    assert set(looked) == {2}
+    looked.clear()
     rig.submit(run_cap=2, keep={"checkpoints": "best"})
     rig.recorder.full = True
     rig.pool.finish("cpu-0")
     rig.settle()
-    assert looked == [2]
+    assert looked == []
     rig.recorder.full = False
     rig.settle()
-    assert looked == [2, 3]
+    assert looked == [3]
+
+
+def test_a_sweep_that_is_over_is_looked_at_once_more(rig: Rig) -> None:
+    looked: list[int] = []
+    rig.scheduler._keep = looked.append
+    rig.submit(run_cap=1, keep={"models": 1}, retries={"max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    assert looked == [1]
 
 
 def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
