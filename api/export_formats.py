@@ -201,6 +201,8 @@ def _typed(value: Any, kind: Kind | str) -> Any:
     """A value that Arrow takes for its column; None for one that came after the column was chosen, and does not fit."""
     if value is None:
         return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind in (Kind.NUMBER, Kind.INTEGER):
+        return None
     if kind is Kind.NUMBER:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     if kind in (Kind.TEXT, Kind.JSON):

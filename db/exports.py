@@ -38,9 +38,14 @@ _KINDS = {
     frozenset({"true", "false"}): Kind.BOOLEAN,
     frozenset({"text"}): Kind.TEXT,
 }
+# A whole number that takes more than 64 bits, which no column of a table has, is one to Python and JSON alone.
+_TYPE = """
+    CASE WHEN json_type(v.value) = 'integer' AND typeof(json_extract(v.value, '$')) = 'real' THEN 'large'
+    ELSE json_type(v.value) END
+"""
 _TYPES = {
     table.name: text(
-        f"SELECT v.name, json_type(v.value) AS type FROM {table.name} v JOIN trials t ON t.id = v.trial_id"  # noqa: S608
+        f"SELECT v.name, {_TYPE} AS type FROM {table.name} v JOIN trials t ON t.id = v.trial_id"  # noqa: S608
         " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY v.name, type"
     )
     for table in (trial_params, trial_attrs)

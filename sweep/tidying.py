@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from sweep.errors import DamagedError, DatabaseError, FencedError
 from sweep.layout import AttemptDirectory
 from sweep.removal import finish, removing, unfinished
 
 SETTLE_S = 1.0  # in which what a dead slot ran is gone too
 AGAIN_S = 0.5
+LONGEST_S = 60.0  # between two tries
+TRIES = 20  # with a database that cannot be read or written just now: some quarter of an hour
 log = logging.getLogger("podium.tidying")
 
 
@@ -50,7 +53,12 @@ class Tidier:
 
         def now() -> None:
             self._due.discard(sweep_id)
-            if not look(sweep_id):
+            try:
+                looked = look(sweep_id)
+            except DatabaseError:
+                self._due.add(sweep_id)  # it is tried again
+                raise
+            if not looked:
                 time.sleep(AGAIN_S)
                 self.keep(sweep_id, look)
 
@@ -67,11 +75,23 @@ class Tidier:
 
     def _run(self) -> None:
         while True:
-            work = self._work.get()
-            try:
-                work()
-            except Exception:
-                log.exception("cannot tidy up")
+            self._try(self._work.get())
+
+    def _try(self, work: Callable[[], None], tries: int = 1) -> None:
+        try:
+            work()
+        except (FencedError, DamagedError):
+            log.exception("cannot tidy up")
+        except DatabaseError as error:
+            if tries == TRIES:
+                log.error("cannot tidy up: %s; the next start of the service does", error)
+                return
+            wait_s = min(AGAIN_S * 2 ** (tries - 1), LONGEST_S)  # other work goes on meanwhile
+            again = threading.Timer(wait_s, self._work.put, [lambda: self._try(work, tries + 1)])
+            again.daemon = True
+            again.start()
+        except Exception:
+            log.exception("cannot tidy up")
 
 
 def tidy_attempt(folder: Path) -> None:

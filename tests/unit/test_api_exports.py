@@ -92,6 +92,23 @@ def test_parquet_has_the_types_of_the_values(client: TestClient, sweep_id: int) 
     assert first["created_at"].timestamp() == AT
 
 
+def test_a_column_with_whole_numbers_that_parquet_has_no_type_for_is_text(
+    client: TestClient, service: ServiceRig
+) -> None:
+    sweep_id = service.sweep()
+    given = [-(2**63), 2**63 - 1, 2**63, 10**400]
+    for number, value in enumerate(given):
+        attrs = {"fits": min(value, 2**63 - 1), "large": value, "mixed": value if number else 0.5}
+        service.trial(sweep_id, number, 0.5, user_attrs=attrs)
+    content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
+    rows = pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()
+    assert [row["user_attrs_fits"] for row in rows] == [*given[:2], 2**63 - 1, 2**63 - 1]
+    assert [row["user_attrs_large"] for row in rows] == [str(value) for value in given]
+    assert [row["user_attrs_mixed"] for row in rows] == ["0.5", *(str(value) for value in given[1:])]
+    for kind in (Kind.INTEGER, Kind.NUMBER):
+        assert export_formats._typed(10**400, kind) is None, "one that came after the columns were chosen"
+
+
 def test_json_lines_have_everything_and_the_curves_unless_unwanted(client: TestClient, sweep_id: int) -> None:
     first, second, _ = lines_of(client, sweep_id)
     assert (first["params"], second["params"]) == (MOST, LEAST)

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from db import audit, ensembles, keeping
 from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
-from sweep.errors import FencedError
+from sweep.errors import DatabaseError, FencedError
 from sweep.keeping import Keeping
 from sweep.layout import AttemptDirectory
 from sweep.recorder import DatabaseRecorder
@@ -349,6 +349,38 @@ def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) ->
     Tidier().at_start(lambda: [7, 8], look)
     assert done.wait(10)
     assert sorted(looked) in ([7, 7, 8, 8], [7, 7, 7, 8], [7, 8, 8, 8])
+
+
+@pytest.mark.parametrize(("failures", "looks"), [(2, 3), (9, 4)])
+def test_the_tidier_tries_again_while_the_database_refuses_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, failures: int, looks: int
+) -> None:
+    monkeypatch.setattr("sweep.tidying.AGAIN_S", 0.0)
+    monkeypatch.setattr("sweep.tidying.TRIES", 4)
+    done = threading.Event()
+    looked: list[int] = []
+    others: list[int] = []
+
+    def look(sweep_id: int) -> bool:
+        looked.append(sweep_id)
+        if len(looked) == looks:
+            done.set()
+        if len(looked) <= failures:
+            raise DatabaseError("database or disk is full")
+        return True
+
+    def look_at_another(sweep_id: int) -> bool:
+        others.append(len(looked))
+        another.set()
+        return True
+
+    another = threading.Event()
+    tidier = Tidier()
+    tidier.keep(7, look)
+    assert done.wait(10)
+    tidier.keep(8, look_at_another)
+    assert another.wait(10)
+    assert (looked, others) == ([7] * looks, [looks])
 
 
 def test_a_trial_without_weights_takes_no_place(service: ServiceRig, keeper: Keeping) -> None:
