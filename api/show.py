@@ -136,9 +136,11 @@ def values(trial: dict[str, Any], names: list[str]) -> list[str]:
 def warm_start(account: dict[str, Any]) -> str:
     """What a sweep's search started from."""
     text = f"starts from {account['trials']} trials of earlier sweeps"
-    if not account["dropped"]:
-        return text
-    return f"{text}; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
+    if account["dropped"]:
+        text += f"; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
+    if account["left_out"]:
+        text += f"; {account['left_out']:,} more are left out: they are neither among the best nor the newest"
+    return text
 
 
 def budget(sweep: dict[str, Any]) -> str:

@@ -49,6 +49,7 @@ class WarmStartView(View):
     trials: int  # of earlier sweeps, given to the search
     dropped: int  # that do not fit its parameters
     why: list[str]  # the first few reasons
+    left_out: int = 0  # neither, for there were too many: the best and the newest were looked at
 
 
 class SpendingView(View):

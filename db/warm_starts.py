@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
 from db import sweeps, trial_notes
-from db.tables import metrics, trial_params, trials, warm_trials
+from db.tables import metrics, trial_params, trial_values, trials, warm_trials
 from db.tables import sweeps as sweep_table
+from db.trial_notes import FEASIBLE
 from db.trials import distributions_of, params_of
 from sweep.changes import EarlierTrial
 from sweep.errors import InvalidSpecError, NotFoundError, Problem
 from sweep.spec import SweepSpec
 from sweep.trial import COUNTED, Params, TrialState
 from sweep.warm_start import WarmStart, choose
+
+AT_MOST = 5_000  # trials: reading them and teaching them to a sampler takes some seconds
 
 
 def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
@@ -31,7 +36,8 @@ def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
     ]
     if problems:
         raise InvalidSpecError(problems)
-    return choose(spec, [found for sweep_id in spec.warm_start for found in _counted(connection, sweep_id)])
+    ids, left_out = _looked_at(connection, spec)
+    return replace(choose(spec, _with_params(connection, ids)), left_out=left_out)
 
 
 def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | None:
@@ -46,12 +52,38 @@ def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | 
     return f"sweep {sweep_id} was to {theirs}, and this one is to {ours}; start from sweeps with the same goals"
 
 
-def _counted(connection: Connection, sweep_id: int) -> list[tuple[int, Params]]:
-    """The finished and pruned trials of a sweep, by number."""
-    of_sweep = (trials.c.sweep_id == sweep_id) & trials.c.state.in_([state.value for state in COUNTED])
-    ids = connection.execute(select(trials.c.id).where(of_sweep).order_by(trials.c.number)).scalars().all()
-    params = params_of(connection, trial_params.c.trial_id.in_(select(trials.c.id).where(of_sweep).scalar_subquery()))
-    return [(trial_id, params.get(trial_id, {})) for trial_id in ids]
+def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:
+    """The finished and pruned trials to choose from, and how many more there are.
+
+    Of too many, half are the best, by each objective in turn if there are several, and the others the newest.
+    """
+    of_sweeps = trials.c.sweep_id.in_(spec.warm_start) & trials.c.state.in_([state.value for state in COUNTED])
+    there = connection.execute(select(func.count()).select_from(trials).where(of_sweeps)).scalar_one()
+    if there <= AT_MOST:
+        ids = select(trials.c.id).where(of_sweeps).order_by(trials.c.sweep_id, trials.c.number)
+        return list(connection.execute(ids).scalars()), 0
+    newest = select(trials.c.id).where(of_sweeps).order_by(trials.c.ended_at.desc(), trials.c.id.desc())
+    chosen = {trial_id for best in _best(spec, of_sweeps) for trial_id in connection.execute(best).scalars()}
+    others = newest.where(trials.c.id.not_in(chosen)).limit(AT_MOST - len(chosen))
+    return sorted(chosen.union(connection.execute(others).scalars())), there - AT_MOST
+
+
+def _best(spec: SweepSpec, of_sweeps: ColumnElement[bool]) -> Iterator[Select[int]]:
+    """For each objective, its share of the best half."""
+    goals = [metric.goal for metric in spec.objectives]
+    for position, goal in enumerate(goals):
+        found = select(trials.c.id).where(of_sweeps, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+        value: ColumnElement[float] = trials.c.value
+        if position:
+            here = (trial_values.c.trial_id == trials.c.id) & (trial_values.c.position == position)
+            found, value = found.join(trial_values, here), trial_values.c.value
+        best_first = value.desc() if goal == "maximize" else value.asc()
+        yield found.order_by(best_first, trials.c.id).limit(AT_MOST // 2 // len(goals))
+
+
+def _with_params(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, Params]]:
+    params = params_of(connection, trial_params.c.trial_id.in_(ids))
+    return ((trial_id, params.get(trial_id, {})) for trial_id in ids)
 
 
 def add(connection: Connection, sweep_id: int, chosen: WarmStart) -> None:
@@ -59,7 +91,12 @@ def add(connection: Connection, sweep_id: int, chosen: WarmStart) -> None:
     if chosen.trial_ids:
         rows = [{"sweep_id": sweep_id, "trial_id": trial_id} for trial_id in chosen.trial_ids]
         connection.execute(insert(warm_trials), rows)
-    account = {"trials": len(chosen.trial_ids), "dropped": chosen.dropped, "why": list(chosen.why)}
+    account = {
+        "trials": len(chosen.trial_ids),
+        "dropped": chosen.dropped,
+        "why": list(chosen.why),
+        "left_out": chosen.left_out,
+    }
     statement = update(sweep_table).where(sweep_table.c.id == sweep_id)
     connection.execute(statement.values(warm_start=json.dumps(account)))
 
@@ -91,13 +128,22 @@ def _alone(value: float | None) -> tuple[float, ...] | None:
 
 
 def _last_reports(connection: Connection, sweep_id: int) -> dict[int, tuple[int, float]]:
-    """Of those that were pruned: their values are what they reported last. SQLite gives a row with its max()."""
+    """Of those that were pruned: their values are what they reported last."""
+    last = (
+        select(func.max(metrics.c.step))
+        .where(metrics.c.trial_id == trials.c.id, metrics.c.name == sweep_table.c.metric)
+        .correlate(trials, sweep_table)
+        .scalar_subquery()
+    )
     statement = (
-        select(metrics.c.trial_id, func.max(metrics.c.step), metrics.c.value)
-        .join(trials, trials.c.id == metrics.c.trial_id)
-        .join(sweep_table, (sweep_table.c.id == trials.c.sweep_id) & (sweep_table.c.metric == metrics.c.name))
-        .join(warm_trials, (warm_trials.c.trial_id == trials.c.id) & (warm_trials.c.sweep_id == sweep_id))
-        .where(trials.c.state == TrialState.PRUNED.value)
-        .group_by(metrics.c.trial_id)
+        select(metrics.c.trial_id, metrics.c.step, metrics.c.value)
+        .select_from(warm_trials)
+        .join(trials, trials.c.id == warm_trials.c.trial_id)
+        .join(sweep_table, sweep_table.c.id == trials.c.sweep_id)
+        .join(
+            metrics,
+            (metrics.c.trial_id == trials.c.id) & (metrics.c.name == sweep_table.c.metric) & (metrics.c.step == last),
+        )
+        .where(warm_trials.c.sweep_id == sweep_id, trials.c.state == TrialState.PRUNED.value)
     )
     return {trial_id: (step, value) for trial_id, step, value in connection.execute(statement)}

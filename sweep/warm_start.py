@@ -18,6 +18,7 @@ class WarmStart:
     trial_ids: tuple[int, ...] = ()
     dropped: int = 0
     why: tuple[str, ...] = ()
+    left_out: int = 0  # that were not looked at, being too many
 
 
 def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:

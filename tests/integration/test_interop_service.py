@@ -44,7 +44,7 @@ def test_studies_go_out_and_come_in_while_trials_run(tmp_path: Path) -> None:
         os.kill(service.part("api")["pid"], signal.SIGKILL)
         warm = function_sweep(code, "train:objective", method="tpe", warm_start=[imported["id"]], run_cap=3)
         sweep = client.submit(warm)
-        assert sweep["warm_start"] == {"trials": 6, "dropped": 0, "why": []}
+        assert sweep["warm_start"] == {"trials": 6, "dropped": 0, "why": [], "left_out": 0}
         for sweep_id in (running, sweep["id"]):
             assert client.wait(sweep_id, 90)["state"] == "finished"
         assert all(trial["id"] < IMPORTED_FROM for trial in client.trials(sweep["id"]))

@@ -85,7 +85,7 @@ def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(tmp_path:
         earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)
         document = function_sweep(code, "several:slow", method="tpe", run_cap=12, warm_start=[earlier["id"]])
         sweep = client.submit(document)
-        assert sweep["warm_start"] == {"trials": 12, "dropped": 0, "why": []}
+        assert sweep["warm_start"] == {"trials": 12, "dropped": 0, "why": [], "left_out": 0}
         wait_for("some trials are over", lambda: client.sweep(sweep["id"])["counts"].get("finished", 0) >= 4)
         service.kill("scheduler")
         sweep = client.wait(sweep["id"], 120)

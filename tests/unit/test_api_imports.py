@@ -124,7 +124,7 @@ def test_a_later_sweep_starts_from_it(client: TestClient) -> None:
         parameters={"lr": {"min": 1e-4, "max": 0.1, "log": True}},
     )  # fmt: skip
     answer = client.post("/api/v1/sweeps", json=spec)
-    assert answer.json()["warm_start"] == {"trials": 2, "dropped": 0, "why": []}
+    assert answer.json()["warm_start"] == {"trials": 2, "dropped": 0, "why": [], "left_out": 0}
 
 
 def test_an_empty_study_is_a_sweep_too(client: TestClient, service: ServiceRig) -> None:

@@ -43,7 +43,7 @@ def given(service: ServiceRig, sweep_id: int) -> tuple[EarlierTrial, ...]:
 
 def test_what_is_over_and_fits_is_given_to_the_search(earlier: ServiceRig) -> None:
     sweep = submit(earlier.client(), warm_start=[1])
-    assert sweep["warm_start"] == {"trials": 3, "dropped": 0, "why": []}
+    assert sweep["warm_start"] == {"trials": 3, "dropped": 0, "why": [], "left_out": 0}
     assert sweep["counts"] == {}
     assert given(earlier, sweep["id"]) == (
         EarlierTrial(1, TrialState.FINISHED, {"lr": 0.01}, (0.5,)),
@@ -64,12 +64,38 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
     sweep = submit(earlier.client(), warm_start=[1], parameters=parameters)
     assert sweep["warm_start"] == {"trials": 0, "dropped": 3, "why": [
         "epochs: it has none", "lr: 0.1 is not within 0.0001 and 0.05",
-    ]}  # fmt: skip
+    ], "left_out": 0}  # fmt: skip
     assert given(earlier, sweep["id"]) == ()
     assert show.warm_start(sweep["warm_start"]) == (
         "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
         "(epochs: it has none; lr: 0.1 is not within 0.0001 and 0.05)"
     )
+
+
+def test_of_too_many_the_best_half_and_the_newest_are_taken(
+    earlier: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.warm_starts.AT_MOST", 4)
+    for number, value in enumerate([0.1, 0.8, 0.2, 0.3, 0.4], start=4):
+        earlier.trial(1, number, value)
+    sweep = submit(earlier.client(), warm_start=[1])
+    assert sweep["warm_start"] == {"trials": 4, "dropped": 0, "why": [], "left_out": 4}
+    assert [trial.trial_id for trial in given(earlier, sweep["id"])] == [1, 6, 8, 9], "2 violates a constraint"
+    assert show.warm_start(sweep["warm_start"]).endswith(
+        "; 4 more are left out: they are neither among the best nor the newest"
+    )
+
+
+def test_of_too_many_with_several_objectives_each_has_its_best(
+    service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.warm_starts.AT_MOST", 5)
+    metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
+    sweep_id = service.sweep(metric=None, metrics=metrics)
+    for number, values in enumerate([(0.9, 9.0), (0.1, 0.1), (0.5, 5.0), (0.4, 4.0), (0.3, 3.0), (0.2, 2.0)]):
+        service.trial(sweep_id, number, values)
+    sweep = submit(service.client(), metric=None, metrics=metrics, warm_start=[sweep_id])
+    assert [trial.trial_id for trial in given(service, sweep["id"])] == [1, 2, 4, 5, 6]
 
 
 def test_parameters_that_are_no_more_do_not_matter(earlier: ServiceRig) -> None:
