@@ -170,7 +170,9 @@ class Slot:
         except UserCodeError as error:
             self._refuse(key, str(error), Cause.USER_ERROR)
             return
-        except OSError as error:
+        except Exception as error:  # whatever it is: an attempt that is not refused would take the slot for ever
+            if not isinstance(error, OSError):
+                log.exception("cannot start attempt %s", key)
             if self._running is not None:
                 self._running.connection.close()
                 self._running.log.finish(0)

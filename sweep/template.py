@@ -56,7 +56,7 @@ class Template:
     async def ready(self) -> None:
         """Start the fork server unless it lives, and wait until it is warm.
 
-        Raises `UserCodeError` where what it is to preload cannot be, or takes too long.
+        Raises `UserCodeError` where what it is to preload cannot be, ends the process, or takes too long.
         """
         if self._warm is None or not self.lives:
             self._warm = self._start()
@@ -64,11 +64,16 @@ class Template:
             await asyncio.wait_for(asyncio.shield(self._warm), PRELOAD_S if self._preload else None)
         except TimeoutError:
             self.kill()
-            names = ", ".join(self._preload)
-            raise UserCodeError(f"program.preload: importing {names} takes over {PRELOAD_S:g} s") from None
+            raise UserCodeError(f"program.preload: importing {self._names} takes over {PRELOAD_S:g} s") from None
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self._preload)
 
     def _start(self) -> asyncio.Future[None]:
         kill_orphans(self._others())
+        if self._process is not None:
+            self._process.poll()  # the one before, reaped just now
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
         environment |= {"CUDA_VISIBLE_DEVICES": self._visible, "OMP_NUM_THREADS": "1"}
@@ -99,6 +104,7 @@ class Template:
 
     def kill(self) -> None:
         """End the fork server itself; a new one takes its place for the next attempt."""
+        self._warm = None  # also while it is dying
         if self._process is not None:
             self._process.kill()
 
@@ -132,8 +138,16 @@ class Template:
         if self._process is not None:
             self._process.poll()  # who cleaned up may have reaped it
         if not ready.done():
-            self._unready(ready, RuntimeError("the fork server ended before it was ready; see Ray's worker log"))
+            self._unready(ready, self._not_ready())
         self._heard({"kind": "gone", "orphans": left})
+
+    def _not_ready(self) -> Exception:
+        """Why it ended before it was ready: what it imported, where a sweep named that."""
+        if not self._preload:
+            return RuntimeError("the fork server ended before it was ready; see Ray's worker log")
+        return UserCodeError(
+            f"program.preload: the process ended while it imported {self._names}; leave out what cannot be imported"
+        )
 
     def _unready(self, ready: asyncio.Future[None], error: Exception) -> None:
         ready.set_exception(error)

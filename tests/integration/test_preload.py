@@ -44,6 +44,7 @@ def test_a_package_is_there_before_the_trial_and_only_for_who_wants_it(slot: Slo
         ("no_such_package", "program.preload: no_such_package is not installed here"),
         ("is_broken", "program.preload: is_broken cannot be imported: OSError: as planned"),
         ("starts_a_thread", "program.preload: starts_a_thread starts 1 threads when it is imported"),
+        ("crashes", "program.preload: the process ended while it imported crashes"),
     ],
 )
 def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_works_on(
@@ -60,6 +61,23 @@ def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch
     ended = slot.result(_program("takes_long"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "importing takes_long takes over 0.5 s" in ended.message
+    again = slot.result(_program("takes_long"))  # at once, while the one before is dying
+    assert (again.cause, again.message) == (Cause.USER_ERROR, ended.message)
+
+
+def test_a_template_that_cannot_start_is_the_end_of_the_attempt_alone(
+    slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cannot(*_: Any) -> None:
+        raise RuntimeError("as planned")
+
+    slot.result("good")
+    with monkeypatch.context() as patch:
+        patch.setattr(slot.slot._templates, "choose", cannot)
+        ended = slot.result("good")
+    assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.INFRASTRUCTURE)
+    assert ended.message == "RuntimeError: as planned"
+    assert slot.result("good").state is TrialState.FINISHED
 
 
 def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: SlotDriver) -> None:
