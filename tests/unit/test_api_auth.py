@@ -18,7 +18,7 @@ from sweep.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 # The document that describes the routes tells no secret either.
-PUBLIC = {"GET /healthz", "GET /readyz", "GET /openapi.json", "GET /v2/health/{probe}"}
+PUBLIC = {"GET /healthz", "GET /readyz", "GET /openapi.json", "GET /schemas/sweep-v1.json", "GET /v2/health/{probe}"}
 V1 = "/api/v1"
 ROUTES = {
     f"POST {V1}/bundles": Role.SUBMITTER,
@@ -27,6 +27,8 @@ ROUTES = {
     f"GET {V1}/sweeps/{{sweep_id}}": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
+    **{f"GET {V1}/sweeps/{{sweep_id}}/export.{kind}": Role.VIEWER for kind in ("csv", "jsonl", "parquet")},
+    f"POST {V1}/sweeps/import": Role.ADMIN,
     f"PATCH {V1}/sweeps/{{sweep_id}}": Role.SUBMITTER,
     **{f"POST {V1}/sweeps/{{sweep_id}}/{command}": Role.SUBMITTER for command in ("pause", "resume", "stop", "cancel")},
     **{f"POST {V1}/trials/{{trial_id}}/{command}": Role.SUBMITTER for command in ("stop", "retry", "clone")},
