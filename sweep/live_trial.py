@@ -32,6 +32,7 @@ class LiveTrial:
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
     defined: set[str] = field(default_factory=set)  # parameters that the sweep file does not name
+    drawn: set[str] = field(default_factory=set)  # those of them that it drew by itself, since no answer came in time
 
     @property
     def key(self) -> AttemptKey:

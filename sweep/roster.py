@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from sweep.changes import (
     AttemptEnded,
     Change,
@@ -15,6 +17,8 @@ from sweep.changes import (
     TrialRetried,
 )
 from sweep.clock import Clock
+from sweep.defining import definable
+from sweep.errors import UserCodeError
 from sweep.live import LiveSweep, earlier_trials, past_trials
 from sweep.live_trial import LiveTrial
 from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed, Suggested
@@ -25,10 +29,14 @@ from sweep.trial import (
     AttemptKey,
     Cause,
     Ended,
+    Scalar,
     SweepState,
     TrialState,
+    Wanted,
     check_sweep_transition,
 )
+
+log = logging.getLogger("podium.scheduler")
 
 
 class Roster:
@@ -158,16 +166,31 @@ class Roster:
         return self.current(message.key)
 
     def hear_suggestion(self, message: Suggested) -> LiveTrial | None:
-        """A value for a parameter that the sweep file does not name; the trial that it is for, if it still runs."""
+        """A value for a parameter that the sweep file does not name; the trial that it is for, if it still waits."""
         trial = self.current(message.wanted.key)
         if trial is None or self.whose(message) is None:
             return None
         wanted = message.wanted
+        if wanted.drawn or wanted.name in trial.drawn:  # it goes on with its own value
+            return None
         if not message.error:
-            trial.params = {**trial.params, wanted.name: message.value}
-            trial.defined.add(wanted.name)
-            self._changes.append(ParamDefined(trial.trial_id, wanted.name, message.value, wanted.distribution))
+            self._define(trial, wanted, message.value)
         return trial
+
+    def note_drawn(self, trial: LiveTrial, wanted: Wanted) -> None:
+        """A trial waited in vain for a value and goes on with its own: noted at once, for it may end at once."""
+        try:
+            definable(self.sweeps[trial.sweep_id].spec, wanted, len(trial.params))
+        except UserCodeError as error:
+            log.warning("not kept of trial %d, which drew it by itself: %s", trial.trial_id, error)
+            return
+        trial.drawn.add(wanted.name)
+        self._define(trial, wanted, wanted.value)
+
+    def _define(self, trial: LiveTrial, wanted: Wanted, value: Scalar) -> None:
+        trial.params = {**trial.params, wanted.name: value}
+        trial.defined.add(wanted.name)
+        self._changes.append(ParamDefined(trial.trial_id, wanted.name, value, wanted.distribution))
 
     def retry(self, sweep: LiveSweep, stored: StoredTrial) -> None:
         """A client wants a trial again that failed or was cancelled."""

@@ -336,6 +336,8 @@ class Scheduler:
         elif isinstance(event, Saved):
             self._changes.append(ArtifactSaved(event))
         elif isinstance(event, Wanted):
+            if event.drawn:
+                self._roster.note_drawn(trial, event)
             searcher_of(self._roster.sweeps[trial.sweep_id]).suggest(trial.number, event)
         elif isinstance(event, Ended):
             self._end_attempt(trial, event)
@@ -358,7 +360,7 @@ class Scheduler:
     def _hear_suggestion(self, message: Suggested) -> None:
         trial = self._roster.hear_suggestion(message)
         slot = None if trial is None else self._slot_of(trial)
-        if slot is not None and not message.wanted.drawn:
+        if slot is not None:
             slot.suggest(message.wanted, message.value, message.error)
 
     def _end_attempt(self, trial: LiveTrial, event: Ended) -> None:

@@ -7,7 +7,6 @@ their trials (the rungs of ASHA, the generations of NSGA-II), and samplers on th
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections import Counter
@@ -21,6 +20,7 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
+from sweep.defining import definable
 from sweep.distributions import distribution_of
 from sweep.drawing import draw
 from sweep.errors import UserCodeError
@@ -39,15 +39,12 @@ from sweep.samplers import (
     share,
     soon_slow,
 )
-from sweep.space import Parameter
 from sweep.spec import SweepSpec
 from sweep.study import Study
 from sweep.trial import TRIAL_OVER, Params, Scalar, TrialState, Wanted
 
 log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, as a sweep file writes a parameter
-MAX_PARAMS = 1000  # of a trial
-MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
 _STATES = {
@@ -217,34 +214,19 @@ class Search:
         known = self._study[number].params
         if name in known and not wanted.drawn:
             return cast(Scalar, known[name])
-        if len(known) >= MAX_PARAMS:
-            raise UserCodeError(f"suggest {name}: a trial has {MAX_PARAMS} parameters at most")
-        distribution = self._definable(wanted)
+        distribution = self._definable(wanted, len(known))
         value = wanted.value if wanted.drawn else self._chosen_alone(number, name, distribution)
         self._define(number, {name: value}, {name: wanted.distribution})
         return value
 
-    def _definable(self, wanted: Wanted) -> BaseDistribution:
+    def _definable(self, wanted: Wanted, known: int) -> BaseDistribution:
         name = wanted.name
-        if len(json.dumps(wanted.distribution)) > MAX_DISTRIBUTION:
-            raise UserCodeError(f"suggest {name}: its choices take over {MAX_DISTRIBUTION} characters; choose by names")
-        if name in self.spec.parameters:
-            raise UserCodeError(
-                f"{name} takes no part in this trial, by its `when` in the sweep file; ask for it only where it does"
-            )
-        if self.method == GRID:
-            raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
         try:
-            parameter = Parameter.model_validate(wanted.distribution)
-            distribution = distribution_of(parameter)
-            if distribution is None or parameter.when:
-                raise UserCodeError(f"suggest {name}: {wanted.distribution!r:.200} cannot be suggested")
-            complaint = parameter.complaint(wanted.value) if wanted.drawn else None
+            distribution = distribution_of(definable(self.spec, wanted, known))
+            assert distribution is not None
             check_distribution_compatibility(self._defined_first.get(name, distribution), distribution)
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             raise UserCodeError(f"suggest {name}: not as an earlier trial did, or not possible: {error}") from None
-        if complaint is not None:
-            raise UserCodeError(f"suggest {name}: {complaint}")
         return distribution
 
     def _chosen_alone(self, number: int, name: str, distribution: BaseDistribution) -> Scalar:

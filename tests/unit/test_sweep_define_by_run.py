@@ -157,6 +157,43 @@ def test_what_a_trial_drew_by_itself_is_written_and_not_answered(rig: Rig) -> No
     assert rig.trials()[0].params == {"width": 9}
 
 
+@pytest.mark.parametrize("away", [False, True])
+def test_what_it_drew_is_there_when_it_ends_before_the_search_has_answered(rig: Rig, away: bool) -> None:
+    rig.submit(**EMPTY, run_cap=1)
+    rig.pool.want("cpu-0", "width", WIDTH)
+    rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
+    rig.pool.finish("cpu-0")
+    if away:
+        rig.restart()
+    else:
+        rig.settle()
+    trial = rig.trials()[0]
+    assert (trial.state, trial.params, trial.distributions) == (TrialState.FINISHED, {"width": 9}, {"width": WIDTH})
+
+
+def test_an_answer_that_comes_after_it_drew_is_for_nobody(rig: Rig) -> None:
+    rig.submit(**EMPTY)
+    rig.pool.want("cpu-0", "width", WIDTH)
+    rig.pool.want("cpu-0", "width", WIDTH, drawn=True, value=9)
+    rig.settle()
+    assert rig.pool["cpu-0"].suggestions == []
+    assert rig.trials()[0].params == {"width": 9}
+    rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE)
+    rig.settle()
+    assignment = rig.pool["cpu-0"].running
+    assert assignment is not None and assignment.params == {"width": 9}
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value"), [({"min": 1, "max": 10**400}, 9), (WIDTH, 99), ({"values": ["x" * 20_000]}, 9)]
+)
+def test_what_it_drew_from_nothing_possible_is_not_written(rig: Rig, distribution: dict[str, Any], value: int) -> None:
+    rig.submit(**EMPTY)
+    _want(rig, distribution=distribution, drawn=True, value=value)
+    assert rig.trials()[0].params == {}
+    rig.finish_all()
+
+
 def test_the_next_attempt_has_the_values_of_the_one_before(rig: Rig) -> None:
     rig.submit(**EMPTY)
     _want(rig)

@@ -1,0 +1,46 @@
+"""What a trial may suggest beside the parameters of its sweep file, checked: user code asks for it; pure, scheduler."""
+
+from __future__ import annotations
+
+import json
+
+from sweep.errors import UserCodeError
+from sweep.past import GRID
+from sweep.space import Parameter
+from sweep.spec import SweepSpec
+from sweep.trial import Wanted
+
+MAX_PARAMS = 1000  # of a trial
+MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
+
+
+def definable(spec: SweepSpec, wanted: Wanted, known: int) -> Parameter:
+    """The parameter that a trial wants beside the `known` ones it has.
+
+    Raises `UserCodeError` for one that cannot be; the message is for the trial's own code.
+    """
+    name = wanted.name
+    if known >= MAX_PARAMS:
+        raise UserCodeError(f"suggest {name}: a trial has {MAX_PARAMS} parameters at most")
+    if len(json.dumps(wanted.distribution)) > MAX_DISTRIBUTION:
+        raise UserCodeError(f"suggest {name}: its choices take over {MAX_DISTRIBUTION} characters; choose by names")
+    if name in spec.parameters:
+        raise UserCodeError(
+            f"{name} takes no part in this trial, by its `when` in the sweep file; ask for it only where it does"
+        )
+    if spec.searched_by == GRID:
+        raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
+    return _parameter(wanted)
+
+
+def _parameter(wanted: Wanted) -> Parameter:
+    try:
+        parameter = Parameter.model_validate(wanted.distribution)
+        complaint = parameter.complaint(wanted.value) if wanted.drawn else None
+    except (ValueError, ArithmeticError) as error:  # the latter for numbers that no float can be
+        raise UserCodeError(f"suggest {wanted.name}: not possible: {error}") from None
+    if parameter.drawn or parameter.when:
+        raise UserCodeError(f"suggest {wanted.name}: {wanted.distribution!r:.200} cannot be suggested")
+    if complaint is not None:
+        raise UserCodeError(f"suggest {wanted.name}: {complaint}")
+    return parameter
