@@ -49,9 +49,16 @@ class Form:
             values=values,
             params=self._params_of(past),
             distributions=self._distributions_of(past),
-            intermediate_values=dict(past.reports) if self.one_metric else {},
+            intermediate_values=self._reports(past),
             system_attrs={**past.attributes, **constraints},
         )
+
+    def _reports(self, past: PastTrial) -> dict[int, float]:
+        """The last one, which is what samplers learn from of a pruned trial; all of them are the pruner's."""
+        if not self.one_metric or not past.reports or past.state is TrialState.FINISHED:
+            return {}
+        last = max(past.reports)
+        return {last: past.reports[last]}
 
     def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
         """The state and the values that a sampler is to learn of."""

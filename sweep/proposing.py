@@ -13,7 +13,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from sweep.past import PastTrial, Planned
@@ -66,30 +66,26 @@ class SearchProcess:
             text=True,
         )
         self.pid = self._process.pid
-        self._send(spec=search.spec.to_json(), earlier=[trial.to_dict() for trial in search.earlier])
-        for number in range(len(search)):
-            self.feed(search.remembered(number))
-        for work in (self._write, self._read):
+        opening = _opening(search)
+        for work in (lambda: self._write(opening), self._read):
             threading.Thread(target=work, name="search-process", daemon=True).start()
 
     def feed(self, trial: PastTrial) -> None:
-        self._send(kind="trial", trial=trial.to_dict())
+        self._lines.put(_line(kind="trial", trial=trial.to_dict()))
 
     def ask(self, number: int) -> None:
-        self._send(kind="ask", number=number)
+        self._lines.put(_line(kind="ask", number=number))
 
     def close(self) -> None:
         self._process.kill()
         self._lines.put(None)
         self._process.wait()
 
-    def _send(self, **message: Any) -> None:
-        self._lines.put(json.dumps(message) + "\n")
-
-    def _write(self) -> None:
+    def _write(self, opening: Iterator[str]) -> None:
         assert self._process.stdin is not None
         try:
             with self._process.stdin as pipe:
+                pipe.writelines(opening)
                 while (line := self._lines.get()) is not None:
                     pipe.write(line)
                     pipe.flush()
@@ -104,6 +100,22 @@ class SearchProcess:
         self._lines.put(None)
         self._process.wait()
         self._heard({"kind": "gone"})
+
+
+def _opening(search: Search) -> Iterator[str]:
+    """All that the search knows now, made line by line as the process reads: its thread does not wait for that."""
+    spec, earlier, trials = search.spec.to_json(), search.earlier, search.all_remembered()
+
+    def lines() -> Iterator[str]:
+        yield _line(spec=spec, earlier=[trial.to_dict() for trial in earlier])
+        for trial in trials:
+            yield _line(kind="trial", trial=trial.to_dict())
+
+    return lines()
+
+
+def _line(**message: Any) -> str:
+    return json.dumps(message) + "\n"
 
 
 class Proposer:

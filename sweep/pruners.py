@@ -69,7 +69,8 @@ class Judge:
         return dict(self._study[number].system_attrs)
 
     def reports(self, number: int) -> dict[int, float]:
-        return dict(self._study[number].intermediate_values)
+        """All of a trial's; not to be changed."""
+        return self._study[number].intermediate_values
 
 
 def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -58,20 +58,38 @@ STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhil
 _NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # what the trial's own values say as well
 
 
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What is known of a trial at one moment."""
+
+    number: int
+    frozen: FrozenTrial
+    sampler: str
+    defined: Definitions
+    judged: dict[str, Any]  # notes of the pruner
+
+
 class Search:
     """The search of one sweep. Not thread-safe: each sweep asks, reports and tells in one thread.
 
-    `past`: its trials so far. `earlier`: trials of other sweeps that it is to learn from.
+    `past`: its trials so far. `earlier`: trials of other sweeps that it is to learn from. `judges`: whether by reports.
     """
 
-    def __init__(self, spec: SweepSpec, past: Sequence[PastTrial] = (), earlier: Sequence[PastTrial] = ()) -> None:
+    def __init__(
+        self,
+        spec: SweepSpec,
+        past: Sequence[PastTrial] = (),
+        earlier: Sequence[PastTrial] = (),
+        *,
+        judges: bool = True,
+    ) -> None:
         self.spec = spec
         self.method = spec.searched_by
         self.earlier = tuple(earlier)
         self._form = Form(spec)
         self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
         self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
-        self._judge = None if spec.early_terminate.type == "none" else Judge(spec)
+        self._judge = Judge(spec) if judges and spec.early_terminate.type != "none" else None
         self._space = common_space(self.method)
         self._grid = grid(spec) if self.method == GRID else []
         self._samplers: dict[int, str] = {}
@@ -257,7 +275,7 @@ class Search:
     def report(self, number: int, step: int, value: float) -> Verdict:
         """Note a value of the metric that is pruned on, and judge the trial by it."""
         if self._form.one_metric and math.isfinite(value):
-            self._study.report(number, step, value)
+            self._study.report_last(number, step, value)
         if self._judge is None:
             return Verdict(prune=False, attributes={})
         verdict = self._judge.judge(number, step, value)
@@ -280,7 +298,7 @@ class Search:
         while it would learn nothing from a failure. `constraints`: above 0 means violated.
         """
         given = None if values is None else tuple(values)
-        past = self.remembered(number)
+        past = self._with_reports(number)
         self.put(
             PastTrial(
                 number, state, past.params, None, past.reports, past.attributes, past.sampler, infeasible, given,
@@ -290,7 +308,7 @@ class Search:
 
     def retry(self, number: int) -> None:
         """A trial that was told to be over runs again."""
-        past = self.remembered(number)
+        past = self._with_reports(number)
         self.put(
             PastTrial(
                 number, TrialState.RUNNING, past.params, None, past.reports, past.attributes, past.sampler,
@@ -318,19 +336,40 @@ class Search:
             self._judge.put(past)
 
     def remembered(self, number: int) -> PastTrial:
-        """The trial as another search needs it to know what this one knows."""
-        frozen = self._study[number]
+        """The trial as a sampler beside this one needs it to know what this one knows: with its last report alone."""
+        return self._as_past(self._memory(number))
+
+    def all_remembered(self) -> Iterator[PastTrial]:
+        """All trials as they are now; may be gone through in another thread, while this search goes on."""
+        return map(self._as_past, [self._memory(number) for number in range(len(self))])
+
+    def _with_reports(self, number: int) -> PastTrial:
+        past = self.remembered(number)
+        return past if self._judge is None else replace(past, reports=self._judge.reports(number))
+
+    def _memory(self, number: int) -> _Memory:
+        """Taken at once, since nothing that it holds is ever changed in place."""
+        return _Memory(
+            number,
+            self._study[number],
+            self._samplers[number],
+            self._defined.get(number, NO_DEFINITIONS),
+            {} if self._judge is None else self._judge.notes(number),
+        )
+
+    @staticmethod
+    def _as_past(memory: _Memory) -> PastTrial:
+        frozen = memory.frozen
         notes = frozen.system_attrs
         infeasible = MEMORY in notes
-        reports = frozen.intermediate_values if self._judge is None else self._judge.reports(number)
         values = frozen.values if frozen.state is OptunaState.COMPLETE else None
         return PastTrial(
-            number=number,
+            number=memory.number,
             state=TrialState.FAILED if infeasible else _STATES[frozen.state],
             params=dict(frozen.params),
-            reports=dict(reports),
-            attributes=self._attributes(number),
-            sampler=self._samplers[number],
+            reports=dict(frozen.intermediate_values),
+            attributes=_noted(frozen) | memory.judged,
+            sampler=memory.sampler,
             infeasible=infeasible,
             values=None if values is None else tuple(values),
             constraints={
@@ -338,7 +377,7 @@ class Search:
                 for key, value in notes.items()
                 if key.startswith(CONSTRAINT) and key != MEMORY
             },
-            distributions=dict(self._defined.get(number, NO_DEFINITIONS)),
+            distributions=dict(memory.defined),
         )
 
     def _sort(self, number: int, frozen: FrozenTrial) -> None:
@@ -380,9 +419,12 @@ class Search:
         return self._noted(number) | ({} if self._judge is None else self._judge.notes(number))
 
     def _noted(self, number: int) -> dict[str, Any]:
-        """What the sampler noted, and we with it."""
-        notes = self._study[number].system_attrs
-        return {key: note for key, note in notes.items() if not any(part in key for part in _NOT_KEPT)}
+        return _noted(self._study[number])
+
+
+def _noted(frozen: FrozenTrial) -> dict[str, Any]:
+    """What the sampler noted, and we with it."""
+    return {key: note for key, note in frozen.system_attrs.items() if not any(part in key for part in _NOT_KEPT)}
 
 
 def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:

@@ -23,7 +23,7 @@ def serve(requests: Iterator[str], answers: TextIO) -> None:
     """Work through the requests; returns when there are no more."""
     opening = json.loads(next(requests))
     earlier = [PastTrial.from_dict(trial) for trial in opening["earlier"]]
-    search = Search(spec_from_json(opening["spec"]), earlier=earlier)
+    search = Search(spec_from_json(opening["spec"]), earlier=earlier, judges=False)
     search.load()
     _say(answers, kind="ready")
     for line in requests:

@@ -92,6 +92,14 @@ class Study:
         if step not in self[number].intermediate_values:
             self._storage.set_trial_intermediate_value(self._id(number), step, value)
 
+    def report_last(self, number: int, step: int, value: float) -> None:
+        """Keep the report with the highest step, and no other."""
+        frozen = self[number]
+        if step > max(frozen.intermediate_values, default=-1):
+            frozen = copy.copy(frozen)
+            frozen.intermediate_values = {step: value}
+            self._storage.replace(self._id(number), frozen)
+
     def end(self, number: int, state: OptunaState, values: Sequence[float] | None = None) -> None:
         self._storage.set_trial_state_values(self._id(number), state, values)
 

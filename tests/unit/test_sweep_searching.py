@@ -13,7 +13,7 @@ import pytest
 
 from sweep.messages import Asked, Inbox
 from sweep.past import PastTrial, Planned
-from sweep.proposing import Heard
+from sweep.proposing import Heard, _opening
 from sweep.search import TOLD, Search
 from sweep.search_process import serve
 from sweep.searching import SearchThread
@@ -258,3 +258,44 @@ def test_a_trial_passes_through_json_unchanged() -> None:
         values=(0.1, 2.0), constraints={"size": -1.0}, distributions={"z": {"min": 1, "max": 2}},
     )  # fmt: skip
     assert PastTrial.from_dict(json.loads(json.dumps(past.to_dict()))) == past
+
+
+CURVE = {step: step / 1000 for step in range(1000)}
+JUDGED = {"type": "median", "min_trials": 1}
+
+
+def _with_curves() -> Search:
+    past = [
+        PastTrial(0, TrialState.PRUNED, {"x": 0.25}, reports=CURVE, sampler="gp"),
+        PastTrial(1, TrialState.FINISHED, {"x": 0.5}, value=0.5, reports=CURVE, sampler="gp"),
+        PastTrial(2, TrialState.RUNNING, {"x": 0.75}, reports=CURVE, sampler="gp"),
+    ]
+    return Search(spec(method="gp", early_terminate=JUDGED), past)
+
+
+def test_a_process_is_told_of_no_more_reports_than_a_sampler_learns_from() -> None:
+    lines = [json.loads(line) for line in _opening(_with_curves())]
+    assert [line["trial"]["reports"] for line in lines[1:]] == [{"999": 0.999}, {}, {"999": 0.999}]
+
+
+def test_what_a_process_is_told_at_first_is_what_was_known_when_it_started() -> None:
+    search = _with_curves()
+    opening = _opening(search)
+    search.tell(2, TrialState.FINISHED, [0.75])
+    search.retry(0)
+    states = [json.loads(line)["trial"]["state"] for line in list(opening)[1:]]
+    assert states == ["pruned", "finished", "running"]
+
+
+def test_a_trial_that_ends_or_runs_again_is_still_judged_by_all_its_reports() -> None:
+    search = _with_curves()
+    search.tell(2, TrialState.PRUNED, None)
+    search.retry(2)
+    assert search._judge is not None
+    assert search._judge.reports(2) == CURVE
+
+
+def test_a_search_that_only_proposes_judges_nobody() -> None:
+    search = Search(spec(early_terminate={"type": "threshold", "upper": 0.5}), judges=False)
+    search.ask()
+    assert not search.report(0, 0, 0.9).prune
