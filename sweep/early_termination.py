@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from sweep.strict import Model, complain
+from sweep.strict import LARGEST, Model, complain
 
 # What each type takes beside `type`, `metric` and `goal`.
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -31,10 +31,10 @@ class Rule(Model):
     type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "none"] = Field(
         description="the rule"
     )
-    min_iter: int = Field(1, ge=1, description="no trial is given up before this step")
-    max_iter: int | None = Field(None, ge=1, description="hyperband: the last step of a trial")
+    min_iter: int = Field(1, ge=1, le=LARGEST, description="no trial is given up before this step")
+    max_iter: int | None = Field(None, ge=1, le=LARGEST, description="hyperband: the last step of a trial")
     s: int | None = Field(None, ge=1, description="hyperband, with max_iter: how many times a trial is judged")
-    eta: int = Field(3, ge=2, description="asha and hyperband: one in `eta` goes on")
+    eta: int = Field(3, ge=2, le=LARGEST, description="asha and hyperband: one in `eta` goes on")
     percentile: float | None = Field(None, gt=0, lt=100, description="percentile: so many percent go on, the best")
     min_trials: int = Field(5, ge=1, description="median and percentile: finished trials to compare with")
     lower: float | None = Field(None, allow_inf_nan=False, description="threshold: give up below")
@@ -71,6 +71,10 @@ class Rule(Model):
             raise complain("give min_iter, or s with max_iter, not both", "s")
         if self.min_iter >= self.max_iter:
             raise complain(f"max_iter {self.max_iter} is not above min_iter {self.min_iter}", "max_iter")
+        if self.s is not None and self.s > (most := _times_divided(self.max_iter, self.eta)):
+            remedy = f"write s: {most} at most" if most else "lower eta, or leave s out"
+            message = f"max_iter {self.max_iter} can be divided by eta {self.eta} only {most} times, not {self.s:g}"
+            raise complain(f"{message}; {remedy}", "s")
 
 
 class EarlyTerminate(Rule):
@@ -96,6 +100,14 @@ class EarlyTerminate(Rule):
         if self.goal is not None and self.metric is None:
             raise complain("goal is of metric; name that, or leave goal out", "goal")
         return self
+
+
+def _times_divided(steps: int, eta: int) -> int:
+    """How often a number of steps can be divided by `eta` before less than one is left."""
+    times, first = 0, eta
+    while first <= steps:
+        times, first = times + 1, first * eta
+    return times
 
 
 def _stray(kind: str, key: str) -> str:

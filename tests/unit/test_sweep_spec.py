@@ -98,6 +98,8 @@ _DIABETES = {"program": {"model": "mlp", "data": {"name": "diabetes"}}}
 _RMSE = {"name": "val_rmse", "goal": "minimize"}
 _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
+_HYPERBAND = {"type": "hyperband", "max_iter": 81}
+_PATIENT = {"type": "patient", "patience": 3}
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown key", document(metrik=1), "metrik", "unknown key 'metrik'; did you mean 'metric'?"),
@@ -166,6 +168,14 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
      "sum to 1, not 0.8"),
     ("a share of 0", document(validation={"split": [1.0, 0.0, 0.0, 0.0]}), "validation.split", "above 0"),
     ("eta of 1", document(early_terminate={"type": "asha", "eta": 1}), "early_terminate.eta", "2"),
+    ("more rungs than steps", document(early_terminate=_HYPERBAND | {"s": 2**60}), "early_terminate.s",
+     "max_iter 81 can be divided by eta 3 only 4 times"),
+    ("one rung too many", document(early_terminate=_HYPERBAND | {"s": 5}), "early_terminate.s", "write s: 4 at most"),
+    ("no rung below", document(early_terminate=_HYPERBAND | {"s": 1, "eta": 82}), "early_terminate.s", "lower eta"),
+    ("rungs of a wrapped rule", document(early_terminate=_PATIENT | {"wrap": _HYPERBAND | {"s": 5}}),
+     "early_terminate.wrap.s", "write s: 4 at most"),
+    ("a step beyond all", document(early_terminate={"type": "asha", "min_iter": 2**54}), "early_terminate.min_iter",
+     "at most"),
     ("no time at all", document(limits={"trial_s": 0}), "limits.trial_s", "is above 0"),
 ]  # fmt: skip
 
