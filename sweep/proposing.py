@@ -86,6 +86,7 @@ class SearchProcess:
         try:
             with self._process.stdin as pipe:
                 pipe.writelines(opening)
+                pipe.flush()
                 while (line := self._lines.get()) is not None:
                     pipe.write(line)
                     pipe.flush()
