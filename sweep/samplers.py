@@ -6,6 +6,7 @@ the study, so that a study rebuilt from the database suggests what the old one w
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
 import inspect
@@ -29,6 +30,7 @@ from optuna.trial import FrozenTrial, TrialState
 from sweep.distributions import distribution_of
 from sweep.methods import Method
 from sweep.spec import SweepSpec
+from sweep.study import fits
 from sweep.trial import violates
 
 GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
@@ -117,13 +119,9 @@ def marks_of_earlier(method: Method) -> dict[str, Any]:
 
 
 def _cmaes(spec: SweepSpec, seed: int, earlier: Sequence[FrozenTrial]) -> BaseSampler:
-    """With earlier trials: WS-CMA-ES (Nomura et al. 2021), or with few of them it starts at the best one."""
     known = [trial for trial in earlier if trial.state is TrialState.COMPLETE and not violates(trial.constraints)]
     known.sort(key=lambda trial: trial.values[0], reverse=spec.metric.goal == "maximize")
-    sampler = CmaEsSampler(seed=seed, warn_independent_sampling=False)
-    if known:  # as an argument it warns that it is experimental
-        sampler._source_trials = known if len(known) >= WARM_START_AT else known[:1] * WARM_START_AT
-    return sampler
+    return _Evolution(seed, known)
 
 
 def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
@@ -166,3 +164,31 @@ class _Sequence(QMCSampler):
 
     def _find_sample_id(self, study: Study, search_space: dict[str, Any]) -> int:
         return self._position
+
+
+class _Evolution(CmaEsSampler):
+    """CMA-ES. With earlier trials: WS-CMA-ES (Nomura et al. 2021), or with few of them it starts at the best one.
+
+    Optuna knows only of earlier trials that have the parameters of the evolution and no others, and fails where there
+    are none: it searches neither over choices nor over what not all trials have. `known`: earlier trials, best first.
+    """
+
+    def __init__(self, seed: int, known: Sequence[FrozenTrial]) -> None:
+        super().__init__(seed=seed, warn_independent_sampling=False)
+        self._known = known
+
+    def _init_optimizer(self, trans: Any, direction: Any) -> Any:
+        cut = [found for trial in self._known if (found := _cut(trial, trans._search_space)) is not None]
+        if cut:  # as an argument it warns that it is experimental
+            self._source_trials = cut if len(cut) >= WARM_START_AT else cut[:1] * WARM_START_AT
+        return super()._init_optimizer(trans, direction)
+
+
+def _cut(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> FrozenTrial | None:
+    """The trial with the parameters of `space` alone; None where it lacks one, or has a value that is not there."""
+    for name, wanted in space.items():
+        if name not in trial.params or not fits(trial.params[name], trial.distributions[name], wanted):
+            return None
+    cut = copy.copy(trial)
+    cut.params, cut.distributions = {name: trial.params[name] for name in space}, dict(space)
+    return cut

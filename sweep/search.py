@@ -253,7 +253,12 @@ class Search:
             sampler: BaseSampler = at_random(self.spec, number)
         else:
             sampler = sampler_alone(self.spec, self.method, number, name)
-        return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
+        try:
+            return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
+        except Exception as error:  # noqa: BLE001 - one parameter that no sampler can choose must not end the sweep
+            log.warning("trial %d: %s is drawn at random: %s: %s", number, name, type(error).__name__, error)
+            sampler = sampler_alone(self.spec, "random", number, name)
+            return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
 
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
         """A trial that runs has more parameters."""
@@ -269,6 +274,8 @@ class Search:
         for name, distribution in distributions.items():
             if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
                 self._defined_first[name] = optunas
+                if self._study.forget_earlier(name, optunas):
+                    self._space = common_space(self.method)  # which knows of what was forgotten
 
     # Judging.
 

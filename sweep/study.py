@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import optuna
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.samplers import BaseSampler
 from optuna.storages import InMemoryStorage
 from optuna.trial import FrozenTrial, Trial
@@ -87,6 +88,18 @@ class Study:
                 frozen.system_attrs = {**dict.fromkeys(constraints, 0.0), **frozen.system_attrs}
                 self._storage.replace(trial_id, frozen)
 
+    def forget_earlier(self, name: str, wanted: BaseDistribution) -> bool:
+        """No earlier trial has this parameter any more, if it had it from what is not `wanted`; whether one had."""
+        found = False
+        for trial_id in range(self._earlier):
+            frozen = copy.copy(self._storage.get_trial(trial_id))
+            if name in frozen.params and not fits(frozen.params[name], frozen.distributions[name], wanted):
+                frozen.params = {key: value for key, value in frozen.params.items() if key != name}
+                frozen.distributions = {key: own for key, own in frozen.distributions.items() if key != name}
+                self._storage.replace(trial_id, frozen)
+                found = True
+        return found
+
     def report(self, number: int, step: int, value: float) -> None:
         """The first value at a step stays."""
         if step not in self[number].intermediate_values:
@@ -116,3 +129,12 @@ class Study:
         if not 0 <= number < self._count:
             raise KeyError(f"there is no trial {number}")
         return self._earlier + number
+
+
+def fits(value: Any, was: BaseDistribution, wanted: BaseDistribution) -> bool:
+    """Whether samplers may learn of a value that was chosen from `was`, when they choose from `wanted`."""
+    try:
+        check_distribution_compatibility(was, wanted)
+    except ValueError:
+        return False
+    return wanted._contains(wanted.to_internal_repr(value))

@@ -94,6 +94,66 @@ def test_an_earlier_sweep_teaches_them() -> None:
     assert later._study.optuna.trials[0].params == earlier[0].params
 
 
+EARLIER_CHOICES = [
+    ({"values": ["a", "b"]}, {"values": ["a", "b", "c"]}),
+    ({"values": ["a", "b"]}, {"min": 0.0, "max": 1.0}),
+    ({"min": 0.0, "max": 1.0}, {"values": ["a", "b"]}),
+    ({"min": -1.0, "max": 1.0}, {"min": 0.001, "max": 1.0, "log": True}),
+    ({"min": 0.001, "max": 1.0, "log": True}, {"min": -1.0, "max": 1.0}),
+    ({"min": 0, "max": 100}, {"min": 0.0, "max": 1.0}),
+    ({"min": 0, "max": 100}, {"min": 8, "max": 16}),
+    ({"min": 8, "max": 16}, {"min": 0, "max": 100}),
+]
+
+
+@pytest.mark.parametrize("method", ["tpe", "nsga2", "cmaes"])
+@pytest.mark.parametrize(("was", "now"), EARLIER_CHOICES)
+def test_an_earlier_sweep_that_chose_it_from_something_else_stops_nobody(
+    method: str, was: dict[str, Any], now: dict[str, Any]
+) -> None:
+    both = {"parameters": {"y": {"min": 0.0, "max": 1.0}}}
+    first = _search(method="random", **both)
+    for number in range(25):
+        first.ask()
+        _suggested(first, number, "x", was)
+        first.tell(number, TrialState.FINISHED, [float(number % 7)])
+    later = Search(spec(**both, method=method), [], [first.remembered(number) for number in range(25)])
+    fits = Parameter.model_validate(now)
+    for number in range(15):
+        assert later.ask() is not None
+        assert fits.complaint(_suggested(later, number, "x", now)) is None
+        later.tell(number, TrialState.FINISHED, [float(number % 5)])
+    rebuilt = Search(later.spec, [later.remembered(number) for number in range(15)], later.earlier)
+    assert rebuilt.ask() == later.ask()
+    assert _suggested(rebuilt, 15, "x", now) == _suggested(later, 15, "x", now)
+
+
+def test_what_an_earlier_sweep_chose_from_the_same_still_teaches() -> None:
+    first = _search(method="random", seed=2)
+    for number in range(60):
+        first.ask()
+        x = _suggested(first, number, "x", {"min": 0.0, "max": 1.0})
+        first.tell(number, TrialState.FINISHED, [-abs(x - 0.3)])
+    later = Search(spec(**EMPTY, method="tpe"), [], [first.remembered(number) for number in range(60)])
+    found = []
+    for number in range(20):
+        later.ask()
+        found.append(_suggested(later, number, "x", {"min": 0.0, "max": 1.0}))
+    assert sum(abs(x - 0.3) < 0.1 for x in found) > 10
+
+
+def test_a_sampler_that_fails_is_replaced_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("as planned")
+
+    search = _search(method="tpe")
+    search.ask()
+    monkeypatch.setattr("optuna.samplers.TPESampler.sample_independent", fails)
+    names = ["a", "b"]
+    a, b = (_suggested(search, 0, name, {"min": 0.0, "max": 1.0}) for name in names)
+    assert 0 <= a <= 1 and 0 <= b <= 1 and a != b
+
+
 @pytest.mark.parametrize(
     ("changes", "wanted", "message"),
     [

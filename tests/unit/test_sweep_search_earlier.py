@@ -85,6 +85,26 @@ def test_cmaes_starts_at_the_best_of_few() -> None:
     assert all(abs(float(planned.params["x"] or 0) - BEST) < 0.5 for planned in found)
 
 
+@pytest.mark.parametrize("method", LEARNING)
+@pytest.mark.parametrize("count", [3, 15])
+def test_choices_and_what_is_not_always_active_stop_no_method(method: str, count: int) -> None:
+    parameters: dict[str, Any] = {
+        "x": {"min": 0.0, "max": 1.0},
+        "kind": {"values": ["a", "b"]},
+        "width": {"min": 1, "max": 9, "when": {"kind": "b"}},
+    }
+    wanted = spec(method=method, parameters=parameters)
+    earlier = [
+        PastTrial(n, TrialState.FINISHED, {"x": n / 20, **({"kind": "b", "width": 3} if n % 2 else {"kind": "a"})}, -n)
+        for n in range(count)
+    ]
+    search = Search(wanted, earlier=earlier)
+    for number in range(4):
+        asked(search)
+        search.tell(number, TrialState.FINISHED, [0.5])
+    assert len(search) == 4
+
+
 @pytest.mark.parametrize("method", ["tpe", "gp", "nsga2"])
 def test_several_objectives(method: str) -> None:
     several = searched(method, metric=None, metrics=METRICS)
