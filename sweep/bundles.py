@@ -10,6 +10,7 @@ import io
 import os
 import shutil
 import stat
+import tempfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -74,14 +75,13 @@ def unpack(content: bytes, folder: Path) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked(archive)
-            temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-            shutil.rmtree(temporary, ignore_errors=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
             try:
                 _write(archive, members, temporary)
-                temporary.rename(folder)
-            except BaseException:
+                _put_in_place(temporary, folder)
+            finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-                raise
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
         raise BundleError(f"the bundle is not a sound zip file: {error}") from error
 
@@ -121,8 +121,16 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise BundleError(f"{member.filename!r}: the names sweep and ensemble are Podium's own; rename yours")
 
 
+def _put_in_place(unpacked: Path, folder: Path) -> None:
+    """Give it its name; where another upload of the same content was faster, that one stays."""
+    try:
+        unpacked.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
 def _write(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Path) -> None:
-    folder.mkdir(parents=True)
     for member in members:
         target = folder / member.filename
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -75,6 +75,26 @@ def test_the_same_content_twice_is_one_bundle(client: TestClient, service: Servi
     assert len(list(service.data.bundles.iterdir())) == 1
 
 
+def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = packed(*((f"{name}.py", name) for name in "abcd"))
+    folder = tmp_path / bundles.digest(content)
+    written, writes = Path.write_bytes, 0
+
+    def interrupted(path: Path, data: bytes) -> int:
+        nonlocal writes
+        writes += 1
+        if writes == 3:  # the other upload begins and ends in the middle of this one
+            bundles.unpack(content, folder)
+        return written(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    bundles.unpack(content, folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {f"{name}.py": name for name in "abcd"}
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_a_packed_folder_is_accepted_and_its_hash_is_of_names_and_contents(
     client: TestClient, service: ServiceRig, tmp_path: Path
 ) -> None:
