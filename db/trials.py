@@ -399,4 +399,8 @@ def distributions_of(connection: Connection, where: ColumnElement[bool]) -> dict
 
 
 def sortable(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    """What a list of trials is sorted by; None for what is no number, or one that no float holds."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None

@@ -6,6 +6,7 @@ import math
 import random
 
 from sweep.space import Parameter
+from sweep.strict import LARGEST
 from sweep.trial import Scalar
 
 
@@ -39,4 +40,5 @@ def _on_multiple(value: float, parameter: Parameter) -> float | int:
     if parameter.is_range:
         assert parameter.min is not None and parameter.max is not None
         steps = min(max(steps, math.ceil(parameter.min / parameter.q)), math.floor(parameter.max / parameter.q))
-    return steps * parameter.q
+    multiple = steps * parameter.q
+    return multiple if abs(multiple) <= LARGEST else float(multiple)

@@ -156,6 +156,8 @@ class Parameter(Model):
 
     def complaint(self, value: Scalar) -> str | None:
         """What is wrong with `value` for this parameter, or None."""
+        if (unfit := unusable(value)) is not None:
+            return unfit
         if self.is_range:
             assert self.min is not None and self.max is not None
             if isinstance(value, bool) or not isinstance(value, int | float):

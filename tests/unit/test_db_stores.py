@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, delete, text, update
 
-from db import devices, events, metrics, sweeps, tokens, trial_pages
+from db import devices, events, metrics, sweeps, tokens, trial_pages, trials
 from db.engine import Database
 from db.events import NewEvent
 from db.tables import events as events_table
@@ -315,3 +315,13 @@ def test_each_role_covers_those_before_it() -> None:
         [True, True, False],
         [True, True, True],
     ]
+
+
+@pytest.mark.parametrize(("value", "number"), [(2, 2.0), (0.5, 0.5), (True, 1.0), ("2", None), (None, None)])
+def test_a_parameter_is_sorted_by_its_number(value: object, number: float | None) -> None:
+    assert trials.sortable(value) == number
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)])
+def test_a_number_that_no_float_holds_is_not_sorted_by(value: int) -> None:
+    assert trials.sortable(value) is None

@@ -102,6 +102,11 @@ def test_multiples_stay_within_their_bounds_and_whole() -> None:
     assert all(isinstance(value, int) and value % 8 == 0 and 8 <= value <= 256 for value in values)
 
 
+def test_multiples_that_are_not_exact_as_whole_numbers_are_no_whole_numbers() -> None:
+    far = parameter(distribution="q_log_normal", mu=100.0, sigma=1.0, q=1)
+    assert all(isinstance(draw(far, f"{number}"), float) for number in range(20))
+
+
 @pytest.mark.parametrize("method", ["random", "auto"])
 def test_a_sweep_draws_them_and_goes_on_the_same_after_a_restart(method: str) -> None:
     drawn = spec(method=method, parameters={"x": {"min": 0.0, "max": 1.0}, "n": DRAWN[0], "w": DRAWN[7]}, seed=5)

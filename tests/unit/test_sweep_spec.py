@@ -98,6 +98,7 @@ _DIABETES = {"program": {"model": "mlp", "data": {"name": "diabetes"}}}
 _RMSE = {"name": "val_rmse", "goal": "minimize"}
 _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
+_NORMAL = {"x": {"distribution": "normal"}}
 _HYPERBAND = {"type": "hyperband", "max_iter": 81}
 _PATIENT = {"type": "patient", "patience": 3}
 
@@ -163,6 +164,13 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("a big grid", document(method="grid", parameters=_BIG), "parameters", "10,201 points, above 10,000"),
     ("enqueued out of range", document(enqueue=[{"x": 0.5}, {"x": 1.5}]), "enqueue.1.x", "1.5 is not within 0 and 1"),
     ("enqueued text", document(enqueue=[{"x": "big"}]), "enqueue.0.x", "'big' is not a number"),
+    ("enqueued beyond all", document(parameters=_NORMAL, enqueue=[{"x": 10**400}]), "enqueue.0.x", "2**"),
+    ("enqueued, not exact", document(parameters=_NORMAL, enqueue=[{"x": 2**54}]), "enqueue.0.x", "2**53"),
+    ("enqueued infinity", document(parameters=_NORMAL, enqueue=[{"x": math.inf}]), "enqueue.0.x",
+     "inf is not a finite number"),
+    ("enqueued NaN", document(enqueue=[{"x": math.nan}]), "enqueue.0.x", "nan is not a finite number"),
+    ("a condition beyond all", document(parameters=_NORMAL | {"y": {"value": 1, "when": {"x": 10**400}}}),
+     "parameters.y.when", "2**"),
     ("enqueued unknown", document(enqueue=[{"xx": 1.0}]), "enqueue.0.xx", "did you mean 'x'?"),
     ("shares that do not sum to 1", document(validation={"split": [0.5, 0.1, 0.1, 0.1]}), "validation.split",
      "sum to 1, not 0.8"),
