@@ -13,7 +13,7 @@ from db.events import NewEvent
 from db.tables import enqueued, ensembles, sweeps, trials
 from sweep.changes import SweepChanged, SweepWish
 from sweep.errors import ConflictError, NotFoundError
-from sweep.spec import SweepSpec
+from sweep.spec import SweepSpec, spec_from_json
 from sweep.spending import Terms
 from sweep.trial import SWEEP_OVER, TRIAL_OVER, SweepState, TrialRequest, TrialState, check_sweep_transition
 
@@ -61,9 +61,11 @@ class SweepRow:
 def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
     """Store a new sweep, `queued`; returns its id, and whether it is new.
 
-    The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec.
+    The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec, and
+    `InvalidSpecError` for one that could not be read back.
     """
     text = spec.to_json()
+    spec_from_json(text)
     if idempotency_key is not None:
         known = connection.execute(
             select(sweeps.c.id, sweeps.c.spec).where(sweeps.c.idempotency_key == idempotency_key)

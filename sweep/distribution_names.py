@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from sweep.strict import complain
+from sweep.strict import complain, unusable
 
 Name = Literal[
     "constant",
@@ -90,8 +90,10 @@ def _check_nameless(document: _Document) -> None:
 def _check_numbers(document: _Document) -> None:
     for key in ("min", "max", "mu", "sigma", "a", "b", "q"):
         value = document.get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise complain(f"{value!r} is not a finite number", key)
+        if (complaint := unusable(value)) is not None:
+            raise complain(complaint, key)
         if key in ("sigma", "a", "b", "q") and value <= 0:
             raise complain(f"{key} must be above 0, not {value:g}", key)
 
@@ -149,6 +151,8 @@ def _logarithmic_steps(document: _Document) -> _Document:
     low, high = document["min"], document["max"]
     if low <= 0:
         raise complain(f"a log range starts above 0, not at {low:g}; write min: 1, say", "min")
+    if not math.isfinite(high / q):
+        raise complain(f"q {q:g} is too small to count values up to {high:g} in; write q: 1, say", "q")
     if math.ceil(low / q) > math.floor(high / q):
         raise complain(f"there is no multiple of {q:g} from {low:g} to {high:g}", "q")
     if q == 1:

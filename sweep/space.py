@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from sweep.distribution_names import Name, resolved
-from sweep.strict import LARGEST, Model, complain, unusable
+from sweep.strict import LARGEST, Model, check_storable, complain, unusable
 from sweep.trial import Params, Scalar
 
 
@@ -39,6 +39,7 @@ class Parameter(Model):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, document: Any) -> Any:
+        check_storable(document)
         return resolved(document, frozenset(cls.model_fields)) if isinstance(document, dict) else document
 
     @field_validator("value", "values")
@@ -72,13 +73,39 @@ class Parameter(Model):
             self._check_range()
         if self.q is None and (self.distribution or "").startswith("q_"):
             raise complain(f"{self.distribution} needs q; write q: 1, say")
+        farthest = self._farthest()
+        if not math.isfinite(farthest):
+            words = "mu and sigma are more than can be computed with; bring them nearer to 0"
+            raise complain(f"{words}{_OF_LOGARITHM if self._logarithmic else ''}", "mu")
+        if self.q is not None and not math.isfinite(farthest / self.q):
+            raise complain(f"q {self.q:g} is too small to count values up to {farthest:g} in; write q: 0.001, say", "q")
+        for key, shape in (("a", self.a), ("b", self.b)):
+            if shape > _MOST_PEAKED:
+                raise complain(f"{shape:g} is above {_MOST_PEAKED:g}; write less: beta is nearly a constant there", key)
+
+    @property
+    def _logarithmic(self) -> bool:
+        return (self.distribution or "").endswith("log_normal")
+
+    def _farthest(self) -> float:
+        """What a draw is never above, nor below the negative of; infinite where it cannot be computed with."""
+        kind = self.distribution or ""
+        if not kind.endswith("normal"):
+            return float(self.max or 1)
+        ends = abs(self.mu) + _SIGMAS * self.sigma
+        if not self._logarithmic:
+            return ends
+        return math.exp(ends) if ends < _LARGEST_EXPONENT else math.inf
 
     def _check_probabilities(self, weights: list[float]) -> None:
         count = len(self.values or [])
         if len(weights) != count:
             raise complain(f"{len(weights)} probabilities for {count} values; give one for each", "probabilities")
-        if any(not math.isfinite(weight) or weight < 0 for weight in weights) or sum(weights) <= 0:
+        if any(weight < 0 for weight in weights) or sum(weights) <= 0:
             raise complain("probabilities are at least 0, and one of them above 0", "probabilities")
+        if not math.isfinite(sum(weights)):
+            words = f"their sum is more than can be computed with; divide each by {max(weights):g}"
+            raise complain(words, "probabilities")
 
     def _check_range(self) -> None:
         low, high = self.min, self.max
@@ -92,9 +119,13 @@ class Parameter(Model):
                 raise complain(complaint, name)
         if low > high:
             raise complain(f"min {low:g} is above max {high:g}; swap them", "min")
+        if not math.isfinite(high - low):
+            raise complain(f"{low:g} to {high:g} is wider than can be computed with; bring the ends together", "max")
         if self.log and low <= 0:
             raise complain(f"a log range starts above 0, not at {low:g}; write min: 1e-6, say", "min")
         if self.step is not None:
+            if (complaint := unusable(self.step)) is not None:
+                raise complain(complaint, "step")
             if self.log:
                 raise complain("step and log do not go together", "step")
             if self.step <= 0:
@@ -195,4 +226,8 @@ class Parameter(Model):
         return f"{value!r} is not on a step of {self.step:g} from {self.min:g}; {below:g} is"
 
 
+_SIGMAS = 10  # how far from mu no draw is: of Python's, 8.6
+_LARGEST_EXPONENT = 700  # of what a float holds
+_OF_LOGARITHM = "; they are of the logarithm: mu: 0, sigma: 1 draws around 1"
+_MOST_PEAKED = 1e9  # a and b of beta; far above, a draw takes for ever
 _ON_STEP = 1e-8  # as exact as Optuna is

@@ -19,7 +19,7 @@ from sweep.metric import Metric
 from sweep.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from sweep.space import Parameter
 from sweep.spec_problems import problems_of
-from sweep.strict import Model, complain
+from sweep.strict import Model, check_storable, complain
 from sweep.trial import Scalar
 from sweep.validation import Validation
 
@@ -75,6 +75,7 @@ class SweepSpec(Model):
     @classmethod
     def _first_of_several(cls, document: Any) -> Any:
         """`metric` is always there: with several objectives it is the first, by which single numbers are judged."""
+        check_storable(document)
         several = document.get("metrics") if isinstance(document, dict) else None
         if not isinstance(several, list) or not several:
             return document

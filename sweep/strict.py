@@ -12,6 +12,9 @@ from sweep.trial import Scalar
 
 # Whole numbers up to here are exact as floats, which searching computes with.
 LARGEST = 2**53
+_LARGEST_STORED = 2**63
+_MOST_BITS = 200
+_DEEPEST = 8
 
 
 def complain(message: str, *where: str) -> PydanticCustomError:
@@ -29,9 +32,44 @@ def unusable(value: Scalar) -> str | None:
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def check_storable(document: Any, *where: str) -> None:
+    """Raises what pydantic reports for a number or a text inside that JSON or a database cannot hold."""
+    if len(where) > _DEEPEST:
+        return  # no block is so deep: it is refused as what it is
+    if isinstance(document, dict):
+        for key, value in document.items():
+            check_storable(key, *where)
+            check_storable(value, *where, str(key))
+    elif isinstance(document, list | tuple):
+        for index, value in enumerate(document):
+            check_storable(value, *where, str(index))
+    elif (complaint := _unstorable(document)) is not None:
+        raise complain(complaint, *where)
+
+
+def _unstorable(value: Any) -> str | None:
+    if isinstance(value, int) and abs(value) > _LARGEST_STORED:
+        return f"{shown(value)} is above 2**63, and cannot be stored"
+    if isinstance(value, float):
+        return unusable(value)
+    return _unsendable(value) if isinstance(value, str) else None
+
+
+def _unsendable(text: str) -> str | None:
+    """Half of a surrogate pair is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = ascii(text[error.start])
+        return f"{shown(text)} has half a character in it, {half}, and cannot be stored; leave it out"
+    return None
 
 
 def shown(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of some {int(value.bit_length() * 0.30103) + 1} digits"  # Python refuses to write one out
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

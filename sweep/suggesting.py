@@ -26,6 +26,8 @@ def float_range(name: str, low: float, high: float, step: float | None, log: boo
     if step is not None:
         if not _is_number(step) or step <= 0:
             raise UserCodeError(f"{call}: step is a number above 0, not {step!r}")
+        if not (high - low) / step < _LARGEST:
+            raise UserCodeError(f"{call}: step {step!r} is too small for this range")
         steps = math.floor((high - low) / step + _ON_STEP)
         found |= {"max": float(low + steps * step), "step": float(step)}
     return found | ({"log": True} if log else {})
@@ -59,6 +61,8 @@ def choice_of(name: str, choices: Sequence[Scalar]) -> Distribution:
             )
         if isinstance(value, int | float) and not _is_number(value) and not isinstance(value, bool):
             raise UserCodeError(f"{call}: {value!r:.60} cannot be kept exactly")
+        if isinstance(value, str) and not _is_text(value):
+            raise UserCodeError(f"{call}: {value!a:.60} has half a character in it, and cannot be stored")
     return {"values": values}
 
 
@@ -104,13 +108,23 @@ def _check_bounds(call: str, low: float, high: float, log: bool) -> None:
             raise UserCodeError(f"{call}: {end!r:.60} is not a finite number that can be kept exactly")
     if low > high:
         raise UserCodeError(f"{call}: {low!r} is above {high!r}")
+    if not math.isfinite(high - low):
+        raise UserCodeError(f"{call}: the range is wider than can be computed with")
     if log and low <= 0:
         raise UserCodeError(f"{call}: a log range starts above 0, not at {low!r}")
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be sent: half of a surrogate pair is no character."""
+    try:
+        return bool(value.encode()) or not value
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_number(value: Any) -> bool:
     """Including numpy's, which are numbers too."""
     try:
         return math.isfinite(value) and (abs(value) <= _LARGEST or isinstance(value, float))
-    except TypeError:
+    except (TypeError, OverflowError):  # no number, or a whole one that no float holds
         return False

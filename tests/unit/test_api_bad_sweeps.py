@@ -54,10 +54,10 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("a setting that is none", document(parameters={"lrr": LR}), "parameters.lrr", "did you mean 'lr'?"),
     ("a learning rate below 0", lr(values=[-1.0]), "parameters.lr", "below"),
     ("half a hidden unit", document(parameters={"hidden": {"min": 1.0, "max": 9.0}}), "parameters.hidden", "whole"),
-    ("NaN", lr(values=[0.1, float("nan")]), "parameters.lr.values", "not a finite number"),
+    ("NaN", lr(values=[0.1, float("nan")]), "parameters.lr.values.1", "not a finite number"),
     ("an infinite end", lr(min=0.1, max=float("inf")), "parameters.lr.max", "not a finite number"),
-    ("a huge end", lr(min=1, max=HUGE), "parameters.lr.max", "2**53"),
-    ("a huge value", lr(value=HUGE), "parameters.lr.value", "2**53"),
+    ("a huge end", lr(min=1, max=HUGE), "parameters.lr.max", "2**63"),
+    ("a huge value", lr(value=HUGE), "parameters.lr.value", "2**63"),
     ("a seed too large", document(seed=2**63), "seed", "is below"),
     ("a step too small", document(parameters={"lr": {"min": 0.0, "max": 1.0, "step": 5e-324}}), "parameters.lr.step",
      "too small"),
@@ -73,8 +73,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "goal": "minimize"}), "program.bundle", "not uploaded"),
     ("a script without parameters", document(program={"script": "train.py"}, parameters={}), "parameters",
      "at least 1"),
-    ("half a character", document(name="\ud800"), "name", "valid string"),
-    ("half a character as a setting", document(parameters={"\ud800": LR}), "parameters.?", "no setting"),
+    ("half a character", document(name="\ud800"), "name", "half a character"),
+    ("half a character as a setting", document(parameters={"\ud800": LR}), "parameters", "half a character"),
+    ("half a character as a value", lr(values=["\ud800"]), "parameters.lr.values.0", "half a character"),
+    ("a start without end", document(limits={"start_s": float("inf")}), "limits.start_s", "not a finite number"),
+    ("a huge step", lr(min=0.0, max=1.0, step=HUGE), "parameters.lr.step", "2**63"),
+    ("a huge multiple", lr(distribution="q_normal", q=HUGE), "parameters.lr.q", "2**63"),
 ]  # fmt: skip
 
 

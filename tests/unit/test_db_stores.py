@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -24,7 +25,7 @@ from sweep.changes import (
     TrialDropped,
     TrialPlanned,
 )
-from sweep.errors import ConflictError, IllegalTransitionError, NotFoundError
+from sweep.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
 from sweep.recorder import DatabaseRecorder
 from sweep.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
 from tests.specs import spec
@@ -325,3 +326,12 @@ def test_a_parameter_is_sorted_by_its_number(value: object, number: float | None
 @pytest.mark.parametrize("value", [10**400, -(10**400)])
 def test_a_number_that_no_float_holds_is_not_sorted_by(value: int) -> None:
     assert trials.sortable(value) is None
+
+
+def test_a_sweep_that_could_not_be_read_back_is_not_accepted(database: Database) -> None:
+    good = spec()
+    bad = good.model_copy(update={"limits": good.limits.model_copy(update={"start_s": math.inf})})
+    with database.write() as connection, pytest.raises(InvalidSpecError, match="start_s"):
+        sweeps.accept(connection, bad, 10.0)
+    with database.read() as connection:
+        assert sweeps.page(connection) == []

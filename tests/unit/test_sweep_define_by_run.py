@@ -338,6 +338,11 @@ def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
         (lambda: suggesting.int_range("x", 1.5, 9, 1, False), "whole numbers"),  # type: ignore[arg-type]
         (lambda: suggesting.choice_of("x", []), "nothing to choose from"),
         (lambda: suggesting.choice_of("x", [2**60]), "cannot be kept exactly"),
+        (lambda: suggesting.choice_of("x", [10**400]), "cannot be kept exactly"),
+        (lambda: suggesting.choice_of("x", ["\ud800"]), "half a character"),
+        (lambda: suggesting.float_range("x", 10**400, 1, None, False), "not a finite number"),
+        (lambda: suggesting.float_range("x", -1.7e308, 1.7e308, None, False), "wider than can be computed with"),
+        (lambda: suggesting.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
         (lambda: suggesting.check_name(""), "cannot be the name"),
         (lambda: suggesting.check_name("a\nb"), "cannot be the name"),
     ],

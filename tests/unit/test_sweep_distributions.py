@@ -150,6 +150,19 @@ def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
         (_one(distribution="uniform", min="a", max=2), "min", "'a' is not a finite number"),
         (_one(distribution="uniform", min=0, max=1, sigma=2), "sigma", "does not go with distribution: uniform"),
         (_one(distribution="normal", mu=0, sigma=-1), "sigma", "above 0"),
+        (_one(distribution="normal", mu=10**400), "mu", "401 digits"),
+        (_one(distribution="normal", mu=2**54), "mu", "above 2**53"),
+        (_one(distribution="normal", mu=1.7e308, sigma=1.7e308), "mu", "nearer to 0"),
+        (_one(distribution="log_normal", mu=1000), "mu", "they are of the logarithm"),
+        (_one(distribution="log_normal", mu=-1000), "mu", "nearer to 0"),
+        (_one(distribution="q_normal", q=1e-320), "q", "too small to count values up to 10 in"),
+        (_one(distribution="q_beta", a=1, b=1, q=1e-320), "q", "too small"),
+        (_one(distribution="q_uniform", min=0.0, max=1.0, q=10**400), "q", "401 digits"),
+        (_one(distribution="q_log_uniform_values", min=1.0, max=10.0, q=1e-320), "q", "up to 10 in; write q: 1"),
+        (_one(distribution="uniform", min=10**400, max=1), "min", "401 digits"),
+        (_one(distribution="beta", a=1e308, b=1.0), "a", "above 1e+09"),
+        (_one(distribution="beta", a=1.0, b=1e308), "b", "above 1e+09"),
+        (_one(values=[1, 2], probabilities=[1e308, 1e308]), "probabilities", "divide each by 1e+308"),
         (_one(distribution="q_normal", mu=0, sigma=1), "", "write q: 1"),
         (_one(distribution="gaussian", mu=0), "distribution", "normal, q_normal"),
         (_one(mu=0, sigma=1), "mu", "write distribution: normal"),
@@ -213,3 +226,24 @@ def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
 def test_cmaes_is_refused_where_it_can_do_nothing(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidSpecError, match=words):
         spec(method="cmaes", **changes)
+
+
+_ANY = st.one_of(st.integers(-(2**70), 2**70), st.floats())
+
+
+@given(
+    st.sampled_from(sorted(name for name, keys in KEYS.items() if {"mu", "a", "q"} & set(keys))),
+    st.fixed_dictionaries(dict.fromkeys(("min", "max", "mu", "sigma", "a", "b", "q"), _ANY)),
+)
+def test_what_is_accepted_can_be_drawn_and_taken_back(name: str, numbers: dict[str, Any]) -> None:
+    keys = {"distribution": name} | {key: value for key, value in numbers.items() if key in KEYS[name]}
+    try:
+        parsed = parse_spec(_one(**keys))
+    except InvalidSpecError:
+        return
+    assert spec_from_json(parsed.to_json()) == parsed
+    accepted = parsed.parameters["p"]
+    for number in range(20 if accepted.drawn else 0):
+        value = draw(accepted, str(number))
+        assert accepted.complaint(value) is None, value
+        json.dumps(value, allow_nan=False)
