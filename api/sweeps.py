@@ -21,7 +21,7 @@ from db.trial_pages import TrialRow
 from sweep import bundles
 from sweep.budget import Budget
 from sweep.commands import SweepCommand
-from sweep.data_check import with_task
+from sweep.data_check import as_found
 from sweep.errors import InvalidSpecError, Problem
 from sweep.part import wake
 from sweep.program import FunctionProgram, ImportedProgram, OwnCode
@@ -222,7 +222,7 @@ def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
         _check_preload(program)
     if isinstance(program, ImportedProgram):
         raise program.refusal()
-    return with_task(spec)
+    return as_found(spec)
 
 
 def _check_bundle(program: OwnCode, service: ServiceContext) -> None:

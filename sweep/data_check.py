@@ -24,22 +24,40 @@ def check_data(spec: SweepSpec) -> Source | None:
     try:
         source = datasets.check(data.model_dump())
     except DataError as error:
-        raise InvalidSpecError([Problem(("program", "data", error.key or _where(data)), str(error))]) from error
+        raise _refusal(data, error) from error
     if isinstance(spec.program, BuiltinProgram) and spec.program.model == "cnn" and source.header.is_table:
         problem = f"cnn needs images, and {data.shown} has columns; write mlp"
         raise InvalidSpecError([Problem(("program", "model"), problem)])
     return source
 
 
-def with_task(spec: SweepSpec) -> SweepSpec:
-    """The sweep, with the task that was found out from the data where it does not say. Raises `InvalidSpecError`."""
-    source = check_data(spec)
+def as_found(spec: SweepSpec) -> SweepSpec:
+    """The sweep, with what the data's files say: the task, where the sweep does not, and which state of them it is.
+
+    All its trials are to have the same rows. Raises `InvalidSpecError`.
+    """
+    found = check_data(spec)
     data: Data | None = getattr(spec.program, "data", None)
-    if source is None or data is None or data.learned is not None:
+    if found is None or data is None:
+        return spec
+    task = data.task if data.learned is not None else found.task
+    source = _source_of(data)
+    if (task, source) == (data.task, data.source):
         return spec
     document: dict[str, Any] = json.loads(spec.to_json())
-    document["program"]["data"]["task"] = source.task
+    document["program"]["data"] |= {"source": source} | ({"task": task} if task else {})
     return parse_spec(document)
+
+
+def _source_of(data: Data) -> str | None:
+    try:
+        return datasets.source_of(data.model_dump())
+    except DataError as error:
+        raise _refusal(data, error) from error
+
+
+def _refusal(data: Data, error: DataError) -> InvalidSpecError:
+    return InvalidSpecError([Problem(("program", "data", error.key or _where(data)), str(error))])
 
 
 def _where(data: Data) -> str:

@@ -25,6 +25,10 @@ class Data(Model):
     features: list[str] | None = Field(None, min_length=1, description="the columns to learn from; all by default")
     task: Task | None = Field(None, description="classes or values; found out from the target if absent")
 
+    source: str | None = Field(
+        None, max_length=64, description="which state of the files it is; the service writes it when it accepts a sweep"
+    )
+
     @property
     def learned(self) -> Task | None:
         """What a network learns from it: classes or values; None where only the file can tell."""

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from sweep import catalog
 from sweep.data_cache import cached, save_arrays
-from sweep.errors import DataError
+from sweep.errors import ChangedDataError, DataError
 from sweep.moments import moments
 from sweep.preparing import prepare
 from sweep.sources import Source, open_source, paths
 from sweep.splits import SPLITS, Rows, fold_rows, split_rows, strata
 
-__all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds"]
+__all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds", "source_of"]
 
 Moment: TypeAlias = float | tuple[float, ...]  # one figure for all pixels, or one for each column of a table
 
@@ -90,9 +90,22 @@ def check(data: Mapping[str, Any]) -> Source:
     return open_source(data)
 
 
+def source_of(data: Mapping[str, Any]) -> str | None:
+    """What changes when a file does: of each its path, size and time. None for what ships with a library.
+
+    Raises `DataError` where files are missing.
+    """
+    try:
+        files = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in paths(data)]
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
+    return _digest(files) if files else None
+
+
 def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:
     """Map the data set, building the cache first if this machine has none.
 
+    Where `data` has a `source` (see `source_of`), it is those files' rows, whatever became of the files since.
     `split` holds `split` (four shares) and `seed`. Raises `DataError` when the source cannot be read, or when a share
     is too small for a single row.
     """
@@ -132,16 +145,26 @@ def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArr
     if built_in and data["name"] not in catalog.DATASETS:
         raise DataError(f"unknown data set {data['name']!r}", key="name")
     kind = data["name"] if built_in else "file" if data.get("file") is not None else "idx"
-    folder = cache / f"{kind}-{_source_key(data)}"
-    arrays = cached(folder, lambda to: prepare(data, to))
+    files = data.get("source") or source_of(data)
+    what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
+    folder = cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
+    arrays = cached(folder, lambda to: _prepare(data, to))
     return folder, arrays, json.loads(arrays["meta"].tobytes())
 
 
-def _source_key(data: Mapping[str, Any]) -> str:
-    """Changes when the source does: what is read of it, and each file's path, size and time."""
-    files = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in paths(data)]
-    what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
-    return _digest({"name": None if files else data["name"], "files": files, **what})
+def _prepare(data: Mapping[str, Any], to: Path) -> None:
+    """Raises `ChangedDataError` where the files are not those of the sweep, before they are read or after."""
+    _check_source(data)
+    prepare(data, to)
+    _check_source(data)
+
+
+def _check_source(data: Mapping[str, Any]) -> None:
+    if data.get("source") not in (None, source_of(data)):
+        raise ChangedDataError(
+            f"{_name(data)} was changed since the sweep was accepted, and what was read of it before is not kept here; "
+            "submit the sweep anew, or put the files back with their times"
+        )
 
 
 def _beside(folder: Path, drawn: Mapping[str, Any]) -> Path:

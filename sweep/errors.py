@@ -97,6 +97,10 @@ class DataError(PodiumError):
         super().__init__(message)
 
 
+class ChangedDataError(DataError):
+    """The data set is not the one that the sweep was accepted with."""
+
+
 class BundleError(PodiumError):
     """The code bundle cannot be used."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from api.client import Client
 from sweep import bundles
 from sweep.code_check import Found, check_code
-from sweep.data_check import with_task
+from sweep.data_check import as_found
 from sweep.errors import BundleError, InvalidSpecError
 from sweep.program import ImportedProgram
 from sweep.spec import parse_spec
@@ -30,7 +30,7 @@ def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
     document = _with_absolute_paths(file)
     try:
         code = check_code(document["program"], file.folder)
-        spec = with_task(parse_spec(document))
+        spec = as_found(parse_spec(document))
         if isinstance(spec.program, ImportedProgram):
             raise spec.program.refusal()
     except InvalidSpecError as error:

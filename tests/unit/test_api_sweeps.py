@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
+from sweep import datasets
 from sweep.layout import AttemptDirectory
 from sweep.spec import parse_spec
 from sweep.trial import SweepState
@@ -49,7 +50,8 @@ def test_what_the_data_are_for_is_found_out_and_written_down(client: TestClient,
     document = builtin_document(program={"model": "mlp", "data": data}, metric={"name": "val_rmse", "goal": "minimize"})
     answer = client.post(URL, json=document)
     assert answer.status_code == 201
-    assert answer.json()["spec"]["program"]["data"] == {**data, "task": "regression"}
+    source = datasets.source_of(data)
+    assert answer.json()["spec"]["program"]["data"] == {**data, "task": "regression", "source": source}
     wrong = client.post(URL, json=builtin_document(program={"model": "mlp", "data": data}))
     assert_problem(wrong, 422, "the built-in loop reports val_rmse")
 

@@ -30,6 +30,14 @@ def test_the_same_rows_are_found_again(trained: Architecture, tmp_path: Path) ->
     assert trained.load_rows(tmp_path / "another cache").sha256 == trained.rows_sha256
 
 
+def test_rows_are_told_by_what_they_are_and_not_by_when_they_were_written(
+    trained: Architecture, tmp_path: Path
+) -> None:
+    assert trained.data is not None
+    older = replace(trained, data={**trained.data, "source": "0" * 16})
+    assert older.load_rows(tmp_path / "another cache").sha256 == trained.rows_sha256
+
+
 def test_other_rows_are_refused(trained: Architecture, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(file.read_text().replace("5,5,2", "5,6,2"))

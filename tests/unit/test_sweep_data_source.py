@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweep.data_check import with_task
-from sweep.errors import InvalidSpecError
+from sweep import datasets
+from sweep.data_check import as_found
+from sweep.errors import ChangedDataError, InvalidSpecError
+from sweep.preparing import prepare
 from sweep.program import BuiltinProgram
 from sweep.spec import SweepSpec, parse_spec, spec_from_json
 from tests.specs import builtin_document, document
@@ -75,27 +77,67 @@ def file(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_the_task_is_written_down(file: dict[str, Any]) -> None:
-    spec = with_task(of(file, **VALUES))
+    spec = as_found(of(file, **VALUES))
     assert isinstance(spec.program, BuiltinProgram) and spec.program.data.task == "regression"
     assert spec_from_json(spec.to_json()) == spec
-    assert with_task(spec) is spec
+    assert as_found(spec) is spec
+
+
+def test_the_state_of_the_files_is_written_down(file: dict[str, Any]) -> None:
+    spec = as_found(of({**file, "source": "somebody's"}, **VALUES))
+    assert isinstance(spec.program, BuiltinProgram) and len(spec.program.data.source or "") == 16
+    with Path(file["file"]).open("a") as rows:
+        rows.write("3,2.5\n")
+    assert as_found(spec) != spec
+    built_in = of({"name": "digits"})
+    assert as_found(built_in) is built_in
+
+
+def test_the_trials_of_a_sweep_have_the_rows_of_its_start(file: dict[str, Any], tmp_path: Path) -> None:
+    split = {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}
+    path = Path(file["file"])
+    path.write_text("a,y\n" + "1,0.5\n" * 20)
+    accepted = as_found(of(file, **VALUES)).program.model_dump()["data"]
+    first = datasets.load(accepted, split, tmp_path / "cache")
+    path.write_text("a,y\n" + "2,0.75\n" * 30)
+    assert datasets.load(accepted, split, tmp_path / "cache").sha256 == first.sha256
+    with pytest.raises(ChangedDataError, match=r"rows.csv was changed since the sweep was accepted"):
+        datasets.load(accepted, split, tmp_path / "another cache")
+    path.unlink()
+    assert len(datasets.load(accepted, split, tmp_path / "cache").inputs) == 20
+
+
+def test_files_that_change_while_they_are_read_are_refused(
+    file: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(file["file"])
+    path.write_text("a,y\n" + "1,0.5\n" * 20)
+    accepted = as_found(of(file, **VALUES)).program.model_dump()["data"]
+
+    def prepared(data: Any, folder: Path) -> None:
+        prepare(data, folder)
+        path.write_text("a,y\n" + "2,0.75\n" * 30)
+
+    monkeypatch.setattr(datasets, "prepare", prepared)
+    with pytest.raises(ChangedDataError):
+        datasets.load(accepted, {"split": [0.25, 0.25, 0.25, 0.25], "seed": 0}, tmp_path / "cache")
 
 
 def test_what_was_found_out_must_go_with_the_metric(file: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError, match="the built-in loop reports val_rmse"):
-        with_task(of(file))
+        as_found(of(file))
 
 
 def test_functions_have_data_too(file: dict[str, Any]) -> None:
     program = {"function": "train:objective", "data": file}
-    found = with_task(parse_spec(document(program=program)))
+    found = as_found(parse_spec(document(program=program)))
     assert found.program.model_dump()["data"]["task"] == "regression"
 
 
 def test_what_is_wrong_has_its_key(file: dict[str, Any], tmp_path: Path) -> None:
     for change, key in (({"target": "z"}, "target"), ({"features": ["b"]}, "features"), ({"file": "none.csv"}, "file")):
         with pytest.raises(InvalidSpecError) as caught:
-            with_task(of({**file, **change}, **VALUES))
+            as_found(of({**file, **change}, **VALUES))
         assert caught.value.problems[0].location == ("program", "data", key)
 
 
@@ -103,4 +145,4 @@ def test_a_cnn_on_columns_of_an_npz_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=np.ones((9, 4)), y=np.arange(9) % 2)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
     with pytest.raises(InvalidSpecError, match=r"cnn needs images, and .* has columns; write mlp"):
-        with_task(of(data, model="cnn"))
+        as_found(of(data, model="cnn"))
