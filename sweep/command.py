@@ -31,6 +31,7 @@ LOOK_S = 0.1  # how often the file of metrics is read
 PATTERN_S = 1.0  # in which all patterns must have been tried on a line
 TAIL_BYTES = 4096  # of the standard error that a failure shows
 _READ_BYTES = 64 << 10
+_PIPE_READS = 16  # in which the largest pipe (1 MB, of /proc/sys/fs/pipe-max-size) is empty, if nobody fills it again
 
 
 def program(spec: Mapping[str, Any], code: str | None, grace_s: float) -> Callable[[Trial], dict[str, float]]:
@@ -135,10 +136,19 @@ class Listener:
 
     def look(self) -> bool:
         """New lines in the file of metrics; whether to give up."""
+        return self._noted(self._file.new()) and self._trial.should_prune()
+
+    def look_at_the_rest(self, *, failed: bool) -> None:
+        """All that is left in the file, now that the script has ended; one that failed may have left half a line."""
+        self._noted(self._file.new())
+        with contextlib.suppress(*[BadReportError] if failed else []):
+            self._noted(self._file.rest())
+
+    def _noted(self, said: Iterator[tuple[int, dict[str, float]]]) -> bool:
         reported = False
-        for step, values in self._file.new():
+        for step, values in said:
             reported |= self._note(step, values)
-        return reported and self._trial.should_prune()
+        return reported
 
     def _note(self, step: int, values: Mapping[str, float]) -> bool:
         """Whether the metric that pruning goes by is among the values."""
@@ -205,14 +215,17 @@ class Script:
             os.killpg(self._process.pid, number)
 
     def _hear_the_rest(self) -> None:
-        """What is still in its pipes: something that it left running may hold them open."""
-        while lines := list(self._passed_on(self._selector.select(0))):
-            for some in lines:
-                self._listener.hear(some)
+        """What is still in its pipes: what it left running is killed, or, where that cannot be, not heard for long."""
+        self._signal(signal.SIGKILL)
+        for _ in range(_PIPE_READS):
+            for lines in (heard := list(self._passed_on(self._selector.select(0)))):
+                self._listener.hear(lines)
+            if not heard:
+                break
         for key in list(self._selector.get_map().values()):
             if key.data is not None:
                 self._listener.hear(key.data[1].rest())
-        self._listener.look()
+        self._listener.look_at_the_rest(failed=self._process.returncode != 0)
 
     def _passed_on(self, ready: list[tuple[selectors.SelectorKey, int]]) -> Iterator[Iterator[str]]:
         """Write what can be read to the log; the lines that it completes."""

@@ -64,6 +64,13 @@ class JsonLines:
             if len(self._begun) > MAX_JSON_LINE:
                 raise self._wrong(f"is longer than {MAX_JSON_LINE} bytes")
 
+    def rest(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """The line that nothing has ended, now that nothing more comes. May raise `BadReportError`."""
+        line, self._begun = self._begun, b""
+        if line.strip():
+            self._number += 1
+            yield self._understood(line)
+
     def _read(self) -> bytes:
         try:
             with self._path.open("rb") as file:

@@ -48,6 +48,16 @@ def test_a_script_may_append_its_metrics_to_a_file(slot: SlotDriver) -> None:
     assert isinstance(events[-1], Ended) and events[-1].value == 10.25
 
 
+def test_the_last_line_of_the_file_needs_no_end(slot: SlotDriver) -> None:
+    events = slot.events(_script("appends_without_an_end", metrics={}))
+    assert [(e.step, e.value) for e in events if isinstance(e, Reported)] == [(0, 0.25), (1, 1.25)]
+
+
+def test_half_a_line_does_not_hide_why_a_script_failed(slot: SlotDriver) -> None:
+    ended = slot.result(_script("fails_in_a_line", metrics={}))
+    assert (ended.cause, "as planned" in ended.message) == (Cause.USER_ERROR, True)
+
+
 def test_a_script_may_have_several_objectives_and_says_which_it_lacks(slot: SlotDriver) -> None:
     assert slot.result(_script("prints"), objectives=("score", "loss")).values == (0.5, 0.083)
     ended = slot.result(_script("prints"), objectives=("score", "seconds"))
@@ -121,6 +131,11 @@ def test_what_a_script_leaves_running_is_killed_and_keeps_nobody_waiting(slot: S
     ended = slot.result(_script("leaves_a_daemon"))
     assert ended.value is not None and not Path(f"/proc/{int(ended.value)}").exists()
     assert ended.orphans_killed == 1
+
+
+def test_what_a_script_leaves_talking_keeps_nobody_waiting(slot: SlotDriver) -> None:
+    ended = slot.result(_script("leaves_a_talker"))
+    assert (ended.state, ended.value) == (FINISHED, 0.5)
 
 
 @pytest.mark.parametrize(("what", "grace_s"), [("trains", 5.0), ("cleans_up", 5.0), ("ignores_signals", 0.2)])

@@ -91,6 +91,18 @@ def test_json_lines_are_read_as_they_come(tmp_path: Path) -> None:
     assert list(file.new()) == [(4, {"loss": 1.0})]
 
 
+def test_the_last_json_line_needs_no_end(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    file = JsonLines(path)
+    _append(path, '{"loss": 1}\n{"loss": 0.5}')
+    assert [*file.new(), *file.rest()] == [(0, {"loss": 1.0}), (1, {"loss": 0.5})]
+    assert [*file.new(), *file.rest()] == []
+    _append(path, '\n{"lo')
+    assert list(file.new()) == []
+    with pytest.raises(BadReportError, match="line 4 of the file in PODIUM_METRICS is no JSON"):
+        list(file.rest())
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -23,6 +23,15 @@ def appends(x: float) -> None:
             file.write(json.dumps({"step": step, "score": x + step, "loss": 0.5}) + "\n")
 
 
+def appends_without_an_end(x: float) -> None:
+    Path(os.environ["PODIUM_METRICS"]).write_text(f'{{"score": {x}}}\n{{"score": {x + 1}}}')
+
+
+def fails_in_a_line(x: float) -> None:
+    Path(os.environ["PODIUM_METRICS"]).write_text('{"score": 1}\n{"sco')
+    raise ValueError("as planned")
+
+
 def looks_around(x: float) -> None:
     Path("written.txt").write_text("in its own folder")
     Path(__file__).with_name("beside.txt").write_text("beside itself")
@@ -80,6 +89,13 @@ def leaves_a_daemon(x: float) -> None:
     """It holds the pipes open, in a session of its own."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
     print(f"score {child.pid}")
+
+
+def leaves_a_talker(x: float) -> None:
+    """It prints without end, in the script's process group or in a session of its own."""
+    for own in (False, True):
+        subprocess.Popen(["yes", "score 0.5"], start_new_session=own)
+    time.sleep(0.3)
 
 
 def trains(x: float) -> None:
