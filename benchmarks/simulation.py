@@ -209,8 +209,8 @@ class _Searchers:
         self._ports = (inbox, clock, agenda)
         self.opened: SimulatedSearch | None = None
 
-    def open(self, sweep_id: int, taken: int, search: Search) -> SimulatedSearch:
-        self.opened = SimulatedSearch(sweep_id, taken, search, *self._ports)
+    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> SimulatedSearch:
+        self.opened = SimulatedSearch(sweep_id, taken, build(), *self._ports)
         return self.opened
 
 

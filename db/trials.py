@@ -333,18 +333,34 @@ def _pruned_on(sweep_id: int) -> ScalarSelect[Any]:
     return select(func.coalesce(named, sweeps.c.metric)).where(sweeps.c.id == sweep_id).scalar_subquery()
 
 
+def _reports(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> dict[int, dict[int, float]]:
+    """What trials reported, by step: all of it for a pruner, and for a sampler the last of those that did not finish.
+
+    A sweep of many long trials has millions, which the scheduler must not read where nobody looks at them.
+    """
+    rule = func.json_extract(sweeps.c.spec, "$.early_terminate.type")
+    prunes = connection.execute(select(func.coalesce(rule, "none") != "none").where(sweeps.c.id == sweep_id)).scalar()
+    of_trial = (metric_table.c.trial_id == trials.c.id) & (metric_table.c.name == _pruned_on(sweep_id))
+    points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).select_from(trials).where(which)
+    if prunes:
+        points = points.join(metric_table, of_trial)
+    else:
+        last = select(func.max(metric_table.c.step)).where(of_trial).correlate(trials).scalar_subquery()
+        points = points.join(metric_table, of_trial & (metric_table.c.step == last))
+        points = points.where(trials.c.state != TrialState.FINISHED.value)
+    found: dict[int, dict[int, float]] = {}
+    for trial_id, step, value in connection.execute(points):
+        found.setdefault(trial_id, {})[step] = value
+    return found
+
+
 def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -> tuple[StoredTrial, ...]:
     """All trials of a sweep, or one of them, as the scheduler needs them after a restart, in number order."""
     which = trials.c.sweep_id == sweep_id if trial_id is None else trials.c.id == trial_id
     of_sweep = select(trials.c.id).where(which).scalar_subquery()
     params = params_of(connection, trial_params.c.trial_id.in_(of_sweep))
     distributions = distributions_of(connection, trial_params.c.trial_id.in_(of_sweep))
-    reports: dict[int, dict[int, float]] = {}
-    points = select(metric_table.c.trial_id, metric_table.c.step, metric_table.c.value).where(
-        metric_table.c.trial_id.in_(of_sweep), metric_table.c.name == _pruned_on(sweep_id)
-    )
-    for trial_id, step, value in connection.execute(points):
-        reports.setdefault(trial_id, {})[step] = value
+    reports = _reports(connection, sweep_id, which)
     notes = trial_notes.of(connection, of_sweep)
     causes: dict[int, list[tuple[int, Cause]]] = {}
     failed = (

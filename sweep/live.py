@@ -304,7 +304,7 @@ def past_trials(stored: StoredSweep) -> list[PastTrial]:
     """What the search must know to go on as if it had never stopped."""
     return [
         PastTrial(
-            t.number, t.state, t.params, t.value, dict(t.reports), dict(t.attributes), t.sampler, infeasible(t),
+            t.number, t.state, t.params, t.value, t.reports, dict(t.attributes), t.sampler, infeasible(t),
             values=t.values, constraints=dict(t.constraints),
             distributions=dict(t.distributions),
         )

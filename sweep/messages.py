@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -150,9 +150,12 @@ class Searcher(Protocol):
 
 
 class Searchers(Protocol):
-    """Makes the searcher of a sweep; `taken` goes into all that it says."""
+    """Makes the searcher of a sweep; `taken` goes into all that it says.
 
-    def open(self, sweep_id: int, taken: int, search: Search) -> Searcher: ...
+    `build` makes its search, which takes long where there are many trials: outside the loop too, before all else.
+    """
+
+    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> Searcher: ...
 
 
 class Recorder(Protocol):

@@ -70,10 +70,13 @@ class Roster:
     def take_in(self, stored: StoredSweep) -> LiveSweep:
         """A sweep that is new here, or that a scheduler before us left."""
         sweep = LiveSweep(stored, self._clock.wall_s(), self._clock.monotonic_s())
-        search = Search(sweep.spec, past_trials(stored), earlier_trials(stored))
         self._taken += 1
         sweep.taken = self._taken
-        sweep.searcher = self._searchers.open(sweep.sweep_id, sweep.taken, search)
+
+        def build() -> Search:
+            return Search(sweep.spec, past_trials(stored), earlier_trials(stored))
+
+        sweep.searcher = self._searchers.open(sweep.sweep_id, sweep.taken, build)
         self.sweeps[sweep.sweep_id] = sweep
         self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
         self._judge_again(sweep, stored)

@@ -48,21 +48,31 @@ class SearchThread:
     """Runs one sweep's search; see `sweep.messages.Searcher`."""
 
     def __init__(
-        self, sweep_id: int, taken: int, search: Search, inbox: Inbox, open_process: OpenProcess = SearchProcess
+        self,
+        sweep_id: int,
+        taken: int,
+        build: Callable[[], Search],
+        inbox: Inbox,
+        open_process: OpenProcess = SearchProcess,
     ) -> None:
         self._sweep_id = sweep_id
         self._taken = taken
-        self._search = search
+        self._build: Callable[[], Search] | None = build
+        self._open_process = open_process
         self._inbox = inbox
+        self._built_s = 0.0
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._asks: deque[_Ask] = deque()
-        self._proposer = Proposer(search, self._post, open_process)
         threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
-        now_s = time.perf_counter()
-        waiting = _Ask(enqueued, now_s, now_s + deadline_s)
-        self._work.put(lambda: self._asks.append(waiting))
+        asked_s = time.perf_counter()
+
+        def wait() -> None:
+            began_s = max(asked_s, self._built_s)
+            self._asks.append(_Ask(enqueued, began_s, began_s + deadline_s))
+
+        self._work.put(wait)
 
     def retry(self, number: int) -> None:
         self._work.put(lambda: self._change(number, lambda: self._search.retry(number)))
@@ -95,6 +105,18 @@ class SearchThread:
     # In the thread.
 
     def _run(self) -> None:
+        if self._guarded(self._begin):
+            self._work_on()
+
+    def _begin(self) -> None:
+        """Build the search. What it was built from may be large, and is let go."""
+        build, self._build = self._build, None
+        assert build is not None
+        self._search = build()
+        self._proposer = Proposer(self._search, self._post, self._open_process)
+        self._built_s = time.perf_counter()
+
+    def _work_on(self) -> None:
         while True:
             try:
                 work = self._work.get(timeout=self._patience_s())
@@ -106,11 +128,14 @@ class SearchThread:
             self._guarded(work)
             self._guarded(self._answer)
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _guarded(self, work: Callable[[], None]) -> bool:
+        """Whether it went well."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
             self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
+            return False
+        return True
 
     def _patience_s(self) -> float | None:
         """How long the first who waits will do so; None where nobody does."""
@@ -191,5 +216,5 @@ class SearchThreads:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, taken: int, search: Search) -> SearchThread:
-        return SearchThread(sweep_id, taken, search, self._inbox)
+    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> SearchThread:
+        return SearchThread(sweep_id, taken, build, self._inbox)

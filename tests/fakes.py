@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -227,5 +227,5 @@ class InlineSearchers:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, taken: int, search: Search) -> InlineSearcher:
-        return InlineSearcher(sweep_id, taken, search, self._inbox)
+    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> InlineSearcher:
+        return InlineSearcher(sweep_id, taken, build(), self._inbox)

@@ -70,14 +70,18 @@ class MemoryTrial:
     constraints: dict[str, float] = field(default_factory=dict)
     distributions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def stored(self) -> StoredTrial:
+    def stored(self, spec: SweepSpec) -> StoredTrial:
+        """As the scheduler needs it: all reports for a pruner, else the last where it did not finish."""
+        reports = dict(self.reports)
+        if spec.early_terminate.type == "none":
+            reports = {} if self.state is TrialState.FINISHED else dict(sorted(reports.items())[-1:])
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
         runs = self.state is TrialState.RUNNING
         failed = [end.cause for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
-            self.sampler, dict(self.attributes), dict(self.reports), causes, self.forgiven, self.ended_at,
+            self.sampler, dict(self.attributes), reports, causes, self.forgiven, self.ended_at,
             failed[-1] if failed else None, self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
         )  # fmt: skip
@@ -166,7 +170,7 @@ class MemoryRecorder:
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
         return [
             StoredSweep(
-                s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored() for t in of_sweep),
+                s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored(s.spec) for t in of_sweep),
                 s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s, s.earlier,
             )
             for s in self.sweeps.values()
@@ -194,7 +198,7 @@ class MemoryRecorder:
                 TrialWish(
                     trial.sweep_id,
                     trial.requested,
-                    trial.stored(),
+                    trial.stored(self.sweeps[trial.sweep_id].spec),
                     self.sweeps[trial.sweep_id].state is SweepState.CANCELLED,
                 )
                 for _, trial in sorted(self.trials.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -263,10 +264,19 @@ def test_only_a_waiting_trial_is_dropped(store: Store) -> None:
 
 
 def test_the_first_report_of_a_step_stays_and_other_metrics_are_no_reports(store: Store) -> None:
-    store.commit(planned(), placed())
+    store.commit(planned(sweep_id=store.open(early_terminate={"type": "median"})), placed())
     for name, step, value in (("score", 0, 0.1), ("score", 0, 0.2), ("score", 3, 0.3), ("loss", 1, 9.0)):
         store.commit(MetricPoint(AttemptKey(1, 1), name, step, value, 12.0))
     assert store.trial().reports == {0: 0.1, 3: 0.3}
+
+
+def test_without_a_pruner_only_the_last_report_is_read_and_none_of_a_finished_trial(store: Store) -> None:
+    store.commit(*(planned(trial_id, trial_id - 1) for trial_id in (1, 2, 3)))
+    store.commit(*(placed(trial_id=trial_id) for trial_id in (1, 2)))
+    for trial_id, step in itertools.product((1, 2), range(100)):
+        store.commit(MetricPoint(AttemptKey(trial_id, 1), "score", step, step / 100, 12.0))
+    store.commit(ended(value=0.5))
+    assert [trial.reports for trial in store.sweep().trials] == [{}, {99: 0.99}, {}]
 
 
 def test_reports_are_of_the_metric_that_the_file_prunes_on(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -27,7 +28,7 @@ def open_searchers(request: pytest.FixtureRequest) -> Callable[[Inbox], Searcher
 def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
     inbox: Inbox = Inbox()
     searched = spec(method="grid", parameters={"x": {"values": [1, 2]}}, early_terminate={"type": "median"})
-    searcher = open_searchers(inbox).open(3, 8, Search(searched))
+    searcher = open_searchers(inbox).open(3, 8, lambda: Search(searched))
     searcher.ask()
     searcher.report(0, KEY, 5, 0.5)
     searcher.tell(0, TrialState.FINISHED, [0.5])
@@ -45,7 +46,7 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
 
 def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     inbox: Inbox = Inbox()
-    searcher = SearchThreads(inbox).open(3, 8, Search(spec()))
+    searcher = SearchThreads(inbox).open(3, 8, lambda: Search(spec()))
     searcher.tell(99, TrialState.FINISHED, [0.5])  # there is no such trial
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
@@ -53,3 +54,40 @@ def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.taken) == (3, 8)
     assert "KeyError" in failed.reason
     assert isinstance(asked, Asked)
+
+
+def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> None:
+    inbox: Inbox = Inbox()
+    may_go_on, builders = threading.Event(), []
+
+    def build() -> Search:
+        builders.append(threading.current_thread())
+        assert may_go_on.wait(ANSWER_S)
+        return Search(spec())
+
+    searcher = SearchThreads(inbox).open(3, 8, build)
+    searcher.ask()
+    searcher.tell(0, TrialState.FINISHED, [0.5])
+    searcher.ask()
+    assert inbox.empty()
+    may_go_on.set()
+    first, second = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
+    searcher.close()
+    assert isinstance(first, Asked) and first.planned is not None and first.planned.number == 0
+    assert isinstance(second, Asked) and second.planned is not None and second.planned.number == 1
+    assert threading.current_thread() not in builders
+
+
+def test_a_search_that_cannot_be_built_is_told_once_and_answers_nothing() -> None:
+    inbox: Inbox = Inbox()
+
+    def build() -> Search:
+        raise ValueError("no such value")
+
+    searcher = SearchThreads(inbox).open(3, 8, build)
+    failed = inbox.get(timeout=ANSWER_S)
+    searcher.ask()
+    searcher.close()
+    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.taken) == (3, 8)
+    assert failed.reason == "ValueError: no such value"
+    assert inbox.empty()

@@ -43,7 +43,7 @@ class Searching:
     def __init__(self) -> None:
         self.inbox: Inbox = Inbox()
         searched, past = _searched()
-        self.thread = SearchThreads(self.inbox).open(3, 8, Search(searched, past))
+        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: Search(searched, past))
 
     def ask(self) -> Planned:
         self.thread.ask(deadline_s=ANSWER_S)

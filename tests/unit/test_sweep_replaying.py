@@ -57,7 +57,7 @@ def test_a_sweep_is_replayed_from_what_was_written_down(method: str) -> None:
         if turn in (9, 25):
             rig.restart()
         turn += 1
-    stored = tuple(trial.stored() for trial in rig.recorder.of(1))
+    stored = tuple(trial.stored(spec(**changes)) for trial in rig.recorder.of(1))
     written = past_trials(StoredSweep(1, SweepState.FINISHED, spec(**changes).to_json(), 0.0, stored))
     assert sum(trial.state is TrialState.FINISHED for trial in written) == 40
     for trial in written:

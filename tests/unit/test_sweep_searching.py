@@ -64,7 +64,7 @@ class Bench:
         self.inbox: Inbox = Inbox()
         past = [PastTrial(n, TrialState.FINISHED, {"x": n / 20}, value=n / 20, sampler="gp") for n in range(12)]
         self.search = Search(spec(method="gp", run_cap=50, **changes), past)
-        self.thread = SearchThread(3, 8, self.search, self.inbox, self._open)
+        self.thread = SearchThread(3, 8, lambda: self.search, self.inbox, self._open)
 
     def _open(self, search: Search, heard: Heard) -> FakeProcess:
         process = FakeProcess(search, heard)
@@ -190,7 +190,7 @@ def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() ->
 
     inbox: Inbox = Inbox()
     past = [PastTrial(n, TrialState.FINISHED, {"x": 0.5}, value=0.5) for n in range(12)]
-    thread = SearchThread(3, 8, Search(spec(method="gp"), past), inbox, full)
+    thread = SearchThread(3, 8, lambda: Search(spec(method="gp"), past), inbox, full)
     for _ in range(5):
         thread.ask(deadline_s=LONG_S)
         asked = inbox.get(timeout=ANSWER_S)
