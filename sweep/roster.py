@@ -55,6 +55,11 @@ class Roster:
         """A trial that is not over."""
         return self._trials.get(trial_id)
 
+    def sweep_of(self, trial_id: int) -> int | None:
+        """The sweep of a trial that is not over."""
+        trial = self._trials.get(trial_id)
+        return None if trial is None else trial.sweep_id
+
     def all_trials(self) -> list[LiveTrial]:
         return list(self._trials.values())
 

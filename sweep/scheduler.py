@@ -65,6 +65,7 @@ from sweep.trial import (
 )
 from sweep.waiting import why_sweep_waits
 from sweep.watch import SlotWatch
+from sweep.writing import Writer
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
 FULL_S = 10.0
@@ -106,6 +107,7 @@ class Scheduler:
         self._fair = FairShare()
         self._changes: list[Change] = []
         self._roster = Roster(searchers, clock, self._changes, recorder.last_trial_id())
+        self._writer = Writer(recorder, self._changes, self._roster.sweep_of)
         self._care = DeviceCare(self._ledger, clock, self._changes)
         self._stopping = False
         self._looked_s = -TICK_S
@@ -522,10 +524,14 @@ class Scheduler:
     # Writing.
 
     def _record(self) -> bool:
-        """Write all changes in one transaction; False, and nothing lost, when the database cannot take them."""
+        """Write all changes in one transaction; False, and nothing lost, when the database cannot take them.
+
+        A change that holds what cannot be written ends its sweep, and nothing else.
+        """
+        waited = len(self._changes)
         try:
-            if self._changes:
-                self._recorder.commit(self._changes)
+            self._writer.write()
+            self._fail_unwritten()
         except (FencedError, DamagedError):
             raise  # who comes after us reads what is there
         except DatabaseError as error:
@@ -534,14 +540,31 @@ class Scheduler:
             self._refused = str(error)
             return False
         if self._refused:
-            log.info("the database takes changes again; %d had waited", len(self._changes))
+            log.info("the database takes changes again; %d had waited", waited)
             self._refused = ""
             for slot in self._ledger.busy():  # what was placed meanwhile, and is only now told to its slot
                 if slot.trial is not None and any(command["kind"] == "run" for command in slot.commands):
                     sweep = self._roster.sweeps[slot.trial.sweep_id]
                     sweep.begin_now(slot.trial, self._clock.monotonic_s())
-        self._changes.clear()
         return True
+
+    def _fail_unwritten(self) -> None:
+        """End the sweeps of which something could not be written: as the database has them, which knows less of them.
+
+        What they run is told to end by `_fail_sweep`; what else that decides is of trials that may not be written.
+        """
+        if not self._writer.failed:
+            return
+        failed = dict(self._writer.failed)
+        stored = self._recorder.open_sweeps(frozenset(self._roster.sweeps) - failed.keys())
+        for sweep_id, reason in failed.items():
+            self._fail_sweep(sweep_id, reason)
+        self._changes.clear()  # all else was written before
+        for sweep in stored:
+            if sweep.sweep_id in failed:
+                self._roster.refuse(sweep, failed[sweep.sweep_id])
+        self._writer.forget()
+        self._writer.write()
 
     def _ended(self, trial: LiveTrial, cause: Cause, reason: str) -> Ended:
         """The end of an attempt as the scheduler itself decides it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +109,8 @@ class MemorySweep:
 class MemoryRecorder:
     """Keeps it all in dictionaries; see `sweep.messages.Recorder`.
 
-    `full`: it can be read, not written. `fenced`: another scheduler has taken over.
+    `full`: it can be read, not written. `fenced`: another scheduler has taken over. `cannot_write`: a change that holds
+    what no table takes.
     """
 
     def __init__(self) -> None:
@@ -121,6 +122,7 @@ class MemoryRecorder:
         self.devices: dict[str, DeviceChanged] = {}
         self.full = False
         self.fenced = False
+        self.cannot_write: Callable[[Change], bool] = lambda change: False
 
     # What a client does.
 
@@ -159,12 +161,14 @@ class MemoryRecorder:
             raise DatabaseError("the disk is full, as played")
         if self.fenced:
             raise FencedError
-        before = copy.deepcopy((self.sweeps, self.trials))
+        before = copy.deepcopy((self.sweeps, self.trials, self.enqueued, self.devices, self.aside))
         try:
             for change in changes:
+                if self.cannot_write(change):
+                    raise OverflowError("as played")
                 self._apply(change)
         except BaseException:
-            self.sweeps, self.trials = before
+            self.sweeps, self.trials, self.enqueued, self.devices, self.aside = before
             raise
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:

@@ -447,6 +447,22 @@ def test_a_commit_that_cannot_be_written_whole_is_not_written_at_all(store: Stor
     assert store.trial().state is WAITING
 
 
+def test_what_no_table_takes_is_raised_as_it_is_and_nothing_of_its_commit_is_written(tmp_path: Path) -> None:
+    store = _database(tmp_path)
+    store.open()
+    for wrong in (
+        MetricPoint(AttemptKey(1, 1), "score", 2**70, 0.5, 12.0),
+        SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "\ud800", 12.0),
+    ):
+        with pytest.raises((OverflowError, UnicodeEncodeError)):
+            store.commit(planned(), wrong)
+        assert store.recorder.last_trial_id() == 0
+        store.commit()
+    store.commit(planned())
+    assert store.trial().state is WAITING
+    store.close()
+
+
 def test_no_device_is_dedicated_unless_an_ensemble_has_it(store: Store) -> None:
     store.commit(planned(), placed())
     assert store.recorder.wishes(NOBODY).dedicated == {}

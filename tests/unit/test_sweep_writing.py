@@ -1,0 +1,146 @@
+"""One change that no table takes: its sweep fails and says why, and all else is written, in order, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.changes import AttemptEnded, AttemptPlaced, Change, MetricPoint, SweepChanged, TrialPlanned
+from sweep.errors import DatabaseError
+from sweep.trial import TRIAL_OVER, AttemptKey, SweepState, TrialState
+from sweep.writing import Writer, trial_of
+from tests.memory import MemoryRecorder
+from tests.rig import Rig
+
+MakeRig = Callable[..., Rig]
+
+
+class Recorder(MemoryRecorder):
+    """Notes what is written; refuses now and then, and always what is negative."""
+
+    def __init__(self, outages: Sequence[bool] = ()) -> None:
+        super().__init__()
+        self.outages = list(outages)
+        self.written: list[Change] = []
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        if changes and self.outages and self.outages.pop(0):
+            raise DatabaseError("the disk is full, as played")
+        for change in changes:
+            if isinstance(change, MetricPoint) and change.value < 0:
+                raise OverflowError("as played")
+        self.written += changes
+
+
+def _point(trial: int, value: float, step: int) -> MetricPoint:
+    return MetricPoint(AttemptKey(trial, 1), "score", step, value, 0.0)
+
+
+@given(
+    points=st.lists(st.tuples(st.integers(1, 4), st.sampled_from([1.0, 1.0, 1.0, -1.0])), max_size=30),
+    outages=st.lists(st.booleans(), max_size=10),
+)
+def test_what_can_be_written_is_in_its_order_and_once(points: list[tuple[int, float]], outages: list[bool]) -> None:
+    changes: list[Change] = [_point(trial, value, step) for step, (trial, value) in enumerate(points)]
+    expected, spoiled = [], set()
+    for change in changes:
+        trial = trial_of(change)
+        if isinstance(change, MetricPoint) and change.value < 0:
+            spoiled.add(trial)
+        if trial not in spoiled:
+            expected.append(change)
+    recorder = Recorder(outages)
+    writer = Writer(recorder, changes, lambda trial: 10 * trial)
+    while changes:
+        try:
+            writer.write()
+        except DatabaseError:
+            continue
+    assert recorder.written == expected
+    assert writer.failed.keys() == {10 * trial for trial in spoiled if trial}
+
+
+def test_what_is_no_changes_fault_is_raised() -> None:
+    class Broken(MemoryRecorder):
+        def commit(self, changes: Sequence[Change]) -> None:
+            raise RuntimeError("as planned")
+
+    changes: list[Change] = [_point(1, 1.0, 0), _point(2, 1.0, 0)]
+    with pytest.raises(RuntimeError, match="as planned"):
+        Writer(Broken(), changes, lambda trial: trial).write()
+    assert len(changes) == 2
+
+
+def _of_sweep_2(rig: Rig, kind: type[Change]) -> Callable[[Change], bool]:
+    def cannot(change: Change) -> bool:
+        ends_badly = isinstance(change, AttemptEnded) and change.event.value is None
+        if not isinstance(change, kind) or ends_badly:
+            return False
+        trial = rig.recorder.trials.get(trial_of(change) or 0)
+        return getattr(change, "sweep_id", trial and trial.sweep_id) == 2
+
+    return cannot
+
+
+@pytest.mark.parametrize("kind", [TrialPlanned, AttemptPlaced, MetricPoint, AttemptEnded])
+def test_its_sweep_fails_and_the_other_goes_on(make_rig: MakeRig, kind: type[Change]) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=4, resources={"max_concurrent": 1})
+    rig.recorder.cannot_write = _of_sweep_2(rig, kind)
+    rig.submit(run_cap=4, resources={"max_concurrent": 1})
+    for device_id in rig.pool.busy():
+        rig.pool.report(device_id, 0, 0.5)
+        rig.pool.finish(device_id, 0.7)
+    rig.settle()
+    rig.assert_over(SweepState.FAILED, 2)
+    assert "cannot be written down: OverflowError: as played" in rig.sweep(2).reason
+    assert [(t.value, t.reports) for t in rig.trials(1)[:1]] == [(0.7, {0: 0.5})]
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED, 1)
+    assert rig.counted(1) == 4
+    assert rig.pool.busy() == []
+
+
+def test_results_of_its_sweep_in_the_same_breath_are_kept(make_rig: MakeRig) -> None:
+    rig = make_rig(3)
+    rig.submit(run_cap=9)
+    rig.recorder.cannot_write = lambda change: isinstance(change, AttemptEnded) and change.event.value == 0.1
+    rig.pool.finish("cpu-0", 0.7)
+    rig.pool.finish("cpu-1", 0.1)
+    rig.pool.finish("cpu-2", 0.8)
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    assert sorted(t.value for t in rig.trials() if t.value is not None) == [0.7, 0.8]
+    assert all(len(t.attempts) <= 1 for t in rig.trials())
+
+
+def test_it_waits_for_a_database_that_refuses(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=9)
+    rig.recorder.cannot_write = lambda change: isinstance(change, AttemptEnded) and change.event.value == 0.1
+    rig.recorder.full = True
+    rig.pool.finish("cpu-0", 0.7)
+    rig.pool.finish("cpu-1", 0.1)
+    rig.settle()
+    assert [t.state for t in rig.trials()][:2] == [TrialState.RUNNING] * 2
+    rig.recorder.full = False
+    rig.settle()
+    rig.assert_over(SweepState.FAILED)
+    assert [t.value for t in rig.trials() if t.value is not None] == [0.7]
+
+
+def test_the_scheduler_after_finds_all_of_it_over(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.recorder.cannot_write = lambda change: isinstance(change, TrialPlanned) and change.number == 2
+    rig.submit(run_cap=9)
+    rig.finish_all()
+    rig.assert_over(SweepState.FAILED)
+    rig.restart()
+    rig.assert_over(SweepState.FAILED)
+    rig.recorder.cannot_write = lambda change: isinstance(change, SweepChanged) and change.state is SweepState.RUNNING
+    rig.submit(run_cap=1)
+    rig.assert_over(SweepState.FAILED, 2)
+    assert all(t.state in TRIAL_OVER for t in rig.trials(2))
