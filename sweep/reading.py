@@ -16,6 +16,7 @@ from sweep.errors import DataError
 
 PIECE_BYTES = 8 << 20
 LOOKED_AT = 1_000  # rows from which is said what a column of text holds
+MAX_COLUMNS = 100_000
 
 Kind = Literal["text", "whole", "number"]
 
@@ -63,13 +64,24 @@ class TableFile(Protocol):
         ...
 
 
+class RowsFile(TableFile, Protocol):
+    """One whose target may be for classes or for values."""
+
+    def first_targets(self) -> NDArray[Any]:
+        """The targets of the first rows, `LOOKED_AT` at most, without their inputs."""
+        ...
+
+
 def chosen(path: Path, there: Sequence[str], target: str, features: Sequence[str] | None) -> list[str]:
     """The columns to learn from: those named, or all but the target. Raises `DataError` for one that is not there."""
+    if len(there) > MAX_COLUMNS:
+        raise DataError(f"{path} has {len(there):,} columns; {MAX_COLUMNS:,} are the most", key="file")
     if target not in there:
         hint = catalog.suggestion(target, there[:50])
         raise DataError(f"{path} has no column {target!r}; {hint}", key="target")
+    known = set(there)
     for name in features or ():
-        if name not in there:
+        if name not in known:
             hint = catalog.suggestion(name, there[:50])
             raise DataError(f"{path} has no column {name!r}; {hint}", key="features")
     if target in (features or ()):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from sweep.errors import DataError
 from sweep.reading import LOOKED_AT, Header, Kind, Piece, chosen
 
 _DELIMITERS = ",;\t"
-_LINE = 16 << 20  # characters
+_ROW = 4 << 20  # characters
+_SAMPLE_VALUES = 250_000
+_EXACT = 400  # digits: a whole number of more is none that anybody counts classes with
 _PIECE_VALUES = 250_000  # held as texts for a moment, some 60 bytes each
 
 _Lines = tuple[list[list[str]], list[int]]  # rows of texts, and the line in which each ends
@@ -29,24 +31,29 @@ class CsvFile:
 
     def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
         self.path = path
-        rows = self._lines(1)
-        names = next(rows)[0][0] if path.stat().st_size else []
-        self._names = self._checked(names)
+        self._names: list[str] = []
+        header, _ = next(self._lines(1), ([[]], []))
+        self._names = self._checked(header[0])
         columns = chosen(path, self._names, target, features)
-        self._at = [self._names.index(column) for column in columns]
-        self._target_at = self._names.index(target)
+        places = {name: place for place, name in enumerate(self._names)}
+        self._at = [places[column] for column in columns]
+        self._target_at = places[target]
         self._target = target
-        sample = next(self._lines(LOOKED_AT, skip=1), None)
+        sample = next(self._lines(min(LOOKED_AT, max(1, _SAMPLE_VALUES // len(self._names))), skip=1), None)
         if sample is None:
             raise DataError(f"{path} has a header and no rows")
         self._inputs(sample)
-        texts = self._texts(sample)
-        self.header = Header(tuple(columns), (1, 1, len(columns)), np.dtype(np.float32), target, _kind(texts))
+        self._sample = self._texts(sample)
+        kind = _kind(self._sample)
+        self.header = Header(tuple(columns), (1, 1, len(columns)), np.dtype(np.float32), target, kind)
+
+    def first_targets(self) -> NDArray[Any]:
+        return np.array(self._labels(self._sample))
 
     def pieces(self, task: Task) -> Iterator[Piece]:
         for lines in self._lines(max(1, _PIECE_VALUES // len(self._names)), skip=1):
             if task == "classification":
-                yield self._inputs(lines), np.array(self._texts(lines))
+                yield self._inputs(lines), np.array(self._labels(self._texts(lines), lines[1]))
             else:
                 yield self._inputs(lines), self._numbers(lines, [self._target_at])[:, 0]
 
@@ -55,10 +62,9 @@ class CsvFile:
         last = 0
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as stream:
-                delimiter = self._delimiter(next(self._texts_of(stream), ""))
+                delimiter = self._delimiter(next(_Characters(self.path, stream), ""))
                 stream.seek(0)
-                reader = csv.reader(self._texts_of(stream), delimiter=delimiter, strict=True)
-                numbered = ((row, reader.line_num) for row in reader if row)
+                numbered = self._numbered(_Characters(self.path, stream), delimiter)
                 for _ in range(skip):
                     next(numbered, None)
                 while some := list(islice(numbered, step)):
@@ -69,11 +75,17 @@ class CsvFile:
         except csv.Error as error:
             raise DataError(f"{self.path}, after line {last:,}: {error}") from error
 
-    def _texts_of(self, stream: TextIO) -> Iterator[str]:
-        while line := stream.readline(_LINE):
-            if len(line) == _LINE:
-                raise DataError(f"{self.path} has a line of more than {_LINE >> 20} MB; it is no CSV file")
-            yield line
+    def _numbered(self, characters: _Characters, delimiter: str) -> Iterator[tuple[list[str], int]]:
+        """Each row with the line in which it ends; all as wide as the header, once that is known."""
+        reader, width = csv.reader(characters, delimiter=delimiter, strict=True), len(self._names)
+        for row in reader:
+            characters.of_row = 0
+            if row and width and len(row) != width:
+                raise DataError(
+                    f"{self.path}, line {reader.line_num:,}: {len(row)} values, and the header names {width} columns"
+                )
+            if row:
+                yield row, reader.line_num
 
     def _delimiter(self, line: str) -> str:
         return max(_DELIMITERS, key=line.count)
@@ -84,11 +96,13 @@ class CsvFile:
             raise DataError(f"{self.path} is empty; its first line has to name the columns")
         if all(_is_number(name) for name in names):
             raise DataError(f"{self.path} has no header: its first line is numbers, and has to name the columns")
-        for name in names:
+        seen: set[str] = set()
+        for column, name in enumerate(names, 1):
             if not name:
-                raise DataError(f"{self.path}: column {names.index(name) + 1} has no name in the first line")
-            if names.count(name) > 1:
+                raise DataError(f"{self.path}: column {column} has no name in the first line")
+            if name in seen:
                 raise DataError(f"{self.path}: two columns are called {name!r}")
+            seen.add(name)
         return names
 
     def _inputs(self, lines: _Lines) -> NDArray[np.float32]:
@@ -96,7 +110,6 @@ class CsvFile:
 
     def _numbers(self, lines: _Lines, at: list[int]) -> NDArray[np.float32]:
         """The numbers in some columns. Raises `DataError`, naming line and column."""
-        self._check_widths(lines)
         rows, _ = lines
         pick = itemgetter(*at)
         texts = chain.from_iterable(map(pick, rows)) if len(at) > 1 else map(pick, rows)
@@ -110,18 +123,29 @@ class CsvFile:
         return found.reshape(len(rows), len(at))
 
     def _texts(self, lines: _Lines) -> list[str]:
-        self._check_widths(lines)
         texts = [row[self._target_at].strip() for row in lines[0]]
         if "" in texts:
             line = lines[1][texts.index("")]
             raise DataError(f"{self.path}, line {line:,}: the target {self._target!r} is missing; leave such rows out")
         return texts
 
-    def _check_widths(self, lines: _Lines) -> None:
-        width = len(self._names)
-        for row, line in zip(*lines, strict=True):
-            if len(row) != width:
-                raise DataError(f"{self.path}, line {line:,}: {len(row)} values, and the header names {width} columns")
+    def _labels(self, texts: list[str], lines: Sequence[int] = ()) -> list[str]:
+        """Names of classes: where the first rows have numbers, 1, 01 and 1.0 are one. Raises `DataError` for 1.5."""
+        return texts if self.header.kind == "text" else [self._label(text, at, lines) for at, text in enumerate(texts)]
+
+    def _label(self, text: str, at: int, lines: Sequence[int]) -> str:
+        if not _is_number(text):
+            return text
+        if len(text) <= _EXACT and _is_whole(text):
+            return str(int(text))
+        if len(text) <= _EXACT and (value := float(text)).is_integer():
+            return str(int(value))
+        where = f"{self.path}, line {lines[at]:,}" if lines else str(self.path)
+        raise DataError(
+            f"{where}: the target {self._target!r} has {text[:40]}; classes are whole numbers or texts; for values to "
+            "predict write task: regression",
+            key="task",
+        )
 
     def _culprit(self, lines: _Lines, at: list[int]) -> DataError:
         """What is wrong with the first value that is no number."""
@@ -149,7 +173,11 @@ class CsvFile:
 def _kind(texts: list[str]) -> Kind:
     if not all(map(_is_number, texts)):
         return "text"
-    return "whole" if all(text.lstrip("+-").isdecimal() for text in texts) else "number"
+    return "whole" if all(map(_is_whole, texts)) else "number"
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").removeprefix("+").isdecimal()
 
 
 def _is_number(text: str) -> bool:
@@ -157,3 +185,24 @@ def _is_number(text: str) -> bool:
         return not math.isnan(float(text))
     except ValueError:
         return False
+
+
+class _Characters:
+    """The lines of a file for the csv module, which puts quoted ones together: a row without end is refused."""
+
+    def __init__(self, path: Path, stream: TextIO) -> None:
+        self._path = path
+        self._stream = stream
+        self.of_row = 0
+
+    def __iter__(self) -> _Characters:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(_ROW)
+        self.of_row += len(line)
+        if self.of_row >= _ROW:
+            raise DataError(f"{self._path} has a row of more than {_ROW >> 20} MB; it is no CSV file")
+        if not line:
+            raise StopIteration
+        return line

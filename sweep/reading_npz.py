@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from sweep.catalog import Task
 from sweep.errors import DataError
-from sweep.reading import Header, Kind, Piece, as_inputs, chosen, refuse_non_finite, rows_a_piece
+from sweep.reading import LOOKED_AT, Header, Kind, Piece, as_inputs, chosen, refuse_non_finite, rows_a_piece
 
 _BY_COLUMNS_BYTES = 256 << 20  # of an array in Fortran's order, which cannot be read row by row
+_ROW_BYTES = 64 << 20
 _KINDS: dict[str, Kind] = {"b": "whole", "i": "whole", "u": "whole", "f": "number", "U": "text"}
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
@@ -72,6 +73,14 @@ class NpzFile:
                     yield inputs, said
         except DataError:
             raise
+        except _DAMAGE as error:
+            raise DataError(f"{self.path} is truncated or damaged: {error}") from error
+
+    def first_targets(self) -> NDArray[Any]:
+        member = self._target
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(_file(member.name)) as stream:
+                return _Rows(stream, member).next(min(LOOKED_AT, member.rows))
         except _DAMAGE as error:
             raise DataError(f"{self.path} is truncated or damaged: {error}") from error
 
@@ -140,6 +149,12 @@ class NpzFile:
             raise DataError(
                 f"{self.path}: array {member.name!r} has {member.rows:,} rows, the target {self._target.name!r} "
                 f"{self._target.rows:,}",
+                key=key,
+            )
+        if member.row_bytes > _ROW_BYTES:
+            raise DataError(
+                f"{self.path}: a row of array {member.name!r} takes {member.row_bytes:,} bytes; {_ROW_BYTES >> 20} MB "
+                "are the most",
                 key=key,
             )
         if member.fortran and member.rows * member.row_bytes > _BY_COLUMNS_BYTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from sweep.catalog import Task
 from sweep.errors import DataError
-from sweep.reading import Header, Kind, Piece, as_inputs, chosen, refuse_non_finite, rows_a_piece
+from sweep.reading import LOOKED_AT, Header, Kind, Piece, as_inputs, chosen, refuse_non_finite, rows_a_piece
 
 
 class ParquetFile:
@@ -27,7 +28,8 @@ class ParquetFile:
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{path} is not a Parquet file, or damaged: {error}") from error
         names = chosen(path, schema.names, target, features)
-        if doubled := [name for name in (*names, target) if schema.names.count(name) > 1]:
+        counts = Counter(schema.names)
+        if doubled := [name for name in (*names, target) if counts[name] > 1]:
             raise DataError(f"{path}: two columns are called {doubled[0]!r}")
         if not rows:
             raise DataError(f"{path} has no rows")
@@ -52,6 +54,15 @@ class ParquetFile:
                     first += batch.num_rows
         except (self._arrow.ArrowException, OSError) as error:
             raise DataError(f"{self.path} is truncated or damaged after row {first:,}: {error}") from error
+
+    def first_targets(self) -> NDArray[Any]:
+        _, parquet = _pyarrow(self.path)
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                first = next(file.iter_batches(LOOKED_AT, columns=[self.header.target], use_threads=False))
+        except (self._arrow.ArrowException, OSError) as error:
+            raise DataError(f"{self.path} is truncated or damaged: {error}") from error
+        return self._targets(first, 0)
 
     def _inputs(self, batch: Any, first: int) -> NDArray[Any]:
         header = self.header

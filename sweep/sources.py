@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweep import catalog, reading_idx
 from sweep.catalog import Task
 from sweep.errors import DataError
-from sweep.reading import LOOKED_AT, Header, Kind, Piece, TableFile
+from sweep.reading import Header, Kind, Piece, RowsFile, TableFile
 from sweep.reading_csv import CsvFile
 from sweep.reading_npz import NpzFile
 from sweep.reading_parquet import ParquetFile
@@ -115,14 +114,14 @@ def _refuse_impossible(source: Source) -> None:
         raise DataError(f"{path}: the target {header.target!r} has {header.outputs} columns, not one", key="target")
 
 
-def _why(header: Header, first: TableFile) -> str:
+def _why(header: Header, first: RowsFile) -> str:
     """How the task was found. Raises `DataError` where the target may be for either."""
     target = repr(header.target)
     if header.kind == "text":
         return f"{target} has texts"
     if header.task == "regression":
         return f"{target} has decimal numbers" if header.outputs == 1 else f"{target} has several columns"
-    values = _beginning(first)
+    values = first.first_targets()
     different = len(np.unique(values))
     if different > _MANY_CLASSES:
         raise DataError(
@@ -131,15 +130,6 @@ def _why(header: Header, first: TableFile) -> str:
             key="task",
         )
     return f"{target} has whole numbers"
-
-
-def _beginning(file: TableFile) -> NDArray[Any]:
-    parts: list[NDArray[Any]] = []
-    for _, targets in file.pieces("classification"):
-        parts.append(targets)
-        if sum(map(len, parts)) >= LOOKED_AT:
-            break
-    return np.concatenate(parts)[:LOOKED_AT]
 
 
 def _together(files: Sequence[TableFile]) -> Header:

@@ -238,6 +238,7 @@ def test_damage_in_the_middle_shows_when_it_is_read(tmp_path: Path) -> None:
 
 BAD_CSV: list[tuple[str, str, str]] = [
     ("empty", "", "is empty"),
+    ("blank lines", "\n\n\n", "is empty"),
     ("no header", "1,2,3\n4,5,6\n", "has no header: its first line is numbers"),
     ("header alone", "a,b,y\n", "has a header and no rows"),
     ("a column without a name", "a,,y\n1,2,3\n", "column 2 has no name"),
@@ -339,10 +340,76 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_csv, "_LINE", 1 << 20)
+    monkeypatch.setattr(reading_csv, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
-    with pytest.raises(DataError, match="has a line of more than 1 MB; it is no CSV file"):
+    with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
         datasets.check(named(tmp_path / "rows.csv"))
+
+
+def test_a_row_of_quoted_lines_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_csv, "_ROW", 1 << 20)
+    (tmp_path / "rows.csv").write_text("a,b,y\n1,2," + '"\n",' * (1 << 18))
+    with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
+        datasets.check(named(tmp_path / "rows.csv"))
+
+
+def test_decimal_numbers_after_many_whole_ones_are_no_classes(tmp_path: Path) -> None:
+    lines = ["a,b,y", *(f"1,2,{row % 7}" for row in range(1000)), "1,2,3.5"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    assert datasets.check(named(tmp_path / "rows.csv")).task == "classification"
+    message = r"line 1,002: the target 'y' has 3.5; classes are .* write task: regression"
+    with pytest.raises(DataError, match=message) as caught:
+        datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
+    assert caught.value.key == "task"
+
+
+@pytest.mark.parametrize("task", [None, "classification"])
+def test_a_whole_number_is_one_class_however_it_is_written(tmp_path: Path, task: str | None) -> None:
+    texts = ["1", "2"] * 600 + ["01", "1.0", "+1", "2.00", "1e0"]
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "".join(f"1,2,{text}\n" for text in texts))
+    loaded = datasets.load(named(tmp_path / "rows.csv", task=task), SPLIT, tmp_path / "cache")
+    assert loaded.classes == ("1", "2")
+
+
+def test_texts_that_look_like_numbers_stay_texts_among_texts(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,01\n1,2,1\n1,2,x\n" * 9)
+    assert datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache").classes == ("01", "1", "x")
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweep.sources._MANY_CLASSES", 20)
+    WRITERS[kind](tmp_path / f"rows.{kind}", np.arange(ROWS))
+    with pytest.raises(DataError, match="has 30 different whole numbers in its first 30 rows"):
+        datasets.check(named(tmp_path / f"rows.{kind}"))
+
+
+# Wide rows.
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_there_may_be_so_many_columns(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweep.reading.MAX_COLUMNS", 3)
+    WRITERS[kind](tmp_path / f"rows.{kind}", VALUES)
+    with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; 3 are the most"):
+        datasets.check(named(tmp_path / f"rows.{kind}"))
+
+
+def test_of_wide_rows_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_csv, "_SAMPLE_VALUES", 12)
+    (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,1\n1,2,0\n" * 2 + "1,two,1\n")
+    datasets.check(named(tmp_path / "rows.csv"))
+    monkeypatch.setattr(reading_csv, "_SAMPLE_VALUES", 15)
+    with pytest.raises(DataError, match="'two' is not a number"):
+        datasets.check(named(tmp_path / "rows.csv"))
+
+
+def test_a_row_of_an_npz_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sweep.reading_npz._ROW_BYTES", 1 << 20)
+    np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((4, 1 << 20), np.float32), y=np.arange(4) % 2)
+    with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes; 1 MB are the most") as caught:
+        datasets.check(named(tmp_path / "rows.npz", features=["x"]))
+    assert caught.value.key == "features"
 
 
 # Hashes.
