@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from sweep.space import Parameter
+from sweep.steps import on_step, steps_within
 
 
 def distribution_of(parameter: Parameter) -> BaseDistribution | None:
@@ -21,14 +20,9 @@ def distribution_of(parameter: Parameter) -> BaseDistribution | None:
     low, high = float(parameter.min), float(parameter.max)
     if parameter.step is None:
         return FloatDistribution(low, high, log=parameter.log)
-    return FloatDistribution(low, _last_step(low, high, float(parameter.step)), step=float(parameter.step))
+    step = float(parameter.step)
+    return FloatDistribution(low, on_step(low, step, steps_within(low, high, step)), step=step)
 
 
 def _whole(low: int, high: int, step: int, *, log: bool) -> IntDistribution:
     return IntDistribution(low, low + (high - low) // step * step, log=log, step=step)
-
-
-def _last_step(low: float, high: float, step: float) -> float:
-    """The highest step that is not above `high`; in decimals, as people write steps, and as Optuna counts them."""
-    start, width = Decimal(str(low)), Decimal(str(step))
-    return float((Decimal(str(high)) - start) // width * width + start)

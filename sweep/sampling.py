@@ -8,6 +8,7 @@ import random
 from sweep.drawing import draw
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
+from sweep.steps import on_step
 from sweep.trial import Params, Scalar
 
 
@@ -40,7 +41,7 @@ def _value(parameter: Parameter, generator: random.Random) -> Scalar:
         return min(high, max(low, math.exp(generator.uniform(math.log(low), math.log(high)))))
     count = parameter.count()
     if count is not None and parameter.step is not None:
-        return low + generator.randrange(count) * parameter.step
+        return on_step(low, parameter.step, generator.randrange(count))
     return generator.uniform(low, high)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
 from sweep.distribution_names import Name, resolved
+from sweep.steps import on_step, steps_within
 from sweep.strict import LARGEST, Model, check_storable, complain, unusable
 from sweep.trial import Params, Scalar
 
@@ -41,6 +43,14 @@ class Parameter(Model):
     def _named(cls, document: Any) -> Any:
         check_storable(document)
         return resolved(document, frozenset(cls.model_fields)) if isinstance(document, dict) else document
+
+    @field_validator("when")
+    @classmethod
+    def _may_hold(cls, when: Any) -> Any:
+        for other, wanted in (when or {}).items():
+            if wanted == []:
+                raise complain("is an empty list, which nothing is in; name the values, or leave it out", other)
+        return when
 
     @field_validator("value", "values")
     @classmethod
@@ -160,7 +170,7 @@ class Parameter(Model):
         assert self.min is not None and self.max is not None
         if self.integer and not self.log:
             return len(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
-        return None if self.step is None else math.floor((self.max - self.min) / self.step + 1e-9) + 1
+        return None if self.step is None else steps_within(self.min, self.max, self.step) + 1
 
     def choices(self) -> list[Scalar] | None:
         """The finite list of values, or None for a continuous range."""
@@ -174,7 +184,7 @@ class Parameter(Model):
         if self.integer and not self.log:
             return list(range(int(self.min), int(self.max) + 1, int(self.step or 1)))
         if self.step is not None:
-            return [self.min + index * self.step for index in range(self.count() or 0)]
+            return [on_step(self.min, self.step, index) for index in range(self.count() or 0)]
         return None
 
     def active(self, params: Params) -> bool:
@@ -184,6 +194,18 @@ class Parameter(Model):
             if name not in params or params[name] not in allowed:
                 return False
         return True
+
+    def why_inactive(self, params: Params, inactive: Container[str] = ()) -> str | None:
+        """Why it takes no part, given some values and what takes none; None where it does, or may."""
+        for name, wanted in (self.when or {}).items():
+            one_of = isinstance(wanted, list)
+            held = name not in params or params[name] in (wanted if isinstance(wanted, list) else [wanted])
+            only = f"takes part only where {name} is {'one of ' if one_of else ''}{wanted!r}"
+            if name in inactive:
+                return f"{only}, and {name} takes no part here; leave it out"
+            if not held:
+                return f"{only}, and here it is {params[name]!r}; leave it out, or change {name}"
+        return None
 
     def complaint(self, value: Scalar) -> str | None:
         """What is wrong with `value` for this parameter, or None."""

@@ -20,7 +20,7 @@ from sweep.program import BuiltinProgram, CommandProgram, FunctionProgram, Impor
 from sweep.space import Parameter
 from sweep.spec_problems import problems_of
 from sweep.strict import Model, check_storable, complain
-from sweep.trial import Scalar
+from sweep.trial import Params, Scalar
 from sweep.validation import Validation
 
 GRID_LIMIT = 10_000
@@ -134,11 +134,22 @@ class SweepSpec(Model):
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
             self._check_metrics(self.program.data)
-        if self.validation.folds and getattr(self.program, "data", None) is None:
-            raise complain("folds are of program.data, and there is none; leave them out", "validation", "folds")
+        self._check_is_used()
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
+
+    def _check_is_used(self) -> None:
+        """A key that changes nothing is a mistake of who wrote it."""
+        if getattr(self.program, "data", None) is None:
+            if self.validation.folds:
+                raise complain("folds are of program.data, and there is none; leave them out", "validation", "folds")
+            for key in sorted(self.validation.model_fields_set - {"folds"}):
+                raise complain(f"{key} is of program.data, and there is none; leave it out", "validation", key)
+        if isinstance(self.program, CommandProgram):
+            for key, wanted in (("models", self.keep.models), ("checkpoints", self.keep.checkpoints)):
+                if wanted not in (None, "none"):
+                    raise complain("a script leaves no weights and no checkpoints; leave it out", "keep", key)
 
     def _check_parameters(self) -> None:
         if not self.parameters and not isinstance(self.program, FunctionProgram | ImportedProgram):
@@ -182,6 +193,16 @@ class SweepSpec(Model):
                     raise complain(f"there is no parameter {name!r}; {hint}", *where)
                 if complaint := self.parameters[name].complaint(value):
                     raise complain(complaint, *where)
+            self._check_takes_part(params, str(index))
+
+    def _check_takes_part(self, params: Params, index: str) -> None:
+        """What takes no part would be left out of an enqueued configuration, and its author not know."""
+        inactive: set[str] = set()
+        for name, parameter in self.ordered():
+            if (why := parameter.why_inactive(params, inactive)) is not None:
+                inactive.add(name)
+                if name in params:
+                    raise complain(why, "enqueue", index, name)
 
     def _check_method(self) -> None:
         if self.method == "grid":

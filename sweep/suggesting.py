@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sweep.errors import UserCodeError
+from sweep.steps import on_step, steps_within
 from sweep.trial import Scalar
 
 Distribution = dict[str, Any]
@@ -28,8 +29,8 @@ def float_range(name: str, low: float, high: float, step: float | None, log: boo
             raise UserCodeError(f"{call}: step is a number above 0, not {step!r}")
         if not (high - low) / step < _LARGEST:
             raise UserCodeError(f"{call}: step {step!r} is too small for this range")
-        steps = math.floor((high - low) / step + _ON_STEP)
-        found |= {"max": float(low + steps * step), "step": float(step)}
+        low, high, step = float(low), float(high), float(step)
+        found |= {"max": on_step(low, step, steps_within(low, high, step)), "step": step}
     return found | ({"log": True} if log else {})
 
 
@@ -97,8 +98,10 @@ def drawn(wanted: Distribution, chance: random.Random) -> Scalar:
     if wanted.get("log"):
         value = math.exp(chance.uniform(math.log(low), math.log(high)))
         return min(high, max(low, round(value) if isinstance(low, int) else value))
-    if step is not None or isinstance(low, int):
-        return min(high, low + chance.randint(0, round((high - low) / (step or 1))) * (step or 1))
+    if isinstance(low, int):
+        return int(min(high, low + chance.randint(0, round((high - low) / (step or 1))) * (step or 1)))
+    if step is not None:
+        return on_step(low, step, chance.randint(0, steps_within(low, high, step)))
     return chance.uniform(low, high)
 
 

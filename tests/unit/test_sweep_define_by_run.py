@@ -325,6 +325,13 @@ def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
     assert Parameter.model_validate(wanted).complaint(value) is None
 
 
+def test_steps_lead_to_the_end_and_not_a_little_above() -> None:
+    wanted = suggesting.float_range("x", 0, 0.3, 0.1, log=False)
+    assert wanted == {"min": 0.0, "max": 0.3, "step": 0.1}
+    chance = random.Random(1)
+    assert {suggesting.drawn(wanted, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [

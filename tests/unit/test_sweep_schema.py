@@ -50,7 +50,7 @@ GOOD: dict[str, dict[str, Any]] = {
     ),
     "a condition": document(parameters={"a": {"values": ["x", 1, None]}, "b": {"value": 2, "when": {"a": ["x"]}}}),
     "a distribution": document(parameters={"a": {"distribution": "normal", "mu": 0.0, "sigma": 2.0}}),
-    "shares": document(validation={"split": [0.4, 0.2, 0.2, 0.2]}),
+    "shares": builtin_document(validation={"split": [0.4, 0.2, 0.2, 0.2]}),
 }
 BAD: dict[str, dict[str, Any]] = {
     "an unknown key": {**document(), "run_kap": 3},

@@ -26,6 +26,9 @@ _RANGES = st.one_of(
     st.tuples(st.floats(1e-9, 1.0), st.floats(0, 1e6)).map(
         lambda pair: {"min": pair[0], "max": pair[0] + pair[1], "log": True}
     ),
+    st.tuples(st.integers(-900, 900), st.integers(1, 500), st.integers(1, 50), st.sampled_from([10, 100, 1000])).map(
+        lambda each: {"min": each[0] / each[3], "max": (each[0] + each[1]) / each[3], "step": each[2] / each[3]}
+    ),
     st.tuples(st.integers(-9, 9), st.integers(1, 9)).map(lambda pair: {"min": pair[0], "max": 99, "step": pair[1]}),
 )
 _PARAMETERS = st.one_of(
@@ -99,6 +102,12 @@ _RMSE = {"name": "val_rmse", "goal": "minimize"}
 _CIRCLE = {"a": {"value": 1, "when": {"b": 1}}, "b": {"value": 1, "when": {"a": 1}}}
 _BIG = {name: {"values": list(range(101))} for name in "xy"}
 _NORMAL = {"x": {"distribution": "normal"}}
+_CONDITIONAL: dict[str, Any] = {
+    "o": {"values": ["adam", "sgd"]},
+    "m": {"min": 0.0, "max": 0.9, "when": {"o": "sgd"}},
+    "n": {"values": [1, 2], "when": {"m": [0.5, 0.9]}},
+}
+_SCRIPT = {"script": "train.py"}
 _HYPERBAND = {"type": "hyperband", "max_iter": 81}
 _PATIENT = {"type": "patient", "patience": 3}
 
@@ -171,6 +180,14 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("enqueued NaN", document(enqueue=[{"x": math.nan}]), "enqueue.0.x", "nan is not a finite number"),
     ("a condition beyond all", document(parameters=_NORMAL | {"y": {"value": 1, "when": {"x": 2**54}}}),
      "parameters.y.when", "2**"),
+    ("enqueued, taking no part", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "m": 0.9}]), "enqueue.0.m",
+     "takes part only where o is 'sgd', and here it is 'adam'; leave it out, or change o"),
+    ("enqueued, taking no part as another does not", document(parameters=_CONDITIONAL, enqueue=[{"o": "adam", "n": 1}]),
+     "enqueue.0.n", "takes part only where m is one of [0.5, 0.9], and m takes no part here; leave it out"),
+    ("enqueued, between others", document(parameters=_CONDITIONAL, enqueue=[{"n": 1, "m": 0.7}]), "enqueue.0.n",
+     "takes part only where m is one of [0.5, 0.9], and here it is 0.7"),
+    ("a condition on nothing", document(parameters=_CONDITIONAL | {"p": {"value": 1, "when": {"o": []}}}),
+     "parameters.p.when.o", "is an empty list"),
     ("enqueued unknown", document(enqueue=[{"xx": 1.0}]), "enqueue.0.xx", "did you mean 'x'?"),
     ("shares that do not sum to 1", document(validation={"split": [0.5, 0.1, 0.1, 0.1]}), "validation.split",
      "sum to 1, not 0.8"),
@@ -201,6 +218,15 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("an infinite step", _x(min=0.0, max=1.0, step=math.inf), "parameters.x.step", "not a finite number"),
     ("a step beyond all", _x(min=0.0, max=1.0, step=10**400), "parameters.x.step", "401 digits"),
     ("a step that is not exact", _x(min=0.0, max=1.0, step=2**54), "parameters.x.step", "above 2**53"),
+    ("shares of no data", document(validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
+     "split is of program.data, and there is none; leave it out"),
+    ("a seed of no data", document(validation={"seed": 1}), "validation.seed", "and there is none; leave it out"),
+    ("shares for a script", document(program=_SCRIPT, validation={"split": [0.7, 0.1, 0.1, 0.1]}), "validation.split",
+     "program.data"),
+    ("weights of a script", document(program=_SCRIPT, keep={"models": 3}), "keep.models",
+     "a script leaves no weights and no checkpoints"),
+    ("checkpoints of a script", document(program=_SCRIPT, keep={"checkpoints": "best"}), "keep.checkpoints",
+     "leave it out"),
     ("no time at all", document(limits={"trial_s": 0}), "limits.trial_s", "is above 0"),
 ]  # fmt: skip
 
@@ -248,7 +274,10 @@ def test_a_function_of_your_own_may_call_its_metric_what_it_likes(goal: str) -> 
         ({"min": 1, "max": 4}, [1, 2, 3, 4]),
         ({"min": 1, "max": 8, "step": 3}, [1, 4, 7]),
         ({"min": 0.0, "max": 1.0, "step": 0.25}, [0.0, 0.25, 0.5, 0.75, 1.0]),
-        ({"min": 0.0, "max": 0.3, "step": 0.1}, [0.0, 0.1, 0.2, pytest.approx(0.3)]),
+        ({"min": 0.0, "max": 0.3, "step": 0.1}, [0.0, 0.1, 0.2, 0.3]),
+        ({"min": 0.1, "max": 0.75, "step": 0.2}, [0.1, 0.3, 0.5, 0.7]),
+        ({"min": 0, "max": 0.3, "step": 0.1}, [0.0, 0.1, 0.2, 0.3]),
+        ({"min": 1e-3, "max": 3e-3, "step": 1e-3}, [0.001, 0.002, 0.003]),
         ({"min": 0.0, "max": 1.0}, None),
         ({"min": 1, "max": 100, "log": True}, None),
     ],
@@ -260,7 +289,9 @@ def test_the_choices_of_a_parameter(parameter: dict[str, Any], choices: list[Any
 @given(st.data())
 def test_every_choice_of_a_parameter_is_allowed_by_it(data: st.DataObject) -> None:
     parameter = Parameter.model_validate(data.draw(_PARAMETERS))
-    for choice in (parameter.choices() or [])[:20]:
+    choices = parameter.choices() or []
+    assert len(choices) == (parameter.count() or 0)
+    for choice in choices[:20] + choices[-1:]:
         assert parameter.complaint(choice) is None
 
 
@@ -288,3 +319,14 @@ def test_a_parameter_takes_part_only_where_its_conditions_hold(when: Any, params
 def test_a_bundle_goes_with_the_program() -> None:
     program = spec(program={"function": "a.b:c", "code": "src", "bundle": "0" * 64}).program
     assert isinstance(program, FunctionProgram) and program.bundle == "0" * 64
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"m": 0.5}, {"n": 1}, {"m": 0.5, "n": 1}, {"o": "sgd", "m": 0.9, "n": 2}, {"o": "adam"}], ids=str
+)
+def test_an_enqueued_value_may_wait_for_what_the_search_chooses(params: dict[str, Any]) -> None:
+    assert spec(parameters=_CONDITIONAL, enqueue=[params]).enqueue == [params]
+
+
+def test_no_folds_may_be_written_where_there_is_no_data() -> None:
+    assert spec(validation={"folds": 0}).validation.folds == 0
