@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, func, select, tuple_
 
 from db.sweeps import SweepRow
 from db.tables import attempts, metrics, trials
@@ -24,21 +24,37 @@ def device_s(connection: Connection, sweep_id: int, until: float | None = None) 
 def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Used:
     """What a sweep has used up to `at`, or up to its end where it is over; its values judged by `terms`."""
     judged = terms.plateau is not None or terms.target is not None
-    progress = Progress(sweep.goal, terms, outcomes(connection, sweep.id) if judged else ())
+    found = records(connection, sweep.id, sweep.goal) if judged else {}
+    progress = Progress(sweep.goal, terms, found)
+    still = 0 if progress.mark is None else _counted_since(connection, sweep.id, found[progress.mark], progress.mark)
     until = at if sweep.ended_at is None else sweep.ended_at
     wall_s = 0.0 if sweep.started_at is None else max(0.0, until - sweep.started_at - sweep.over_s)
-    return Used(wall_s, device_s(connection, sweep.id, at), progress.still_trials, progress.reached_by)
+    return Used(wall_s, device_s(connection, sweep.id, at), still, progress.reached_by)
 
 
-def outcomes(connection: Connection, sweep_id: int) -> list[Outcome]:
-    """The trials of a sweep that count, in the order in which they ended."""
-    counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
-    statement = (
-        select(trials.c.number, case((FEASIBLE, trials.c.value)).label("value"))
-        .where(counted)
-        .order_by(trials.c.ended_at, trials.c.number)
+def records(connection: Connection, sweep_id: int, goal: str) -> dict[Outcome, float]:
+    """The trials of a sweep that were better than all that had ended before, in that order, and when they ended.
+
+    They are few, and the only ones that can improve by some margin or be the first to reach a target.
+    """
+    value = trials.c.value if goal == "maximize" else -trials.c.value
+    order = (trials.c.ended_at, trials.c.number)
+    before = func.max(value).over(order_by=order, rows=(None, -1)).label("before")
+    ended = (
+        select(trials.c.number, trials.c.value, trials.c.ended_at, value.label("good"), before)
+        .where(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+        .subquery()
     )
-    return [Outcome(row.number, row.value) for row in connection.execute(statement)]
+    better = select(ended).where(ended.c.before.is_(None) | (ended.c.good > ended.c.before))
+    rows = connection.execute(better.order_by(ended.c.ended_at, ended.c.number))
+    return {Outcome(row.number, row.value): row.ended_at for row in rows}
+
+
+def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark: Outcome) -> int:
+    later = tuple_(trials.c.ended_at, trials.c.number) > (ended_at, mark.number)
+    counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
+    statement = select(func.count()).select_from(trials).where(counted, later)
+    return int(connection.execute(statement).scalar_one())
 
 
 def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float]]:

@@ -54,7 +54,7 @@ class Progress:
         self._sign = 1.0 if goal == "maximize" else -1.0
         self._target = terms.target
         self._min_delta = terms.plateau.min_delta if terms.plateau else 0.0
-        self._mark: float | None = None  # the value that is to be improved
+        self.mark: Outcome | None = None  # that is to be improved
         self.still_trials = 0  # that count since it was; none before the first value
         self.reached_by: Outcome | None = None  # the first that met the target
         for outcome in outcomes:
@@ -64,14 +64,15 @@ class Progress:
         """One more trial counts."""
         value = outcome.value
         if value is not None and self._improves(value):
-            self._mark, self.still_trials = value, 0
-        elif self._mark is not None:
+            self.mark, self.still_trials = outcome, 0
+        elif self.mark is not None:
             self.still_trials += 1
         if self.reached_by is None and value is not None and self._reaches(value):
             self.reached_by = outcome
 
     def _improves(self, value: float) -> bool:
-        return self._mark is None or self._sign * (value - self._mark) > self._min_delta
+        mark = None if self.mark is None else self.mark.value
+        return mark is None or self._sign * (value - mark) > self._min_delta
 
     def _reaches(self, value: float) -> bool:
         return self._target is not None and self._sign * value >= self._sign * self._target
