@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 from sweep.errors import EnsembleError
+from sweep.references import is_reference
 from sweep.rows_in import Build
-
-_REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_RESERVED = ("sweep", "ensemble")
 
 
 @contextlib.contextmanager
@@ -38,7 +35,7 @@ def importable(folder: Path, *, alone: bool) -> Iterator[None]:
 def function(folder: Path, reference: str) -> Build:
     """The function `module:function` of the folder. Raises `EnsembleError` where that cannot be imported."""
     name, _, attribute = reference.partition(":")
-    if not _REFERENCE.fullmatch(reference) or name.split(".")[0] in _RESERVED:
+    if not is_reference(reference):
         raise EnsembleError(f"{reference!r} is no function of a user's code")
     try:
         module = importlib.import_module(name)

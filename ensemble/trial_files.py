@@ -19,7 +19,19 @@ from sweep.datasets import Dataset
 from sweep.errors import ChangedDataError, EnsembleError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
-from sweep.user_network import TARGETS, TARGETS_SHA256, Unfit, UserNetwork, code_digest, read_header
+from sweep.user_network import (
+    TARGETS,
+    TARGETS_SHA256,
+    Unfit,
+    UserNetwork,
+    code_digest,
+    is_data,
+    is_names,
+    is_sha256,
+    is_shape,
+    is_split,
+    read_header,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +83,8 @@ def read_architecture(path: Path) -> Architecture:
         if (user := read_header(metadata)) is not None:
             return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
+        if (wrong := _wrong_in(values)) is not None:
+            raise EnsembleError(f"{path} is damaged: its {wrong} is {values.get(wrong)!r:.80}")
         return Architecture(
             task=Task(values.get("task", "classification")),
             classes=tuple(values["labels"]),
@@ -87,6 +101,19 @@ def read_architecture(path: Path) -> Architecture:
         raise EnsembleError(f"{path} does not say its architecture; it was not saved by a built-in model") from None
     except Exception as error:
         raise EnsembleError(f"{path} is damaged: {error}") from error
+
+
+def _wrong_in(values: dict[str, Any]) -> str | None:
+    """The first key of a built-in model's file whose value is not what an ensemble could use."""
+    rows_sha256 = values.get("rows_sha256")
+    allowed = {
+        "labels": is_names(values["labels"]),
+        "image": is_shape(values["image"]),
+        "data": is_data(values["data"]),
+        "split": is_split(values["split"], needed=True),
+        "rows_sha256": rows_sha256 is None or is_sha256(rows_sha256),
+    }
+    return next((key for key, sound in allowed.items() if not sound), None)
 
 
 def why_unfit(path: Path) -> str | None:

@@ -16,13 +16,13 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 from sweep.errors import BundleError
+from sweep.references import RESERVED_MODULES
 
 MAX_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 256 * 2**20
 MAX_FILES = 10_000
 MAX_NAME = 1024
 MAX_PART = 255  # bytes of one folder or file name: what file systems hold
-RESERVED = ("sweep", "ensemble")
 _LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data", "wandb"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -116,8 +116,7 @@ def _check_member(member: zipfile.ZipInfo) -> None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise BundleError(f"{member.filename!r} is a link or a special file")
-    top = path.parts[0].removesuffix(".py") if path.parts else ""
-    if top in RESERVED:
+    if path.parts[0].removesuffix(".py") in RESERVED_MODULES:
         raise BundleError(f"{member.filename!r}: the names sweep and ensemble are Podium's own; rename yours")
 
 

@@ -14,10 +14,9 @@ from sweep.command_line import DEFAULT_COMMAND, complaint_about_word
 from sweep.data_source import Data
 from sweep.errors import InvalidSpecError, Problem
 from sweep.patterns import complaint_about_pattern
+from sweep.references import REFERENCE, RESERVED_MODULES
 from sweep.strict import Model, complain
 
-_REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"  # module:function
-RESERVED_MODULES = ("sweep", "ensemble")  # no module of a user may have these names
 NOT_PRELOADED = (*RESERVED_MODULES, "api", "db")  # a user may have modules of these names, which would be hidden
 _OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
 
@@ -53,10 +52,10 @@ class OwnCode(Model):
 class FunctionProgram(OwnCode):
     """Your own function, `objective(trial)` or `fn(config)`: `module:function` in the folder `code`."""
 
-    function: str = Field(pattern=_REFERENCE, description="MODULE:FUNCTION, as in train:objective")
+    function: str = Field(pattern=REFERENCE, description="MODULE:FUNCTION, as in train:objective")
     build: str | None = Field(
         None,
-        pattern=_REFERENCE,
+        pattern=REFERENCE,
         description="what builds your network from a trial's parameters, for ensembles; default: `build` beside it",
     )
     argument: Literal["trial", "config"] | None = Field(

@@ -13,8 +13,8 @@ from typing import Any
 
 from sweep.errors import UserCodeError
 from sweep.handle import Pruned, Trial
+from sweep.references import is_reserved
 
-RESERVED = ("sweep", "ensemble")
 _CONFIGS = ("config", "cfg")  # as Ray Tune's users call it
 _STEPS = ("step", "epoch", "training_iteration")
 
@@ -25,7 +25,7 @@ def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
     Raises `UserCodeError` when it is not there or takes no argument, and whatever the import raises.
     """
     module_name, _, name = spec["function"].partition(":")
-    if module_name.split(".")[0] in RESERVED:
+    if is_reserved(module_name):
         raise UserCodeError(f"{module_name}: the names sweep and ensemble are Podium's own; rename your module")
     if code is not None:
         sys.path.insert(0, code)

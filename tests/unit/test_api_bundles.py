@@ -38,13 +38,14 @@ def _twice_is_what_is_tried(recwarn: pytest.WarningsRecorder) -> None:
 
 
 def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: ServiceRig) -> None:
-    content = packed(("train.py", "x = 1\n"), ("lib/deep/er.py", "y = 2\n"))
+    content = packed(("train.py", "x = 1\n"), ("lib/deep/er.py", "y = 2\n"), ("sweep.yaml", "{}"))
     answer = client.post(URL, content=content)
     assert (answer.status_code, answer.json()) == (201, {"sha256": bundles.digest(content)})
     folder = service.data.bundle(bundles.digest(content))
     assert {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()} == {
         "train.py": "x = 1\n",
         "lib/deep/er.py": "y = 2\n",
+        "sweep.yaml": "{}",
     }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from ensemble.spec import Task
-from ensemble.trial_files import Architecture
+from ensemble.trial_files import Architecture, read_architecture
 from sweep import datasets
 from sweep.errors import EnsembleError
+from sweep.user_network import HEADER
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 
@@ -50,3 +54,69 @@ def test_models_go_together_by_their_rows(trained: Architecture) -> None:
     assert trained.same_rows(renamed)
     assert not trained.same_rows(replace(trained, rows_sha256="0" * 64))
     assert not replace(trained, rows_sha256=None).same_rows(renamed)
+
+
+USERS: dict[str, Any] = {
+    "build": "train:build", "bundle": "a" * 64, "code_sha256": "b" * 64, "params": {"width": 3}, "shape": [1, 8, 8],
+    "dtype": "float32", "outputs": "logits", "classes": ["0", "1"], "data": {"name": "digits"}, "split": SPLIT,
+    "rows_sha256": "c" * 64,
+}  # fmt: skip
+BUILT_IN: dict[str, Any] = {"labels": ["0", "1"], "image": [1, 8, 8], "data": {"name": "digits"}, "split": SPLIT}
+
+
+def _saved(folder: Path, key: str, header: Any) -> Path:
+    save_file({"x": np.zeros(1, np.float32)}, path := folder / "model.safetensors", {key: json.dumps(header)})
+    return path
+
+
+def test_a_header_that_trials_write_is_read(tmp_path: Path) -> None:
+    users = read_architecture(_saved(tmp_path, HEADER, USERS))
+    assert (users.features, users.bundle, users.is_users) == (64, "a" * 64, True)
+    built_in = read_architecture(_saved(tmp_path, "architecture", BUILT_IN))
+    assert (built_in.features, built_in.classes, built_in.is_users) == (64, ("0", "1"), False)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"bundle": "../../else"},
+        {"bundle": 3},
+        {"bundle": ["a"]},
+        {"code_sha256": None},
+        {"build": "os.path:../x"},
+        {"build": "sweep.files:write"},
+        {"params": [1]},
+        {"shape": [2**40, 2**40]},
+        {"shape": [-1]},
+        {"shape": [0.5]},
+        {"shape": "88"},
+        {"dtype": "float32 "},
+        {"outputs": "words"},
+        {"outputs": {}},
+        {"classes": []},
+        {"classes": [1]},
+        {"data": "digits"},
+        {"data": {}},
+        {"data": {"name": "digits", "file": 3}},
+        {"data": {"file": "x.csv", "features": "a"}},
+        {"split": {}},
+        {"split": {"split": "0.4", "seed": 0}},
+        {"rows_sha256": "../x"},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_header_that_user_code_made_up_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with pytest.raises(EnsembleError, match="damaged"):
+        read_architecture(_saved(tmp_path, HEADER, USERS | changed))
+    changed = {{"shape": "image", "classes": "labels"}.get(key, key): value for key, value in changed.items()}
+    if BUILT_IN.keys() & changed.keys():
+        with pytest.raises(EnsembleError, match="damaged"):
+            read_architecture(_saved(tmp_path, "architecture", BUILT_IN | changed))
+
+
+@pytest.mark.parametrize("header", [[], 3, None, "x", {}], ids=str)
+@pytest.mark.parametrize("key", [HEADER, "architecture"])
+def test_a_header_that_is_none_is_refused(tmp_path: Path, key: str, header: Any) -> None:
+    with pytest.raises(EnsembleError):
+        read_architecture(_saved(tmp_path, key, header))

@@ -1,0 +1,19 @@
+"""How a user's function is named, `module:function`, and which modules of a user's cannot be; pure, every process."""
+
+from __future__ import annotations
+
+import re
+
+REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"  # module:function
+RESERVED_MODULES = ("sweep", "ensemble")  # are imported in every trial and member: a user's would be hidden
+_REFERENCE = re.compile(REFERENCE)
+
+
+def is_reference(text: str) -> bool:
+    """Whether it names a function, and in no module of ours."""
+    return _REFERENCE.fullmatch(text) is not None and not is_reserved(text.partition(":")[0])
+
+
+def is_reserved(module: str) -> bool:
+    """Whether a module, `package.module` say, would lie in a package of ours."""
+    return module.split(".")[0] in RESERVED_MODULES
