@@ -6,7 +6,7 @@ the process dies in between, the next one finds what is left to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy.dialects import sqlite
 from db import events
 from db.events import NewEvent
 from db.tables import artifacts, ensemble_members, ensembles, removed_artifacts, sweeps, trial_values, trials
+from db.tables import events as events_table
 from db.trial_notes import FEASIBLE
 from ensemble.spec import EnsembleState
 from sweep.pareto import fronts
@@ -103,9 +104,20 @@ def gone(connection: Connection, left: Sequence[Left]) -> None:
     connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
 
 
-def finished(connection: Connection, sweep_id: int) -> list[list[Left]]:
-    """The finished trials of a sweep: the best, alone or as the Pareto front, then all others."""
-    return _ranked(connection, sweep_id, trials.c.sweep_id == sweep_id)
+def finished(connection: Connection, sweep_id: int, among: Collection[int] | None = None) -> list[list[Left]]:
+    """The finished trials of a sweep, or of these ids: the best or the Pareto front, then all others."""
+    which = trials.c.sweep_id == sweep_id
+    return _ranked(connection, sweep_id, which if among is None else which & trials.c.id.in_(among))
+
+
+def finished_since(connection: Connection, sweep_id: int, event_id: int) -> list[int]:
+    """The ids of the trials whose end was written after this event."""
+    mine = (events_table.c.sweep_id == sweep_id) & (events_table.c.kind == f"trial.{TrialState.FINISHED}")
+    return list(connection.execute(select(events_table.c.trial_id).where(events_table.c.id > event_id, mine)).scalars())
+
+
+def last_event(connection: Connection) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(events_table.c.id), 0))).scalar_one())
 
 
 def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[Left]]:

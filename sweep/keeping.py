@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +22,14 @@ from sweep.weights_lock import nobody_builds
 AT_ONCE = 20  # trials in one transaction: some 20 ms, in which the scheduler cannot write
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of a sweep's checkpoints: those of all but the best are removed."""
+
+    event_id: int  # what was written after it has not been looked at
+    best: tuple[int, ...]  # ids of trials
+
+
 class Keeping:
     """Looks at sweeps of which trials have ended. It may be killed at any point, and begins again at the next start."""
 
@@ -31,7 +40,7 @@ class Keeping:
         self._data = data
         self._epoch = epoch  # of the scheduler: one that came after us removes by itself
         self._wall_s = wall_s
-        self._cleared: dict[int, set[int]] = {}  # by sweep: the trials whose checkpoints are removed
+        self._seen: dict[int, _Seen] = {}  # by sweep
         self._keep_of = lru_cache(maxsize=1000)(self._read_keep)
 
     def begin(self) -> list[int]:
@@ -87,12 +96,17 @@ class Keeping:
     # Checkpoints.
 
     def _keep_best_checkpoint(self, sweep_id: int) -> None:
+        """Of those that were not removed: what was beaten once is never the best again."""
+        seen = self._seen.get(sweep_id)
         with self._database.read() as connection:
-            others = [each for rank in keeping.finished(connection, sweep_id)[1:] for each in rank]
-        cleared = self._cleared.setdefault(sweep_id, set())
-        due = [each for each in others if each.number not in cleared]
-        finish(removing(directory.checkpoint for each in due for directory in self._attempts(each)))
-        cleared.update(each.number for each in due)
+            last = keeping.last_event(connection)
+            new = [] if seen is None else keeping.finished_since(connection, sweep_id, seen.event_id)
+            if seen is not None and not new:
+                return
+            ranks = keeping.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
+        others = [each for rank in ranks[1:] for each in rank]
+        finish(removing(directory.checkpoint for each in others for directory in self._attempts(each)))
+        self._seen[sweep_id] = _Seen(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
     def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:
         for attempt in range(1, left.attempt + 1):

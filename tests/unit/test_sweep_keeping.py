@@ -295,6 +295,34 @@ def test_the_checkpoints_that_stay(service: ServiceRig, keeper: Keeping, keep: s
     assert kept(service) == [0, 1, 2]
 
 
+def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
+    service: ServiceRig, keeper: Keeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep_id = service.sweep(keep={"checkpoints": "best"})
+    other = service.sweep(keep={"checkpoints": "best"})
+    read: list[int] = []
+    finished = keeping.finished
+
+    def counted(*given: Any) -> list[list[keeping.Left]]:
+        found = finished(*given)
+        read.append(sum(map(len, found)))
+        return found
+
+    monkeypatch.setattr("db.keeping.finished", counted)
+    for number, value in enumerate([0.1, 0.2, 0.5, 0.4]):
+        service.trial(sweep_id, number, value)
+    for look in range(4):
+        keeper.look(sweep_id)
+        service.trial(other, look, 0.9)
+        if look:
+            service.trial(sweep_id, 3 + look, 0.3 + look / 10)
+            AttemptDirectory(service.data.attempt(sweep_id, 3 + look, 1)).checkpoint.write_bytes(b"state")
+    keeper.look(sweep_id)
+    assert read == [4, 2, 2, 2]
+    on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
+    assert on_disk == [6]
+
+
 def test_the_slot_leaves_a_checkpoint_that_may_be_kept(rig: Rig) -> None:
     for keep in (None, {"checkpoints": "none"}, {"checkpoints": "best"}, {"checkpoints": "all"}):
         rig.submit(keep=keep, run_cap=1)
