@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
 from sweep.strict import complain, unusable
@@ -114,9 +115,17 @@ def _floats(document: _Document, **changes: Any) -> _Document:
 
 
 def _steps(document: _Document) -> _Document:
-    q = document.get("q", 1)
-    whole = all(isinstance(value, int) for value in (document["min"], document["max"], q))
-    return _plain(document, step=q) if whole else _floats(document, step=float(q))
+    """The multiples of `q` from `min` to `max`; counted in decimals, as people write them."""
+    low, high, q = document["min"], document["max"], document.get("q", 1)
+    width = Fraction(str(q))
+    first, last = math.ceil(Fraction(str(low)) / width), math.floor(Fraction(str(high)) / width)
+    if first > last and low <= high:
+        raise complain(f"there is no multiple of {q:g} from {low:g} to {high:g}", "q")
+    if first > last:
+        return _plain(document, step=q)  # the wrong way round, which is said of every range
+    if all(isinstance(value, int) for value in (low, high, q)):
+        return _plain(document, min=first * q, max=last * q, step=q)
+    return _plain(document, min=float(first * width), max=float(last * width), step=float(q))
 
 
 def _exponents(document: _Document) -> _Document:

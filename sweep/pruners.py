@@ -100,5 +100,17 @@ def _halving(early: Rule) -> BasePruner:
         return SuccessiveHalvingPruner(min_resource=early.min_iter, reduction_factor=early.eta)
     if early.s is not None:
         first = max(1, early.max_iter // early.eta**early.s)
-        return SuccessiveHalvingPruner(min_resource=first, reduction_factor=early.eta)
+        return _Bracket(first, early.eta, early.s)
     return HyperbandPruner(min_resource=early.min_iter, max_resource=early.max_iter, reduction_factor=early.eta)
+
+
+class _Bracket(SuccessiveHalvingPruner):
+    """So many rungs and no more: what comes to its last step is not given up there, as in W&B."""
+
+    def __init__(self, first: int, eta: int, rungs: int) -> None:
+        super().__init__(min_resource=first, reduction_factor=eta)
+        self._end = first * eta**rungs
+
+    def prune(self, study: Any, trial: Any) -> bool:
+        step = trial.last_step
+        return step is not None and step < self._end and super().prune(study, trial)
