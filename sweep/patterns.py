@@ -9,7 +9,9 @@ from sweep.errors import BadReportError
 
 STEP = "step"  # the name, in `program.metrics` or of a group, by which a line says where the training is
 MAX_PATTERN = 1000  # characters
+MAX_WIDE_RANGES = 3  # each letter of a range may be looked up when a pattern is compiled: some 10 ms a range
 MAX_LINE = 4096  # characters of a line that patterns are tried on
+_WIDE_RANGE = re.compile(r"-(?:\\[uUN]|[^\x00-\xff])")
 _AFTER_A_NUMBER = ".,;:%)"
 
 
@@ -17,6 +19,8 @@ def complaint_about_pattern(pattern: str) -> str | None:
     """What is wrong with a pattern of `program.metrics`, or None."""
     if len(pattern) > MAX_PATTERN:
         return f"a pattern has {MAX_PATTERN:,} characters at most"
+    if len(_WIDE_RANGE.findall(pattern)) > MAX_WIDE_RANGES:
+        return f"more than {MAX_WIDE_RANGES} ranges beyond Latin letters take long to compile; write . in their place"
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

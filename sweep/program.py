@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from sweep import catalog
@@ -15,7 +15,7 @@ from sweep.data_source import Data
 from sweep.errors import InvalidSpecError, Problem
 from sweep.patterns import complaint_about_pattern
 from sweep.references import REFERENCE, RESERVED_MODULES
-from sweep.strict import Model, complain
+from sweep.strict import Model, complain, is_stored
 
 NOT_PRELOADED = (*RESERVED_MODULES, "api", "db")  # a user may have modules of these names, which would be hidden
 _OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
@@ -88,7 +88,7 @@ class CommandProgram(OwnCode):
     )
     script: str | None = Field(None, min_length=1, description="what `${program}` stands for: train.py, say")
     metrics: dict[str, str] = Field(
-        default_factory=dict, max_length=100, description="by metric, a pattern whose first group is its value"
+        default_factory=dict, max_length=50, description="by metric, a pattern whose first group is its value"
     )
     env: dict[str, str] = Field(default_factory=dict, description="more environment variables; macros work here too")
 
@@ -102,8 +102,8 @@ class CommandProgram(OwnCode):
 
     @field_validator("metrics")
     @classmethod
-    def _patterns(cls, metrics: dict[str, str]) -> dict[str, str]:
-        for name, pattern in metrics.items():
+    def _patterns(cls, metrics: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for name, pattern in ({} if is_stored(info) else metrics).items():
             if (complaint := complaint_about_pattern(pattern)) is not None:
                 raise complain(complaint, name)
         return metrics

@@ -313,17 +313,17 @@ def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:
         )
 
 
-def parse_spec(document: JsonValue, source: str = "sweep") -> SweepSpec:
+def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = False) -> SweepSpec:
     """Check a document against the model. Raises `InvalidSpecError` with every problem and its key."""
     try:
-        return SweepSpec.model_validate(document)
+        return SweepSpec.model_validate(document, context={"stored": stored})
     except ValidationError as error:
         raise InvalidSpecError(problems_of(error.errors(), SweepSpec), source) from None
 
 
 def spec_from_json(text: str) -> SweepSpec:
     """Read back what `SweepSpec.to_json` wrote."""
-    return parse_spec(json.loads(text))
+    return parse_spec(json.loads(text), stored=True)
 
 
 def _reported(data: Data) -> dict[str, catalog.Goal]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from sweep.trial import Scalar
@@ -33,6 +33,11 @@ def unusable(value: Scalar) -> str | None:
 
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether a document is read back: what takes long to check was checked when it was accepted."""
+    return bool(info.context and info.context.get("stored"))
 
 
 def check_storable(document: Any, *where: str) -> None:

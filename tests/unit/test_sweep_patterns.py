@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.errors import BadReportError
+from sweep.errors import BadReportError, InvalidSpecError
 from sweep.patterns import MAX_LINE, Patterns, complaint_about_pattern
 from sweep.printed import MAX_JSON_LINE, JsonLines, Lines
+from sweep.spec import parse_spec, spec_from_json
+from tests.specs import document
 
 
 def _found(patterns: dict[str, str], *lines: str) -> list[tuple[int, str, float]]:
@@ -57,6 +60,20 @@ def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
 def test_a_pattern_may_not_be_endless() -> None:
     assert complaint_about_pattern("(a)" * 400) is not None
     assert complaint_about_pattern("loss ([0-9.]+)") is None
+
+
+@pytest.mark.parametrize("wide", ["[\x01-\uffff]", r"[\x01-\uffff]", r"[\0-\U0000ffff]"])
+def test_a_pattern_that_takes_seconds_to_compile_is_refused(wide: str) -> None:
+    for text in (f"({wide * 50})", f"(?i)({wide * 50})"):
+        assert "more than 3 ranges beyond Latin letters take long to compile" in (complaint_about_pattern(text) or "")
+    assert complaint_about_pattern(f"(?i)({wide})") is None
+
+
+def test_patterns_are_compiled_once_when_a_sweep_is_submitted() -> None:
+    program = {"script": "train.py", "metrics": {"score": "(no"}}
+    with pytest.raises(InvalidSpecError, match="not a regular expression"):
+        parse_spec(document(program=program))
+    spec_from_json(json.dumps(document(program=program)))
 
 
 PIECES = st.lists(st.text(st.sampled_from("ab\r\n"), max_size=8).map(str.encode), max_size=10)
