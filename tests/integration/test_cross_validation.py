@@ -52,7 +52,6 @@ def test_the_mean_over_folds_is_the_value_and_one_network_is_left(
     curve = reported(events)
     best = int(pick(curve))
     assert len(curve) == 4 and ended(events) == curve[best]
-    assert curve == logged(events, metric)
     assert all(0 < spread < abs(mean) for spread, mean in zip(logged(events, f"{metric}_std"), curve, strict=True))
     assert len(logged(events, "refit_train_loss")) == best + 1
     files = AttemptDirectory(Path(assignment.directory))
