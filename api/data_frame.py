@@ -54,4 +54,4 @@ def _values(spec: Mapping[str, Any], values: Mapping[str, float]) -> dict[str, f
 
 
 def _params(spec: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"params_{name}": params.get(name) for name in {**spec["parameters"], **params}}
+    return {f"params_{name}": params.get(name) for name in {**spec.get("parameters", {}), **params}}

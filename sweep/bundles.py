@@ -35,6 +35,8 @@ def pack(folder: Path) -> bytes:
     if not folder.is_dir():
         raise BundleError(f"program.code: there is no folder {folder}")
     content = io.BytesIO()
+    if sum(path.stat().st_size for path in _files(folder)) > MAX_UNPACKED_BYTES:
+        raise _too_large(folder, f"is above {MAX_UNPACKED_BYTES >> 20} MB")
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in _files(folder):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
@@ -42,8 +44,15 @@ def pack(folder: Path) -> bytes:
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, path.read_bytes())
             if content.tell() > MAX_BYTES:
-                raise BundleError(f"the code in {folder} is above {MAX_BYTES >> 20} MB; keep data elsewhere")
+                raise _too_large(folder, f"packs to more than {MAX_BYTES >> 20} MB")
     return content.getvalue()
+
+
+def _too_large(folder: Path, what: str) -> BundleError:
+    largest = max(_files(folder), key=lambda path: path.stat().st_size)
+    size = f"{largest.relative_to(folder)} alone has {largest.stat().st_size / (1 << 20):,.1f} MB"
+    advice = "keep data elsewhere, or in a folder whose name begins with a dot, which stays behind"
+    return BundleError(f"program.code: the code in {folder} {what}; {size}; {advice}")
 
 
 def _files(folder: Path) -> list[Path]:

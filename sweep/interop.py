@@ -86,7 +86,7 @@ def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]])
     spec, trials = sweep["spec"], list(trials)
     space = {
         name: distribution_of(Parameter.model_validate(parameter)) or _seen(name, trials)
-        for name, parameter in spec["parameters"].items()
+        for name, parameter in spec.get("parameters", {}).items()
     }
     objectives = [metric["name"] for metric in _objectives(sweep)]
     reported = (spec.get("early_terminate") or {}).get("metric") or objectives[0]

@@ -52,6 +52,7 @@ from sweep.spec import parse_spec
 from sweep.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
 from tests.specs import builtin_document
 
+TRACEBACK = "Traceback …\nit broke\n"
 AT = 1_700_000_000.0
 MODEL = "model.safetensors"
 ARCHITECTURE = {
@@ -173,7 +174,16 @@ class ServiceRig:
             names = tuple(name for name, _ in self._objectives(sweep_id)) if len(values) > 1 else ()
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED, 2.0, names))
         if cause is not None:
-            ended = Ended(key, TrialState.FAILED, AT + 1, AT + 3, cause=cause, message="it broke", exit="1")
+            ended = Ended(
+                key,
+                TrialState.FAILED,
+                AT + 1,
+                AT + 3,
+                cause=cause,
+                message="it broke",
+                traceback="Traceback …\nit broke\n",
+                exit="1",
+            )
             self.commit(AttemptEnded(ended, sweep_id, number, TrialState.FAILED, 2.0))
         return trial_id
 

@@ -103,6 +103,9 @@ def show_trial(
         for a in trial["attempts"]
     ]
     show.console.print(show.table(None, ("attempt", "device", "state", "seconds", "cause", "message"), rows))
+    traceback = trial["attempts"][-1]["traceback"] if trial["attempts"] else None
+    for line in (traceback or "").splitlines():
+        show.console.print(show.printable(line), soft_wrap=True, highlight=False)
     if trial["unfit"] is not None:
         show.console.print(trial["unfit"])
     for removed in [a for a in trial["artifacts"] if a["removed"] is not None]:

@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from sweep import bundles
+from sweep.errors import BundleError
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import document
 
@@ -202,3 +203,13 @@ def test_a_bundle_with_changed_bytes_is_a_bundle_or_422(client: TestClient, serv
         assert answer.status_code in (201, 422), answer.text
         assert service.data.bundle(bundles.digest(bytes(content))).exists() == (answer.status_code == 201)
     assert not list(service.data.bundles.glob(".*"))
+
+
+def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundles, "MAX_UNPACKED_BYTES", 2 << 20)
+    (tmp_path / "train.py").write_text("x = 1\n")
+    (tmp_path / "weights.bin").write_bytes(bytes(3 << 20))
+    with pytest.raises(BundleError, match=r"is above 2 MB; weights\.bin alone has 3\.0 MB; keep data elsewhere"):
+        bundles.pack(tmp_path)
+    (tmp_path / "weights.bin").rename(tmp_path / ".weights")
+    bundles.pack(tmp_path)

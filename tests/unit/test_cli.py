@@ -14,7 +14,7 @@ import pytest
 
 from api import local, progress, show
 from api.client import Client
-from sweep.trial import SweepState
+from sweep.trial import Cause, SweepState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
@@ -194,6 +194,11 @@ def test_json_is_one_document_on_standard_output(
     code, out, err = podium(*command, "--json")
     assert (code, err) == (0, "")
     assert holds(json.loads(out))
+
+
+def test_a_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) -> None:
+    trial_id = served.trial(1, 2, None, cause=Cause.USER_ERROR)
+    assert "Traceback …\nit broke\n" in podium("trial", "show", str(trial_id))[1]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,15 @@ def test_a_sweep_without_trials_has_no_best(podium: Client, service: ServiceRig)
     assert empty.as_optuna_study().trials == []
 
 
+def test_a_function_may_name_all_parameters_itself(podium: Client, service: ServiceRig) -> None:
+    program = {"function": "train:objective", "bundle": "0" * 64}
+    sweep_id = service.sweep(program=program, parameters=None, metric={"name": "loss", "goal": "minimize"})
+    service.trial(sweep_id, 0, 0.5, params={"lr": 0.1}, model=False)
+    sweep = podium.open_sweep(sweep_id)
+    assert "parameters" not in sweep.data["spec"] and list(sweep.to_pandas()["params_lr"]) == [0.1]
+    assert sweep.as_optuna_study().best_params == {"lr": 0.1}
+
+
 def test_what_is_not_there_is_not_found(podium: Client) -> None:
     with pytest.raises(NotFoundError):
         podium.open_sweep(9)
