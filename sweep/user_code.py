@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
+import operator
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from sweep.errors import UserCodeError
 from sweep.handle import Pruned, Trial
@@ -108,9 +111,9 @@ def _report(said: Any, step: int, trial: Trial) -> int:
     if not isinstance(said, Mapping):
         trial.report(said, step)
         return step
-    step = next((said[key] for key in _STEPS if isinstance(said.get(key), int)), step)
-    others = {str(k): float(v) for k, v in said.items() if k != trial.metric and k not in _STEPS and _is_number(v)}
-    if others:
+    step = next((found for key in _STEPS if (found := _whole(said.get(key))) is not None), step)
+    others = {str(key): _number(value) for key, value in said.items() if key != trial.metric and key not in _STEPS}
+    if others := {key: number for key, number in others.items() if number is not None}:
         trial.log(others, step)
     if trial.metric in said:
         trial.report(said[trial.metric], step)
@@ -124,5 +127,20 @@ def is_pruned(error: BaseException) -> bool:
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _whole(value: Any) -> int | None:
+    """A whole number of Python, numpy or torch; None for anything else."""
+    try:
+        return None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def _number(value: Any) -> float | None:
+    """A finite number of Python, numpy or torch, or in a tensor of one; None for anything else."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # torch raises the last of many values
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,54 @@
+"""What a function yields is reported, whichever library its numbers are of."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sweep.user_code import _report
+
+
+class FakeTrial(SimpleNamespace):
+    """Keeps what it is told."""
+
+    metric = "score"
+
+    def __init__(self) -> None:
+        super().__init__(reported=[], logged=[])
+
+    def report(self, value: Any, step: int) -> None:
+        self.reported.append((step, float(value)))
+
+    def log(self, values: dict[str, float], step: int) -> None:
+        self.logged.append((step, values))
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), torch.tensor(0.5), np.array(0.5), 0.5], ids=repr)
+@pytest.mark.parametrize("step", [3, np.int64(3), np.uint8(3), torch.tensor(3)], ids=repr)
+def test_numbers_of_all_libraries_are_kept(number: Any, step: Any) -> None:
+    trial: Any = FakeTrial()
+    assert _report({"score": number, "loss": number, "epoch": step}, 0, trial) == 3
+    assert (trial.reported, trial.logged) == ([(3, 0.5)], [(3, {"loss": 0.5})])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [True, np.True_, "0.5", b"1", None, [1], np.array([1.0, 2.0]), torch.zeros(2), float("nan"), np.inf, 10**400],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_no_finite_number_is_left_out(other: Any) -> None:
+    trial: Any = FakeTrial()
+    assert _report({"score": 1.0, "loss": other, "note": 2}, 7, trial) == 7
+    assert trial.logged == [(7, {"note": 2.0})]
+
+
+@pytest.mark.parametrize(
+    "step", [True, np.True_, 1.5, np.float32(2), "3", torch.tensor(1.5), np.array([1, 2])], ids=str
+)
+def test_what_is_no_whole_number_is_no_step(step: Any) -> None:
+    trial: Any = FakeTrial()
+    assert _report({"score": 1.0, "epoch": step}, 7, trial) == 7
