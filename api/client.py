@@ -56,6 +56,13 @@ class Client(EnsembleCalls, ExportCalls):
         body = self._with_bundle(document)
         return self._object("POST", "/api/v1/sweeps", json=body, headers=_once(idempotency_key))
 
+    def submit_file(self, path: Path | str) -> dict[str, Any]:
+        """Submit a sweep file, W&B's too; paths in it are relative to it. Raises `InvalidSpecError` with its lines."""
+        from api.commands import sweep_files  # YAML and pydantic: not for those who do not need them
+
+        file, document, _ = sweep_files.read(Path(path))
+        return sweep_files.submit(self, file, document)
+
     def sweeps(self, state: str | None = None) -> Iterator[dict[str, Any]]:
         """Sweeps, newest first; all, or those in one state."""
         only = {} if state is None else {"state": state}

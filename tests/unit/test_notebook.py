@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ from api import history_plot
 from api.client import Client
 from api.connection import Connection
 from api.notebook import Sweep
-from sweep.errors import MissingExtraError, NotFoundError, ServiceError
+from sweep.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
 from sweep.trial import Cause
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
@@ -69,6 +70,19 @@ def test_a_sweep_without_trials_has_no_best(podium: Client, service: ServiceRig)
     frame = empty.to_pandas()
     assert (len(frame), "params_lr" in frame, "value" in frame) == (0, True, True)
     assert empty.as_optuna_study().trials == []
+
+
+def test_a_sweep_file_is_submitted_with_its_lines(podium: Client, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "name: small\nmetric: {name: val_accuracy, goal: maximize}\n"
+        "parameters:\n  lr: {min: 1e-6, max: 1e-2, log: true}\n"
+        "program: {model: mlp, data: {name: digits}}\n"
+    )
+    assert podium.submit_file(file)["spec"]["parameters"]["lr"]["min"] == 1e-6
+    file.write_text(file.read_text().replace("log: true", "lgo: true"))
+    with pytest.raises(InvalidSpecError, match=r"sweep\.yaml:4: parameters\.lr\.lgo: .*did you mean 'log'"):
+        podium.submit_file(str(file))
 
 
 def test_a_function_may_name_all_parameters_itself(podium: Client, service: ServiceRig) -> None:
