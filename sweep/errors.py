@@ -32,7 +32,7 @@ class InvalidSpecError(PodiumError):
 
     def __init__(self, problems: list[Problem], source: str = "sweep") -> None:
         self.problems = problems
-        self.source = source
+        self.source = source  # the file; "" where the keys are options of a command, or fields of a request
         super().__init__("\n".join(self._line(problem) for problem in problems))
 
     @classmethod
@@ -42,9 +42,8 @@ class InvalidSpecError(PodiumError):
 
     def _line(self, problem: Problem) -> str:
         where = self.source if problem.line is None else f"{self.source}:{problem.line}"
-        if problem.line is not None and not problem.location:
-            return f"{where}: {problem.message}"
-        return f"{where}: {problem.key}: {problem.message}"
+        parts = (where, ".".join(problem.location), problem.message)
+        return ": ".join(part for part in parts if part)
 
 
 class UnauthorizedError(PodiumError):

@@ -10,10 +10,13 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from sweep import catalog
+from sweep.block_words import block_instead
 from sweep.errors import Problem
+from sweep.synonyms import key_meant
 from sweep.type_words import words_of, words_of_union
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
+_BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _TAGS = frozenset({"builtin", "function", "command", "imported"})
 
 
@@ -45,7 +48,7 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     context = details.get("ctx") or {}
     location += context.get("where", ())
     if details["type"] == "extra_forbidden":
-        return Problem(tuple(location), _unknown(location[-1], known_keys(model, location[:-1])))
+        return Problem(tuple(location), _unknown(location, known_keys(model, location[:-1])))
     if details["type"] == "missing":
         return Problem(tuple(location), "is missing")
     if context.get("message"):
@@ -53,7 +56,10 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
     if "error" in context:
         return _named_inside(model, location, str(context["error"]))
     location = _without_union_branches(location)
-    return Problem(tuple(location), words_of(details))
+    words = words_of(details)
+    if details["type"] in _BLOCKS and (instead := block_instead(location, details["input"])) is not None:
+        words = f"{words}; write {instead}"
+    return Problem(tuple(location), words)
 
 
 def _as_in_file(location: list[str]) -> tuple[str, ...]:
@@ -63,9 +69,12 @@ def _as_in_file(location: list[str]) -> tuple[str, ...]:
     return tuple(location)
 
 
-def _unknown(key: str, known: list[str]) -> str:
+def _unknown(location: list[str], known: list[str]) -> str:
+    key = location[-1]
     if key in known:
         return f"the key {key!r} does not go with those beside it"
+    if (meant := key_meant(location)) is not None:
+        return f"unknown key {key!r}; did you mean {meant!r}?"
     return f"unknown key {key!r}; {catalog.suggestion(key, known)}"
 
 

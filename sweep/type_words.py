@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from sweep.strict import shown
+from sweep.synonyms import word_meant
 
 _KINDS: Mapping[str, str] = {
     "bool_type": "true or false",
@@ -74,7 +75,8 @@ def _remedy(kind: str, given: Any) -> str:
 
 def _choice(expected: str, given: Any) -> str:
     names = re.findall(r"'([^']*)'", expected)
-    close = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+    meant = word_meant(given, names)
+    close = [meant] if meant else difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
     return f"is one of {', '.join(names)}, not {shown(given)}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 

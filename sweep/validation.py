@@ -6,9 +6,12 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from sweep.strict import Model, complain
+from sweep.strict import Model, complain, shown
 
 MAX_FOLDS = 50
+_SHARES = ("train", "validation", "calibration", "test")
+_NTH = ("first", "second", "third", "fourth")
+_EXAMPLE = "write [0.7, 0.1, 0.1, 0.1], say, for train, validation, calibration and test"
 
 
 class Validation(Model):
@@ -23,7 +26,12 @@ class Validation(Model):
     @field_validator("split", mode="before")
     @classmethod
     def _as_tuple(cls, split: Any) -> Any:
-        return tuple(split) if isinstance(split, list) else split
+        if isinstance(split, list | tuple) and len(split) == len(_SHARES):
+            return tuple(split)
+        if isinstance(split, list | tuple) and 0 < len(split) < len(_SHARES):
+            name = _SHARES[len(split)]
+            raise complain(f"the {_NTH[len(split)]} share, {name}, is missing; {_EXAMPLE}")
+        raise complain(f"is four shares, not {shown(split)}; {_EXAMPLE}")
 
     @field_validator("split")
     @classmethod

@@ -78,8 +78,8 @@ BAD_FILES: dict[str, tuple[str, str]] = {
     "min above max": (GOOD.replace("1e-4", "7.0"), "sweep.yaml:5: parameters.lr.min: min 7 is above max 0.1"),
     "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is missing"),
     "not YAML": (GOOD + "x: [1\n", "sweep.yaml:"),
-    "an empty file": ("", "sweep.yaml: (the whole document): the file is empty"),
-    "a list": ("[1]", "sweep.yaml: (the whole document): a sweep file is a mapping"),
+    "an empty file": ("", "sweep.yaml: the file is empty"),
+    "a list": ("[1]", "sweep.yaml: a sweep file is a mapping"),
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
     "what was imported": (
         GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'a' * 64}}}\n",

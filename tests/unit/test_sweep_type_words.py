@@ -10,6 +10,8 @@ from sweep.errors import InvalidSpecError
 from sweep.spec import parse_spec
 from tests.specs import document
 
+EXAMPLE = "{lr: {min: 1e-4, max: 0.1, log: true}}"
+
 
 @pytest.mark.parametrize(
     ("changes", "said"),
@@ -19,7 +21,7 @@ from tests.specs import document
         ({"name": 3}, ["name: is text, not 3; put it in quotes"]),
         ({"name": ""}, ["name: is empty; write something"]),
         ({"limits": []}, ["limits: is a block of keys, not []"]),
-        ({"parameters": [1]}, ["parameters: is a mapping of keys to values, not [1]"]),
+        ({"parameters": [1]}, [f"parameters: is a mapping of keys to values, not [1]; write {EXAMPLE}"]),
         ({"priority": 1000}, ["priority: is at most 100, not 1000"]),
         ({"parameters": {"x": {"min": "1e-4", "max": 1}}}, [
             "parameters.x.min: is a number, not '1e-4'; leave the quotes out"

@@ -1,0 +1,95 @@
+"""What users of Optuna, Ray Tune and W&B call the keys and words of a sweep file; pure, cli and api."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+_TOP = {
+    "run_cap": "n_trials num_trials max_trials num_samples max_evals trials count iterations",
+    "metric.goal": "direction mode goal",
+    "metrics": "directions objectives",
+    "method": "sampler search_alg algorithm algo strategy",
+    "early_terminate": "pruner scheduler early_stopping pruning",
+    "parameters": "params param_space search_space space hyperparameters config",
+    "program.function": "objective function trainable func",
+    "program.data": "data dataset",
+    "program.model": "model",
+    "budget.wall_s": "timeout time_budget_s max_time",
+    "resources.device": "device accelerator gpu gpus",
+    "resources.max_concurrent": "n_jobs max_concurrent max_concurrent_trials parallel",
+    "resources.threads": "cpus threads",
+    "validation.split": "split",
+    "validation.folds": "folds cv",
+    "limits.trial_s": "trial_timeout trial_s",
+    "name": "study_name title",
+    "seed": "random_state random_seed",
+    "enqueue": "points_to_evaluate initial_points",
+}
+_BELOW: Mapping[str, Mapping[str, str]] = {
+    "parameters": {
+        "min": "low lower minimum",
+        "max": "high upper maximum",
+        "values": "choices categories options choice grid",
+        "distribution": "type dist",
+        "step": "increment",
+        "when": "condition conditions parent",
+    },
+    "metric": {"goal": "direction mode objective"},
+    "metrics": {"goal": "direction mode objective"},
+    "early_terminate": {
+        "type": "name algorithm pruner",
+        "eta": "reduction_factor",
+        "min_iter": "grace_period min_resource n_warmup_steps min_epochs",
+        "max_iter": "max_t max_resource",
+        "min_trials": "n_min_trials n_startup_trials min_samples_required",
+    },
+    "program": {
+        "function": "objective trainable func callable",
+        "data": "dataset",
+        "command": "args arguments",
+        "model": "network",
+    },
+    "resources": {"device": "gpu gpus accelerator num_gpus", "threads": "cpu cpus num_cpus"},
+    "ensemble": {"k": "size n members n_members", "combine": "method rule voting", "select": "strategy"},
+}
+_WORDS = {
+    "maximize": "max maximise maximum higher up",
+    "minimize": "min minimise minimum lower down",
+    "gpu": "cuda cuda:0 nvidia",
+    "tpe": "bayesian bayesian_optimization optuna hyperopt bohb tpesampler",
+    "random": "random_search randomsampler",
+    "grid": "grid_search gridsampler",
+    "gp": "gaussian_process gpsampler skopt",
+    "qmc": "sobol halton qmcsampler",
+    "cmaes": "cma cma-es cmaessampler",
+    "nsga2": "nsga-ii nsgaii nsgaiisampler",
+    "asha": "successive_halving successivehalvingpruner ashascheduler async_hyperband",
+    "median": "medianpruner medianstoppingrule",
+    "hyperband": "hyperbandpruner",
+    "log_uniform_values": "loguniform lograndint reciprocal",
+    "int_uniform": "randint int integer",
+    "uniform": "float",
+    "categorical": "choice",
+    "q_uniform": "quniform qrandint",
+    "q_log_uniform_values": "qloguniform qlograndint",
+    "normal": "randn gaussian",
+    "q_normal": "qrandn",
+    "log_normal": "lognormal",
+}  # "loguniform" of Optuna and Ray takes the values themselves, as W&B's log_uniform_values does
+
+
+def key_meant(location: Sequence[str]) -> str | None:
+    """What a key that another tool has at this place is called here; None where none is known."""
+    *path, key = location
+    table = _TOP if not path else _BELOW.get(path[0], {})
+    return next(_of(key.casefold(), table), None)
+
+
+def word_meant(given: object, known: Collection[str]) -> str | None:
+    """The one of the `known` words that another tool calls `given`."""
+    words = _of(given.casefold(), _WORDS) if isinstance(given, str) else iter(())
+    return next((word for word in words if word in known), None)
+
+
+def _of(other: str, table: Mapping[str, str]) -> Iterator[str]:
+    return (ours for ours, theirs in table.items() if other in theirs.split())

@@ -1,0 +1,78 @@
+"""Words of Optuna, Ray Tune or W&B in a sweep file, and values in place of blocks: what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from sweep import synonyms
+from sweep.distribution_names import Name
+from sweep.errors import InvalidSpecError
+from sweep.spec import SweepSpec, parse_spec
+from sweep.spec_problems import known_keys
+
+BASE: dict[str, Any] = {
+    "name": "n",
+    "metric": {"name": "m", "goal": "maximize"},
+    "parameters": {"lr": {"min": 0.1, "max": 1.0}},
+    "program": {"function": "train:objective"},
+}
+
+
+def _x(block: Any) -> dict[str, Any]:
+    return {"parameters": {"x": block}}
+
+
+SAID = [
+    ({"n_trials": 3}, "n_trials: unknown key 'n_trials'; did you mean 'run_cap'?"),
+    ({"num_samples": 3}, "did you mean 'run_cap'?"),
+    ({"direction": "maximize"}, "direction: unknown key 'direction'; did you mean 'metric.goal'?"),
+    ({"sampler": "tpe"}, "did you mean 'method'?"),
+    ({"pruner": "median"}, "did you mean 'early_terminate'?"),
+    ({"objective": "train:objective"}, "did you mean 'program.function'?"),
+    (_x({"low": 1, "max": 2}), "parameters.x.low: unknown key 'low'; did you mean 'min'?"),
+    (_x({"choices": [1]}), "did you mean 'values'?"),
+    (_x({"distribution": "loguniform", "min": 1e-4, "max": 0.1}), "did you mean 'log_uniform_values'?"),
+    ({"resources": {"device": "cuda"}}, "did you mean 'gpu'?"),
+    ({"metric": {"name": "m", "goal": "max"}}, "did you mean 'maximize'?"),
+    ({"metric": {"name": "m", "goal": "min"}}, "did you mean 'minimize'?"),
+    ({"metric": {"name": "m", "mode": "max"}}, "did you mean 'goal'?"),
+    ({"ensemble": {"K": 3}}, "ensemble.K: unknown key 'K'; did you mean 'k'?"),
+    ({"validation": {"split": 0.8}}, "validation.split: is four shares, not 0.8; write [0.7, 0.1, 0.1, 0.1]"),
+    ({"validation": {"split": [0.8, 0.1, 0.1]}}, "validation.split: the fourth share, test, is missing; write"),
+    (_x([8, 16]), "parameters.x: is a block of keys, not [8, 16]; write {values: [8, 16]}"),
+    (_x(8), "write {value: 8}"),
+    ({"parameters": [1]}, "write {lr: {min: 1e-4, max: 0.1, log: true}}"),
+    ({"budget": {"plateau": 20}}, "budget.plateau: is a block of keys, not 20; write {trials: 20}"),
+    ({"metric": "acc"}, "metric: is a block of keys, not 'acc'; write {name: acc, goal: maximize}, or minimize"),
+    ({"early_terminate": "asha"}, "write {type: asha}"),
+    ({"ensemble": 3}, "write {k: 3}"),
+    ({"program": {"model": "mlp", "data": "digits"}}, "write {name: digits}"),
+    ({"program": {"function": "a:b", "data": "rows.csv"}}, "write {file: rows.csv}"),
+    ({"program": {"script": "a.py", "metrics": "acc"}}, "write {acc: 'acc=([-+.0-9eE]+)'}"),
+    ({"validation": [0.6, 0.2, 0.1, 0.1]}, "write {split: [0.6, 0.2, 0.1, 0.1]}"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), SAID, ids=lambda given: str(given)[:40])
+def test_what_to_write_instead_is_said(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec({**BASE, **changes})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [(), *((block,) for block in synonyms._BELOW)])
+def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> None:
+    """A table that names what is not there would send people the wrong way."""
+    table = synonyms._BELOW[place[0]] if place else synonyms._TOP
+    inner = [*place, "x"] if place and place[0] in ("parameters", "metrics") else list(place)
+    for ours, theirs in table.items():
+        *path, key = ours.split(".")
+        assert key in known_keys(SweepSpec, [*inner, *path]), ours
+        assert not set(theirs.split()) & set(known_keys(SweepSpec, inner)), theirs
+
+
+def test_the_words_are_words_of_the_sweep_file() -> None:
+    choices = {*get_args(Name), "maximize", "minimize", "gpu", "asha", "median", "hyperband"}
+    assert set(synonyms._WORDS) <= choices | {"tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2"}
