@@ -11,6 +11,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sweep.allowances import SpecLimits
@@ -374,6 +375,8 @@ class Scheduler:
             self._fair.charge(sweep.sweep_id, self._clock.monotonic_s() - trial.placed_s, sweep.priority)
             self._care.judge(slot, trial, event)
         repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
+        if repeat and event.state is TrialState.CANCELLED:
+            event = replace(event, message="the service stopped")  # nobody asked for it
         self._roster.end_attempt(trial, event, repeat=repeat)
         if event.state in COUNTED and sweep.spec.keep.removes_something:
             self._to_keep.add(sweep.sweep_id)

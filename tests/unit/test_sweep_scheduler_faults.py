@@ -171,6 +171,8 @@ def test_a_stop_ends_what_runs_and_the_next_start_goes_on(make_rig: MakeRig) -> 
     rig.scheduler.run()
     assert rig.sweep().state is SweepState.QUEUED
     assert rig.states()[:2] == [WAITING, FINISHED]
+    stopped = rig.recorder.trials[1].attempts[1]
+    assert stopped is not None and stopped.message == "the service stopped"
     rig.restart()
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
