@@ -9,6 +9,7 @@ SOAK   ?= 100000
 FAULTS ?=
 
 BIN   := .venv/bin
+RUN   := .venv/.installed
 DEV   := .venv/.installed-dev
 BENCHED := .venv/.installed-bench
 
@@ -29,7 +30,7 @@ help:
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
 	@echo 'make clean    remove .venv and caches, and keep podium-data'
 
-demo: $(DEV)
+demo: $(RUN)
 	@$(BIN)/podium demo $(DEMO)
 
 test: $(DEV)
@@ -54,14 +55,14 @@ lint-deploy:
 bench: $(BENCHED)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-serve: $(DEV)
+serve: $(RUN)
 	@exec $(BIN)/podium serve $(SERVE)
 
 clean:
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	find . -name __pycache__ -type d -not -path './podium-data/*' -prune -exec rm -rf {} +
 
-$(DEV): pyproject.toml constraints.txt
+$(RUN): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo 'Podium needs Python 3.11 or newer, and there is no $(PYTHON). Name yours: make PYTHON=/path/to/python3' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -70,6 +71,11 @@ $(DEV): pyproject.toml constraints.txt
 		{ echo '$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	@echo 'Installing Podium into .venv: a minute, more where the network is slow; only when its versions change.'
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+$(DEV): $(RUN)
+	@echo 'Installing what the tests need, and all extras.'
 	@$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
