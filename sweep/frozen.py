@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
 from sweep.distributions import distribution_of
+from sweep.optuna_words import CONSTRAINT, noted, searched_as
 from sweep.past import PastTrial
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
@@ -19,16 +20,7 @@ from sweep.trial import Params, TrialState
 
 log = logging.getLogger("podium.search")
 
-_OPTUNA_STATES = {
-    TrialState.WAITING: OptunaState.RUNNING,  # planned: its values are taken
-    TrialState.RUNNING: OptunaState.RUNNING,
-    TrialState.FINISHED: OptunaState.COMPLETE,
-    TrialState.PRUNED: OptunaState.PRUNED,
-    TrialState.FAILED: OptunaState.FAIL,
-    TrialState.CANCELLED: OptunaState.FAIL,
-}
-CONSTRAINT = "constraints:"  # as `Trial.set_constraint` writes them
-MEMORY = "constraints:podium:memory"  # no name of a user's
+MEMORY = f"{CONSTRAINT}podium:memory"  # no name of a user's
 
 
 class Form:
@@ -66,7 +58,7 @@ class Form:
             last = past.reports[max(past.reports)] if past.reports and self.one_metric else None
             return OptunaState.PRUNED, None if last is None else [last]
         if past.state is not TrialState.FINISHED:
-            return _OPTUNA_STATES[past.state], None
+            return searched_as(past.state), None
         values = past.objectives
         if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
             log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
@@ -93,4 +85,4 @@ def distribution_written(distribution: Mapping[str, Any]) -> BaseDistribution | 
 
 
 def _constraints_of(past: PastTrial) -> dict[str, float]:
-    return {f"{CONSTRAINT}{name}": value for name, value in sorted(past.constraints.items()) if math.isfinite(value)}
+    return noted({name: value for name, value in sorted(past.constraints.items()) if math.isfinite(value)})

@@ -27,25 +27,10 @@ from optuna.trial import TrialState as OptunaState
 
 from sweep.distributions import distribution_of
 from sweep.errors import StudyError
+from sweep.optuna_words import FROM_OPTUNA, TO_OPTUNA, constraints_of, noted
 from sweep.space import Parameter
 from sweep.trial import TrialState
 
-_TO_OPTUNA = {
-    TrialState.WAITING: OptunaState.WAITING,
-    TrialState.RUNNING: OptunaState.RUNNING,
-    TrialState.FINISHED: OptunaState.COMPLETE,
-    TrialState.PRUNED: OptunaState.PRUNED,
-    TrialState.FAILED: OptunaState.FAIL,
-    TrialState.CANCELLED: OptunaState.FAIL,
-}
-_FROM_OPTUNA = {
-    OptunaState.COMPLETE: TrialState.FINISHED,
-    OptunaState.PRUNED: TrialState.PRUNED,
-    OptunaState.FAIL: TrialState.FAILED,
-    OptunaState.RUNNING: TrialState.CANCELLED,  # nobody goes on with it here
-    OptunaState.WAITING: TrialState.CANCELLED,
-}
-_CONSTRAINT = "constraints:"  # as `optuna.Trial.set_constraint` writes it
 MAX_NAME = 120
 Json = dict[str, Any]
 Study = optuna.Study
@@ -104,7 +89,7 @@ def _seen(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | 
 def _frozen(
     trial: Mapping[str, Any], space: Mapping[str, BaseDistribution | None], objectives: list[str], reported: str
 ) -> FrozenTrial:
-    state = _TO_OPTUNA[TrialState(trial["state"])]
+    state = TO_OPTUNA[TrialState(trial["state"])]
     own = {
         name: distribution_of(Parameter.model_validate(parameter))
         for name, parameter in (trial.get("distributions") or {}).items()
@@ -124,7 +109,7 @@ def _frozen(
         params={name: _as_in(distributions[name], value) for name, value in trial["params"].items()},
         distributions=distributions,
         user_attrs=dict(trial.get("user_attrs") or {}),
-        system_attrs={_CONSTRAINT + name: value for name, value in (trial.get("constraints") or {}).items()},
+        system_attrs=noted(trial.get("constraints") or {}),
         intermediate_values=curve,
     )
 
@@ -235,6 +220,9 @@ def left_out(study: optuna.Study) -> list[str]:
         counts["points of curves that are no finite numbers are left out"] += sum(
             not math.isfinite(value) for value in trial.intermediate_values.values()
         )
+        counts["constraints that are no finite numbers are changed or left out"] += sum(
+            not math.isfinite(value) for value in trial.constraints.values()
+        )
         counts["trials with an infinite value become failed"] += _infinite(trial)
         counts["trials that had not ended become cancelled"] += not trial.state.is_finished()
     return [f"{count:,} {what}" for what, count in counts.items() if count]
@@ -267,7 +255,7 @@ def _union(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDis
 
 
 def _trial(trial: FrozenTrial, space: Json, reported: str) -> Json:
-    state = TrialState.FAILED if _infinite(trial) else _FROM_OPTUNA[trial.state]
+    state = _state(trial)
     own = {name: parameter_of(distribution) for name, distribution in trial.distributions.items()}
     curve = [[step, float(v)] for step, v in sorted(trial.intermediate_values.items()) if math.isfinite(v)]
     return {
@@ -277,14 +265,16 @@ def _trial(trial: FrozenTrial, space: Json, reported: str) -> Json:
         "values": list(trial.values) if state is TrialState.FINISHED and trial.values is not None else None,
         "metrics": {reported: curve} if curve else {},
         "user_attrs": {name: _as_json(value) for name, value in trial.user_attrs.items()},
-        "constraints": {
-            key.removeprefix(_CONSTRAINT): value
-            for key, value in trial.system_attrs.items()
-            if key.startswith(_CONSTRAINT)
-        },
+        "constraints": constraints_of(trial),
         "started_at": _seconds(trial.datetime_start),
         "ended_at": _seconds(trial.datetime_complete),
     }
+
+
+def _state(trial: FrozenTrial) -> TrialState:
+    if not trial.state.is_finished():
+        return TrialState.CANCELLED  # nobody goes on with it here
+    return TrialState.FAILED if _infinite(trial) else FROM_OPTUNA[trial.state]
 
 
 def _infinite(trial: FrozenTrial) -> bool:

@@ -25,17 +25,10 @@ from optuna.trial import TrialState as OptunaState
 from optuna.trial import create_trial
 
 from sweep.early_termination import EarlyTerminate, Rule
+from sweep.optuna_words import searched_as
 from sweep.past import PastTrial, Verdict
 from sweep.spec import SweepSpec
 from sweep.study import Study
-from sweep.trial import TrialState
-
-_STATES = {
-    TrialState.FINISHED: OptunaState.COMPLETE,
-    TrialState.PRUNED: OptunaState.PRUNED,
-    TrialState.FAILED: OptunaState.FAIL,
-    TrialState.CANCELLED: OptunaState.FAIL,
-}
 
 
 class Judge:
@@ -47,7 +40,7 @@ class Judge:
 
     def put(self, past: PastTrial) -> None:
         """The next trial, or one that is there, is now so; parameters and values are the sampler's business."""
-        state = _STATES.get(past.state, OptunaState.RUNNING)
+        state = searched_as(past.state)
         value = 0.0 if state is OptunaState.COMPLETE else None  # no pruner looks at it
         reports = {step: value for step, value in past.reports.items() if math.isfinite(value)}
         notes = dict(past.attributes)

@@ -24,8 +24,9 @@ from sweep.defining import definable
 from sweep.distributions import distribution_of
 from sweep.drawing import draw
 from sweep.errors import UserCodeError
-from sweep.frozen import CONSTRAINT, MEMORY, Form, distribution_written
+from sweep.frozen import MEMORY, Form, distribution_written
 from sweep.grid import grid
+from sweep.optuna_words import CONSTRAINT, FROM_OPTUNA
 from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
 from sweep.samplers import (
@@ -47,12 +48,6 @@ log = logging.getLogger("podium.search")
 Definitions = Mapping[str, dict[str, Any]]  # by name, as a sweep file writes a parameter
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
-_STATES = {
-    OptunaState.RUNNING: TrialState.RUNNING,
-    OptunaState.COMPLETE: TrialState.FINISHED,
-    OptunaState.PRUNED: TrialState.PRUNED,
-    OptunaState.FAIL: TrialState.FAILED,
-}
 TOLD = "podium:told"  # on a trial: how many were over when it was asked for
 STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
 _NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # what the trial's own values say as well
@@ -372,7 +367,7 @@ class Search:
         values = frozen.values if frozen.state is OptunaState.COMPLETE else None
         return PastTrial(
             number=memory.number,
-            state=TrialState.FAILED if infeasible else _STATES[frozen.state],
+            state=TrialState.FAILED if infeasible else FROM_OPTUNA[frozen.state],
             params=dict(frozen.params),
             reports=dict(frozen.intermediate_values),
             attributes=_noted(frozen) | memory.judged,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,19 @@ def empty_study() -> Study:
     return optuna.create_study(study_name="nothing yet", direction="maximize")
 
 
-STUDIES: list[Callable[[], Study]] = [rich_study, several_objectives, empty_study]
+def study_of_a_constrained_sampler() -> Study:
+    """Its constraints have no names, and stand together under a key of their own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        sampler = optuna.samplers.TPESampler(seed=1, constraints_func=lambda trial: (trial.params["x"] - 0.5, -1))
+    study = optuna.create_study(study_name="constrained", sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=6)
+    assert "constraints" in study.trials[0].system_attrs
+    return study
+
+
+STUDIES: list[Callable[[], Study]] = [rich_study, several_objectives, study_of_a_constrained_sampler, empty_study]
 
 
 def by_podium(client: TestClient, study: Study) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -94,6 +108,14 @@ def assert_same_trial(mine: FrozenTrial, theirs: FrozenTrial) -> None:
         assert getattr(mine, name) == getattr(theirs, name), name
     for name, value in mine.params.items():
         assert type(value) is type(theirs.params[name])
+
+
+def test_constraints_are_finite_numbers() -> None:
+    study = optuna.create_study()
+    attributes = {"constraints": (math.inf, -math.inf, math.nan, 1)}
+    study.add_trial(create_trial(value=1.0, system_attrs=attributes))
+    (trial,) = interop.document_of(study)["trials"]
+    assert trial["constraints"] == {"0": sys.float_info.max, "1": -sys.float_info.max, "3": 1.0}
 
 
 @pytest.mark.parametrize("make", STUDIES)
@@ -141,7 +163,7 @@ def test_a_storage_may_have_other_studies(client: TestClient, tmp_path: Path) ->
             assert len(study_storage.read_study(storage, make().study_name).trials) == len(make().trials)
         with pytest.raises(StudyError, match="has a study of this name already"):
             studies.write(sweep, trials, storage, sweep["name"])
-        with pytest.raises(StudyError, match=r"name one study with --study; .* has 'étude 雪', 'two', 'nothing yet'"):
+        with pytest.raises(StudyError, match=r"name one study with --study; .* has 'étude 雪', 'two', .*'nothing yet'"):
             study_storage.read_study(storage)
         with pytest.raises(StudyError, match="there is no study 'three'"):
             study_storage.read_study(storage, "three")
