@@ -236,6 +236,13 @@ def _check_bundle(program: OwnCode, service: ServiceContext) -> None:
 def _check_preload(program: FunctionProgram) -> None:
     """Whether the packages are installed here; nothing is imported, so what is in them is seen by the slots only."""
     for position, name in enumerate(program.preload):
-        if importlib.util.find_spec(name.split(".")[0]) is None:
+        if not _is_installed(name.split(".")[0]):
             message = f"there is no package {name!r} in the service's Python; install it there, or leave it out"
             raise InvalidSpecError([Problem(("program", "preload", str(position)), message)])
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return package != "__main__" and importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # a module that was made by hand has no spec
+        return False

@@ -65,6 +65,9 @@ def read_document(path: Path) -> Document:
     return document
 
 
+_TOO_LONG = "a number has thousands of digits; none above 2**63 can be stored"  # Python reads 4,300 at most
+
+
 def _read_yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
     try:
         node = YAML().load(text)
@@ -85,6 +88,8 @@ def _read_json(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         node = json.loads(text)
     except json.JSONDecodeError as error:
         raise unreadable(path, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno) from None
+    except ValueError:
+        raise unreadable(path, _TOO_LONG) from None
     _, lines = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; its own reader keeps no lines
     return node, lines
 
@@ -98,6 +103,8 @@ def _read_toml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         last = text.rstrip().count("\n") + 1
         line = last if at is None or at[1] is None else int(at[1])
         raise unreadable(path, f"not valid TOML: {words[:1].lower()}{words[1:]}", line) from None
+    except ValueError:
+        raise unreadable(path, _TOO_LONG) from None
     return node, toml_lines.lines_of(text.replace("\r\n", "\n"))
 
 

@@ -145,6 +145,8 @@ class NpzFile:
             raise DataError(f"{self.path}: array {member.name!r} is of {member.dtype}; only numbers here", key=key)
         if not member.shape or not member.rows:
             raise DataError(f"{self.path}: array {member.name!r} has no rows", key=key)
+        if 0 in member.shape:
+            raise DataError(f"{self.path}: array {member.name!r} of shape {list(member.shape)} has no values", key=key)
         if member.rows != self._target.rows:
             raise DataError(
                 f"{self.path}: array {member.name!r} has {member.rows:,} rows, the target {self._target.name!r} "

@@ -87,7 +87,11 @@ def table_paths(path: Path) -> list[Path]:
         if path.suffix not in _READERS:
             raise DataError(f"{path} ends in none of {_KINDS_SHOWN}", key="file")
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix in _READERS and not file.name.startswith((".", "_")))
+    found = sorted(
+        file
+        for file in path.iterdir()
+        if file.suffix in _READERS and not file.name.startswith((".", "_")) and file.is_file()
+    )
     if not found:
         raise DataError(f"the folder {path} has no files of {_KINDS_SHOWN}", key="file")
     for file in found:

@@ -24,6 +24,7 @@ from sweep.trial import Params, Scalar
 from sweep.validation import Validation
 
 GRID_LIMIT = 10_000
+MAX_PARAMETERS, MAX_ENQUEUED = 1000, 10_000
 MAX_RUN_CAP = 1_000_000
 LEARN_NOTHING = ("random", "grid", "qmc")  # methods that choose without looking at results
 MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
@@ -51,10 +52,13 @@ class SweepSpec(Model):
     )
     parameters: dict[str, Parameter] = Field(
         default_factory=dict,
+        max_length=MAX_PARAMETERS,
         description="what is searched, by name; a function may suggest more, or all, by itself",
     )
     enqueue: list[dict[str, Scalar]] = Field(
-        default_factory=list, description="configurations to try first; what one leaves out is searched"
+        default_factory=list,
+        max_length=MAX_ENQUEUED,
+        description="configurations to try first; what one leaves out is searched",
     )
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
@@ -177,12 +181,22 @@ class SweepSpec(Model):
 
     def ordered(self) -> Iterator[tuple[str, Parameter]]:
         """The parameters in file order, each after those that its `when` names."""
-        placed: set[str] = set()
-        left = dict(self.parameters)
-        while ready := [name for name, p in left.items() if set(p.when or {}) <= placed]:
+        waits_for = {name: set(parameter.when or {}) for name, parameter in self.parameters.items()}
+        before: dict[str, list[str]] = {}
+        for name, parents in waits_for.items():
+            for parent in parents:
+                before.setdefault(parent, []).append(name)
+        place = {name: number for number, name in enumerate(self.parameters)}
+        ready = [name for name, parents in waits_for.items() if not parents]
+        while ready:
+            freed: list[str] = []
             for name in ready:
-                placed.add(name)
-                yield name, left.pop(name)
+                yield name, self.parameters[name]
+                for child in before.get(name, ()):
+                    waits_for[child].discard(name)
+                    if not waits_for[child]:
+                        freed.append(child)
+            ready = sorted(freed, key=place.__getitem__)
 
     def _check_enqueued(self) -> None:
         for index, params in enumerate(self.enqueue):
@@ -248,13 +262,14 @@ class SweepSpec(Model):
 
     def _check_grid(self) -> None:
         size = 1
-        for name, parameter in self.parameters.items():
+        for place, (name, parameter) in enumerate(self.parameters.items(), 1):
             count = parameter.count()
             if count is None:
                 raise complain("a grid needs a finite list here: give values, or min, max and step", "parameters", name)
             size *= count
-        if size > GRID_LIMIT:
-            raise complain(f"the grid has {size:,} points, above {GRID_LIMIT:,}", "parameters")
+            if size > GRID_LIMIT:
+                least = "" if place == len(self.parameters) else "at least "
+                raise complain(f"the grid has {least}{size:,} points, above {GRID_LIMIT:,}", "parameters")
 
     def _check_builtin(self, model: str) -> None:
         settings = catalog.settings_of(model)

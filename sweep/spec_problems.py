@@ -17,23 +17,28 @@ from sweep.type_words import words_of, words_of_union
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
 _BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
+MAX_SAID = 20  # problems of one file
 _TAGS = frozenset({"builtin", "function", "command", "imported"})
 
 
 def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[Problem]:
-    """Every problem once: a value that is of none of several kinds is one, not one for each of them."""
-    found: list[Problem] = []
+    """Every problem once, the first 20: a value that is of none of several kinds is one, not one for each of them."""
+    plain: list[ErrorDetails] = []
     unions: dict[tuple[str, ...], list[ErrorDetails]] = {}
     for details in errors:
         path = tuple(str(part) for part in details["loc"])
         if path and _is_branch(path[-1]) and details["type"].endswith("_type"):
             unions.setdefault(tuple(part for part in path[:-1] if "[" not in part), []).append(details)
         else:
-            found.append(problem_of(details, model))
-    for path, several in unions.items():
-        if not any(len(other) > len(path) and other[: len(path)] == path for other in unions):
-            words = words_of_union([details["type"] for details in several], several[0]["input"])
-            found.append(Problem(_as_in_file(list(path)), words))
+            plain.append(details)
+    longer = {path[:length] for path in unions for length in range(len(path))}
+    of_unions = [(path, several) for path, several in unions.items() if path not in longer]
+    found = [problem_of(details, model) for details in plain[:MAX_SAID]]
+    for path, several in of_unions[: MAX_SAID - len(found)]:
+        words = words_of_union([details["type"] for details in several], several[0]["input"])
+        found.append(Problem(_as_in_file(list(path)), words))
+    if left := len(plain) + len(of_unions) - len(found):
+        found.append(Problem((), f"and {left:,} more; mend these first"))
     return found
 
 

@@ -43,6 +43,8 @@ def words_of(details: ErrorDetails) -> str:
         return f"is {words} {bound}, not {shown(given)}"
     if kind in ("literal_error", "enum"):
         return _choice(str(context["expected"]), given)
+    if kind == "too_long":
+        return f"holds {len(given):,} entries, and {context['max_length']:,} are the most"
     if kind == "string_too_short":
         return "is empty; write something"
     if kind == "string_pattern_mismatch" and ":" in str(context["pattern"]):

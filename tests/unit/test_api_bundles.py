@@ -53,13 +53,13 @@ def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: Servic
 def test_a_package_to_preload_is_looked_for_when_a_sweep_is_submitted(client: TestClient) -> None:
     sha256 = client.post(URL, content=packed(("train.py", ""))).json()["sha256"]
     program = {"function": "train:objective", "bundle": sha256}
-    for preload, status in ((["json", "no_such_package"], 422), (["json.decoder"], 201)):
+    for preload, status in ((["json", "no_such_package"], 422), (["json", "__main__"], 422), (["json.decoder"], 201)):
         answer = client.post("/api/v1/sweeps", json=document(program={**program, "preload": preload}))
         assert answer.status_code == status
         if status == 422:
             (error,) = assert_problem(answer, 422)["errors"]
             assert error["location"] == ["program", "preload", "1"]
-            assert "there is no package 'no_such_package' in the service's Python" in error["message"]
+            assert f"there is no package {preload[1]!r} in the service's Python" in error["message"]
 
 
 def test_a_script_is_accepted_with_its_bundle(client: TestClient) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep import datasets, reading_csv
+from sweep import datasets, reading_csv, sources
 from sweep.errors import DataError
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
@@ -168,6 +168,7 @@ BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("several arrays", {"x": INPUTS, "z": INPUTS, "y": VALUES}, {}, r"several arrays \(x, z\)"),
     ("a target alone", {"x": INPUTS, "y": np.array(1.0)}, {"features": ["x"]}, "array 'y' has no rows"),
     ("dates", {"x": INPUTS, "y": np.zeros(ROWS, "M8[s]")}, {}, "array 'y' is of datetime64"),
+    ("no columns", {"x": np.zeros((ROWS, 0)), "y": VALUES}, {}, r"array 'x' of shape \[30, 0\] has no values"),
     ("no rows", {"x": INPUTS[:0], "y": VALUES[:0]}, {}, "has no rows"),
     ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]}, "nothing to learn"),
     ("only a target", {"y": VALUES}, {}, "no column beside the target"),
@@ -457,3 +458,10 @@ def test_more_than_memory_loads(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"({rows}, {columns})"), done.stdout
+
+
+def test_what_is_no_file_in_a_folder_is_passed_over(tmp_path: Path) -> None:
+    write_csv(tmp_path / "a.csv", VALUES)
+    os.mkfifo(tmp_path / "b.csv")
+    (tmp_path / "c.csv").mkdir()
+    assert sources.table_paths(tmp_path) == [tmp_path / "a.csv"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sweep.errors import InvalidSpecError
 from sweep.program import FunctionProgram
 from sweep.space import Parameter
-from sweep.spec import SweepSpec, parse_spec, spec_from_json
+from sweep.spec import MAX_ENQUEUED, MAX_PARAMETERS, SweepSpec, parse_spec, spec_from_json
 from tests.specs import builtin_document, document, spec
 
 # Round trip.
@@ -330,3 +330,39 @@ def test_an_enqueued_value_may_wait_for_what_the_search_chooses(params: dict[str
 
 def test_no_folds_may_be_written_where_there_is_no_data() -> None:
     assert spec(validation={"folds": 0}).validation.folds == 0
+
+
+def test_a_long_chain_of_conditions_is_ordered_in_one_pass() -> None:
+    last = MAX_PARAMETERS - 1
+    chain: dict[str, Any] = {f"p{n}": {"values": [1, 2], "when": {f"p{n + 1}": 1}} for n in range(last)}
+    parsed = parse_spec(document(parameters=chain | {f"p{last}": {"values": [1, 2]}}))
+    assert [name for name, _ in parsed.ordered()] == [f"p{n}" for n in range(last, -1, -1)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parameters": {f"p{n}": {"values": [1, 2]} for n in range(MAX_PARAMETERS + 1)}},
+        {"enqueue": [{}] * (MAX_ENQUEUED + 1)},
+    ],
+    ids=list,
+)
+def test_there_are_only_so_many(changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(document(**changes))
+    (problem,) = caught.value.problems
+    assert problem.location == (*changes,)
+    assert "are the most" in problem.message
+
+
+def test_of_many_problems_the_first_are_said_and_the_rest_counted() -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(document(**{f"key{n}": n for n in range(4000)}))
+    *problems, last = caught.value.problems
+    assert (len(problems), last.message) == (20, "and 3,980 more; mend these first")
+
+
+def test_a_huge_grid_is_refused_before_its_size_is_known() -> None:
+    ranges = {f"p{n}": {"min": 0, "max": 2**50, "step": 1} for n in range(300)}
+    with pytest.raises(InvalidSpecError, match="the grid has at least 1,125,899,906,842,625 points, above 10,000"):
+        parse_spec(document(method="grid", parameters=ranges))

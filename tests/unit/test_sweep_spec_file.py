@@ -136,6 +136,8 @@ def test_an_unknown_key_has_its_line_and_what_was_meant_in_each_format(write: Wr
         ("s.toml", "a = 1\na = 2\n", "overwrite", 2),
         ("s.yaml", "metric:\n\tname: a\n", "there is a tab before this; YAML is indented by spaces", 2),
         ("s.yaml", "name: a\n---\nname: b\n", "a second document begins here", 2),
+        ("s.json", f'{{"a": {"9" * 5000}}}', "a number has thousands of digits", None),
+        ("s.toml", f"a = {'9' * 5000}", "a number has thousands of digits", None),
         ("s.json", '{"a": 1,}', "not valid JSON: ", 1),
         ("s.json", "", "the file is empty", None),
         ("s.yaml", "   \n", "the file is empty", None),
