@@ -24,7 +24,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes a cell f
 def as_json_lines(shape: Shape, parts: Parts) -> Iterator[bytes]:
     """One object a line: a trial with everything, its parameters, values and curves by name."""
     for trials in parts:
-        yield "".join(json.dumps(record(shape, trial)) + "\n" for trial in trials).encode()
+        for trial in trials:
+            yield (json.dumps(record(shape, trial)) + "\n").encode()
 
 
 def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:

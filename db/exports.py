@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
@@ -17,6 +20,7 @@ from db.trial_pages import TrialRow
 from sweep.spec import spec_from_json
 
 Curves = dict[str, list[tuple[int, float]]]
+POINTS_A_PART = 100_000  # some 15 MB; the curves of one trial may be more
 
 
 class Kind(StrEnum):
@@ -110,13 +114,16 @@ def kind_of(types: set[str]) -> Kind:
 
 
 def part(connection: Connection, wanted: Shape, after: int, limit: int, *, curves: bool) -> list[ExportedTrial]:
-    """The next `limit` trials after number `after`."""
+    """The next `limit` trials after number `after`: fewer, but one at least, where their curves have many points."""
     rows = trial_pages.page(connection, wanted.sweep_id, after=after, limit=limit)
     rows = [row for row in rows if row.number <= wanted.last_number]
+    found: dict[int, Curves] = {}
+    if curves and rows:
+        found, first_left = _curves(connection, [row.id for row in rows])
+        rows = list(takewhile(lambda row: row.id < first_left, rows))  # ids rise as numbers do
     ids = [row.id for row in rows]
     ends = _ends(connection, ids)
     own = _distributions(connection, ids)
-    found = _curves(connection, ids) if curves else {}
     return [
         ExportedTrial(row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {})) for row in rows
     ]
@@ -140,12 +147,19 @@ def _distributions(connection: Connection, ids: Sequence[int]) -> dict[int, dict
     return found
 
 
-def _curves(connection: Connection, ids: Sequence[int]) -> dict[int, Curves]:
+def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curves], float]:
+    """Curves of trials by id, those of the first id among them; and from which id on they were left for another part.
+
+    The curves of a trial are never divided.
+    """
     found: dict[int, Curves] = defaultdict(lambda: defaultdict(list))
     columns = select(metrics.c.trial_id, metrics.c.name, metrics.c.step, metrics.c.value)
     statement = columns.where(metrics.c.trial_id.in_(ids)).order_by(
         metrics.c.trial_id, metrics.c.name, metrics.c.step
     )  # as the primary key is
-    for trial_id, name, step, value in connection.execute(statement):
-        found[trial_id][name].append((step, value))
-    return found
+    with closing(connection.execute(statement)) as points:
+        for count, (trial_id, name, step, value) in enumerate(points):
+            if count >= POINTS_A_PART and trial_id not in found:
+                return found, trial_id
+            found[trial_id][name].append((step, value))
+    return found, math.inf

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from api import export_formats, exports
-from db.exports import Kind, kind_of
+from api.service import ServiceContext
+from db.exports import Kind, kind_of, shape
 from sweep.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -132,13 +133,28 @@ def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pyte
     assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == 3
 
 
+@pytest.mark.parametrize(("points", "parts"), [(1, [1, 2, 1]), (3, [1, 3]), (5, [3, 1]), (100, [4])])
+def test_a_part_has_so_many_points_and_whole_curves(
+    service: ServiceRig, client: TestClient, monkeypatch: pytest.MonkeyPatch, points: int, parts: list[int]
+) -> None:
+    sweep_id = service.sweep(parameters=PARAMETERS, program={"function": "train:objective"})
+    service.device()
+    for number, count in enumerate((3, 2, 0, 1)):
+        trial = service.trial(sweep_id, number, 0.5, params=LEAST)
+        service.points(trial, "val_accuracy", *(0.25,) * count)
+    monkeypatch.setattr("db.exports.POINTS_A_PART", points)
+    with service.database.read() as connection:
+        wanted = shape(connection, sweep_id)
+    found = exports._parts(ServiceContext(service.settings, service.database), wanted, True)
+    assert [len(part) for part in found] == parts
+    lines = lines_of(client, sweep_id)
+    assert [len(line["metrics"].get("val_accuracy", [])) for line in lines] == [3, 2, 0, 1]
+
+
 def test_what_comes_while_it_is_sent_is_not_in_it(
     service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "TRIALS_A_PART", 2)
-    from api.service import ServiceContext
-    from db.exports import shape
-
     with service.database.read() as connection:
         wanted = shape(connection, sweep_id)
     parts = exports._parts(ServiceContext(service.settings, service.database), wanted, False)
