@@ -56,6 +56,7 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
         script.follow()
     finally:
         script.end(grace_s)
+    trial.report_last()  # a script that died by a signal takes this process along
     _judge(process, script.tail)
     for name in trial.objectives:
         if name not in listener.last:

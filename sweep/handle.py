@@ -192,7 +192,7 @@ class Trial:
 
         Reports are cheap, and may be as many as you like: of each metric the first 1,000 points are kept, from then on
         every 2nd up to 2,000, every 4th up to 4,000, and so on, some 500 more for each doubling. The last point is
-        always kept.
+        kept too, unless the process is killed.
         """
         number = finite_number(value, f"report(value={value!r})")
         whole = hasattr(step, "__index__") and not isinstance(step, bool)  # numpy's whole numbers too

@@ -58,6 +58,12 @@ def test_half_a_line_does_not_hide_why_a_script_failed(slot: SlotDriver) -> None
     assert (ended.cause, "as planned" in ended.message) == (Cause.USER_ERROR, True)
 
 
+def test_the_last_point_is_kept_where_a_script_dies_by_a_signal(slot: SlotDriver) -> None:
+    events = slot.events(_script("says_much_and_kills_itself"))
+    assert isinstance(events[-1], Ended) and events[-1].cause is Cause.SIGNAL
+    assert [(e.step, e.value) for e in events if isinstance(e, Reported)][-1] == (1001, 1001.0)
+
+
 def test_a_script_may_have_several_objectives_and_says_which_it_lacks(slot: SlotDriver) -> None:
     assert slot.result(_script("prints"), objectives=("score", "loss")).values == (0.5, 0.083)
     ended = slot.result(_script("prints"), objectives=("score", "seconds"))

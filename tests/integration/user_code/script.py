@@ -62,6 +62,13 @@ def kills_itself(x: float) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def says_much_and_kills_itself(x: float) -> None:
+    for step in range(1002):
+        print(f"score {step}")
+    sys.stdout.flush()
+    kills_itself(x)
+
+
 def says_nothing(x: float) -> None:
     print("done")
 
