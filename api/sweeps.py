@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import time
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from db.trial_order import order_of
 from db.trial_pages import TrialRow
 from sweep import bundles
 from sweep.budget import Budget
+from sweep.code_check import check_preload
 from sweep.commands import SweepCommand
 from sweep.data_check import as_found
 from sweep.errors import InvalidSpecError, Problem
@@ -219,7 +219,7 @@ def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
     if isinstance(program, OwnCode):
         _check_bundle(program, service)
     if isinstance(program, FunctionProgram):
-        _check_preload(program)
+        check_preload(program.preload)
     if isinstance(program, ImportedProgram):
         raise program.refusal()
     return as_found(spec)
@@ -231,18 +231,3 @@ def _check_bundle(program: OwnCode, service: ServiceContext) -> None:
         raise InvalidSpecError([Problem(("program", "bundle"), message)])
     if not service.settings.data.bundle(program.bundle).is_dir():
         raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])
-
-
-def _check_preload(program: FunctionProgram) -> None:
-    """Whether the packages are installed here; nothing is imported, so what is in them is seen by the slots only."""
-    for position, name in enumerate(program.preload):
-        if not _is_installed(name.split(".")[0]):
-            message = f"there is no package {name!r} in the service's Python; install it there, or leave it out"
-            raise InvalidSpecError([Problem(("program", "preload", str(position)), message)])
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return package != "__main__" and importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):  # a module that was made by hand has no spec
-        return False

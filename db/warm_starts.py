@@ -17,7 +17,7 @@ from sweep.changes import EarlierTrial
 from sweep.errors import InvalidSpecError, NotFoundError, Problem
 from sweep.spec import SweepSpec
 from sweep.trial import COUNTED, Params, TrialState
-from sweep.warm_start import WarmStart, choose
+from sweep.warm_start import WarmStart, choose, judged_otherwise
 
 AT_MOST = 5_000  # trials: reading them and teaching them to a sampler takes some seconds
 
@@ -45,11 +45,7 @@ def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | 
         earlier = sweeps.get(connection, sweep_id).objectives
     except NotFoundError as error:
         return str(error)
-    if [goal for _, goal in earlier] == [metric.goal for metric in spec.objectives]:
-        return None
-    theirs = ", ".join(f"{goal} {name}" for name, goal in earlier)
-    ours = ", ".join(f"{metric.goal} {metric.name}" for metric in spec.objectives)
-    return f"sweep {sweep_id} was to {theirs}, and this one is to {ours}; start from sweeps with the same goals"
+    return judged_otherwise(spec, sweep_id, earlier)
 
 
 def _looked_at(connection: Connection, spec: SweepSpec) -> tuple[list[int], int]:

@@ -6,7 +6,7 @@ import ast
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,11 +56,37 @@ def _function(name: str, code: Path) -> Found:
         raise InvalidSpecError.at(("program", "function"), f"{file}{line}: {words}") from None
     defined = dict(_defined(tree.body))
     if function in defined:
+        _check_arguments(tree.body, function, f"{file}:{defined[function]}")
         return Found(f"{function} in {file}, line {defined[function]}", file, defined[function])
     if "*" in defined:
         return Found(f"{file}; whether {function} is in it depends on its `import *`", file)
     hint = catalog.suggestion(function, defined) if defined else "it defines nothing"
     raise InvalidSpecError.at(("program", "function"), f"{file} has no {function!r}; {hint}")
+
+
+def _check_arguments(body: list[ast.stmt], name: str, where: str) -> None:
+    """A function is called with one argument; what a decorator makes of it cannot be read."""
+    found = [s for s in body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name == name]
+    if not found or found[-1].decorator_list:
+        return
+    given = found[-1].args
+    positional = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+    if not positional and given.vararg is None:
+        words = f"{name} takes no argument; write `def {name}(trial):` or `def {name}(config):`"
+        raise InvalidSpecError.at(("program", "function"), f"{where}: {words}")
+    needed = positional[1 : len(positional) - len(given.defaults)]
+    needed += [a.arg for a, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    if needed:
+        words = f"{name} wants {', '.join(needed)} beside its first argument; give them a default"
+        raise InvalidSpecError.at(("program", "function"), f"{where}: {words}")
+
+
+def check_preload(names: Iterable[str]) -> None:
+    """Whether packages are installed here; nothing is imported. Raises `InvalidSpecError`."""
+    for position, name in enumerate(names):
+        if not _is_installed(name.partition(".")[0]):
+            message = f"there is no package {name!r} in the service's Python; install it there, or leave it out"
+            raise InvalidSpecError.at(("program", "preload", str(position)), message)
 
 
 def _module_file(module: str, code: Path) -> Path | None:
@@ -82,8 +108,8 @@ def _installed(module: str, code: Path) -> Found:
 
 def _is_installed(package: str) -> bool:
     try:
-        return importlib.util.find_spec(package) is not None
-    except ValueError:  # a module of this very process that came from no file
+        return package != "__main__" and importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # a module of this very process that came from no file
         return False
 
 

@@ -95,6 +95,24 @@ def sweep_in_words(about: Mapping[str, Any]) -> str:
     )
 
 
+def terms(spec: SweepSpec) -> dict[str, str]:
+    """What ends the sweep early, what is kept, and what the search starts from; only what the file says."""
+    budget, keep, target = spec.budget, spec.keep, spec.metric.target
+    ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
+    if budget.plateau is not None:
+        ends.append(f"{budget.plateau.trials:,} trials without a better value")
+    if target is not None:
+        ends.append(f"{spec.metric.name} {target:g}")
+    kept = [] if keep.checkpoints == "none" else [f"checkpoints: {keep.checkpoints}"]
+    kept += [] if keep.models is None else [f"the weights of the {keep.models:,} best trials"]
+    said = {
+        "budget": f"ends early at {' or '.join(ends)}" if ends else "",
+        "keep": ", ".join(kept),
+        "warm_start": f"from the trials of sweep {', '.join(map(str, spec.warm_start))}" if spec.warm_start else "",
+    }
+    return {key: words for key, words in said.items() if words}
+
+
 def devices_in_words(plan: Mapping[str, Any]) -> str:
     """How many trials run at once, and on what."""
     slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"

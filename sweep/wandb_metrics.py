@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -30,10 +31,18 @@ def metrics_of(plain: Mapping[str, Any], folder: Path, notes: list[str]) -> Any:
         raise InvalidSpecError.at(("metrics",), words)
     if metrics is not None and (name in metrics or not metrics):
         return metrics
-    if any(METRICS_FILE in text for text in _texts(folder)):
+    if names_metrics_file(folder):
         notes.append(f"metric: {name} is read from the JSON lines that the script writes to the file in {METRICS_FILE}")
         return metrics or {}
+    if metrics and (close := difflib.get_close_matches(name, list(metrics), n=1, cutoff=0.5)):
+        words = f"no pattern in metrics is for {name!r}; did you mean {close[0]!r}?"
+        raise InvalidSpecError.at(("metric", "name"), words)
     raise InvalidSpecError.at(("metric",), _how_to_say(name))
+
+
+def names_metrics_file(folder: Path) -> bool:
+    """Whether any code in a folder speaks of the file to which metrics can be written."""
+    return any(METRICS_FILE in text for text in _texts(folder))
 
 
 def _how_to_say(name: str) -> str:

@@ -34,6 +34,16 @@ def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
     return WarmStart(tuple(taken), len(dropped), tuple(dict.fromkeys(dropped.values()))[:MAX_REASONS])
 
 
+def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, str]]) -> str | None:
+    """Why an earlier sweep with these goals (name and direction) says nothing about this one; None if it may."""
+    earlier = list(goals)
+    if [goal for _, goal in earlier] == [metric.goal for metric in spec.objectives]:
+        return None
+    theirs = ", ".join(f"{goal} {name}" for name, goal in earlier)
+    ours = ", ".join(f"{metric.goal} {metric.name}" for metric in spec.objectives)
+    return f"sweep {sweep_id} was to {theirs}, and this one is to {ours}; start from sweeps with the same goals"
+
+
 def misfit(spec: SweepSpec, params: Params) -> str | None:
     """Why a trial with these parameters could be none of the sweep; None if it could.
 

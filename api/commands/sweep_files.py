@@ -11,12 +11,14 @@ from typing import Any
 
 from api.client import Client
 from sweep import bundles
-from sweep.code_check import Found, check_code
+from sweep.code_check import Found, check_code, check_preload
 from sweep.data_check import as_found
-from sweep.errors import BundleError, InvalidSpecError
-from sweep.program import ImportedProgram
-from sweep.spec import parse_spec
+from sweep.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
+from sweep.program import FunctionProgram, ImportedProgram
+from sweep.spec import SweepSpec, parse_spec
 from sweep.spec_file import SweepFile, read_sweep_file
+from sweep.spec_notes import notes_of
+from sweep.warm_start import judged_otherwise
 
 _DATA_PATHS = ("root", "idx", "file")
 
@@ -48,6 +50,37 @@ def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
         return len(content)
     except BundleError as error:
         raise file.located(InvalidSpecError.at(("program", "code"), str(error))) from None
+
+
+def foreseen(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
+    """What is valid and may not do what is meant. Raises `InvalidSpecError` for what a service would refuse."""
+    notes = notes_of(file.spec, Path(document["program"].get("code") or file.folder))
+    try:
+        if isinstance(file.spec.program, FunctionProgram):
+            check_preload(file.spec.program.preload)
+        return notes + (_warm_start_notes(file.spec, data_dir) if file.spec.warm_start else [])
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+
+
+def _warm_start_notes(spec: SweepSpec, data_dir: Path) -> list[str]:
+    try:
+        with Client.of(data_dir) as client:
+            complaints = [_warm_start_complaint(client, spec, sweep_id) for sweep_id in spec.warm_start]
+    except ServiceError:
+        return ["warm_start: no service runs that knows whether those sweeps are there; it is asked on submit"]
+    if found := [Problem(("warm_start", str(i)), words) for i, words in enumerate(complaints) if words]:
+        raise InvalidSpecError(found)
+    return []
+
+
+def _warm_start_complaint(client: Client, spec: SweepSpec, sweep_id: int) -> str | None:
+    try:
+        earlier = client.sweep(sweep_id)["spec"]
+    except NotFoundError as error:
+        return str(error)
+    goals = [(metric["name"], metric["goal"]) for metric in earlier.get("metrics") or [earlier["metric"]]]
+    return judged_otherwise(spec, sweep_id, goals)
 
 
 def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:

@@ -30,12 +30,14 @@ def validate(
     try:
         read, document, code = sweep_files.read(file)
         size = sweep_files.packed(read, document)
+        notes = [*read.notes, *sweep_files.foreseen(read, document, data_dir)]
     except InvalidSpecError as error:
         if not as_json:
             raise
         show.print_json({"file": str(file), "valid": False, "problems": _problems(error)})
         raise typer.Exit(INVALID) from None
     about = {
+        "notes": notes,
         **_about(read, document),
         "code": None if code is None else code.words,
         "code_bytes": size,
@@ -53,17 +55,17 @@ def _problems(error: Any) -> list[dict[str, Any]]:
 
 def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
     from sweep.sampling import samples
-    from sweep.spec_words import grid_size, space
+    from sweep.spec_words import grid_size, space, terms
 
     spec = file.spec
     return {
-        "notes": list(file.notes),
         "name": spec.name,
         "method": spec.method if spec.method == spec.searched_by else f"{spec.method} ({spec.searched_by})",
         "seed": spec.seed,
         "metrics": [f"{metric.name} ({metric.goal})" for metric in spec.objectives],
         "run_cap": spec.run_cap,
         "early_terminate": spec.early_terminate.type,
+        "terms": terms(spec),
         "space": space(spec),
         "grid_size": grid_size(spec),
         "samples": samples(spec, SAMPLES) if spec.parameters else [],
@@ -101,6 +103,8 @@ def _print(file: Path, about: dict[str, Any]) -> None:
         show.console.print(f"note: {note}")
     show.console.print(f"{file}: valid")
     show.console.print(sweep_in_words(about))
+    for key, words in about["terms"].items():
+        show.console.print(f"{key}: {words}")
     show.console.print("")
     if about["space"]:
         _print_space(about)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from api.client import Client
 from sweep.spec import parse_spec
@@ -171,3 +173,101 @@ def test_an_installed_module_is_left_alone(podium: Podium, own: Path) -> None:
 def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent.parent)
     assert podium("sweep", "validate", own.relative_to(own.parent.parent), "--devices", "cpu:1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("train", "words"),
+    [
+        ("def objective(trial, extra): ...\n", "objective wants extra beside its first argument; give them a default"),
+        ("def objective(trial, *, more): ...\n", "objective wants more beside its first argument"),
+        ("def objective(): ...\n", "objective takes no argument; write `def objective(trial):`"),
+    ],
+)
+def test_a_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, train: str, words: str) -> None:
+    (own.parent / "code" / "train.py").write_text(train)
+    code, _, err = _validate(podium, own)
+    assert (code, f"{own}:9: program.function: " in err, words in err) == (2, True, True), err
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        "def objective(trial, extra=1, *rest, more=2, **others): ...\n",
+        "@given(extra=1)\ndef objective(trial, extra): ...\n",
+        "def objective(*args): ...\n",
+    ],
+)
+def test_a_function_that_may_be_called_is_not(podium: Podium, own: Path, train: str) -> None:
+    (own.parent / "code" / "train.py").write_text(train)
+    assert _validate(podium, own)[0] == 0
+
+
+def test_a_package_to_preload_is_installed(podium: Podium, own: Path) -> None:
+    own.write_text(OWN.replace("code: code}", "code: code, preload: [numpy, nowhere_to_be]}"))
+    code, _, err = _validate(podium, own)
+    assert (code, f"{own}:9: program.preload.1: there is no package 'nowhere_to_be'" in err) == (2, True), err
+
+
+def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podium, own: Path) -> None:
+    more = "budget: {wall_s: 3600, plateau: {trials: 20}}\nkeep: {checkpoints: best, models: 4}\nwarm_start: [3, 4]\n"
+    own.write_text(OWN.replace("method: grid", "method: tpe") + more)
+    out = _validate(podium, own)[1]
+    for words in (
+        "budget: ends early at wall_s 3,600 or 20 trials without a better value",
+        "keep: checkpoints: best, the weights of the 4 best trials",
+        "warm_start: from the trials of sweep 3, 4",
+        "note: warm_start: no service runs that knows whether those sweeps are there",
+    ):
+        assert words in out, out
+
+
+def test_a_running_service_knows_what_a_warm_start_may_start_from(
+    podium: Podium, service: ServiceRig, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Client, "of", lambda _: _client(service))
+    other = _client(service).submit({**parse_document(BUILT_IN), "name": "earlier"})["id"]
+    own.write_text(f"{OWN.replace('method: grid', 'method: tpe')}warm_start: [{other}, 77]\n")
+    code, _, err = _validate(podium, own)
+    assert code == 2 and "sweep 1 was to maximize val_accuracy, and this one is to minimize score" in err
+    assert "warm_start.1: " in err and "77" in err
+
+
+def _client(service: ServiceRig) -> Client:
+    client = Client("http://testserver", "token")
+    client._http.close()
+    client._http = service.client()
+    return client
+
+
+def parse_document(text: str) -> dict[str, Any]:
+    document = YAML(typ="safe").load(text)
+    assert isinstance(document, dict)
+    return document
+
+
+SCRIPT = """\
+name: script
+metric: {name: acc, goal: maximize}
+parameters: {nesterov: {values: [true, false]}}
+program: {script: train.py, command: [python, "${program}", "${args}"], metrics: {accuracy: 'accuracy=(.*)'}}
+"""
+
+
+def test_notes_say_what_is_valid_and_may_not_work(podium: Podium, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(SCRIPT)
+    (tmp_path / "train.py").write_text("print('accuracy=1')\n")
+    code, out, _ = _validate(podium, file)
+    assert code == 0
+    assert "note: parameters.nesterov: ${args} passes --nesterov=True" in out
+    assert "for 'acc' (did you mean 'accuracy'?) and no code there names PODIUM_METRICS" in out
+    file.write_text(SCRIPT.replace('"${args}"', '"${args_no_boolean_flags}"'))
+    (tmp_path / "train.py").write_text("open(os.environ['PODIUM_METRICS'], 'a')\n")
+    assert "note: " not in _validate(podium, file)[1]
+
+
+def test_a_method_that_searches_nothing_is_noted(podium: Podium, own: Path) -> None:
+    lines = OWN.replace("method: grid", "method: gp").splitlines(keepends=True)
+    own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
+    code, out, _ = _validate(podium, own)
+    assert code == 0 and "note: method: gp searches what stands in `parameters`, and nothing does" in out

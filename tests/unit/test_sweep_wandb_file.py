@@ -224,3 +224,10 @@ def test_what_is_missing_is_said(tmp_path: Path, text: str, key: str, words: str
     _, where, message = _refused(tmp_path, text)
     assert where == key
     assert words in message
+
+
+def test_a_metric_that_is_misspelt_gets_a_hint(tmp_path: Path) -> None:
+    text = "program: train.py\nmetric: {name: val_los, goal: minimize}\nparameters: {lr: {value: 1}}\n"
+    text += "metrics: {val_loss: 'val_loss=(.*)'}\n"
+    line, key, message = _refused(tmp_path, text, script="nothing")
+    assert (line, key) == (2, "metric.name") and "did you mean 'val_loss'?" in message
