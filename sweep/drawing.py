@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from sweep.chance import within
 from sweep.space import Parameter
 from sweep.strict import LARGEST
 from sweep.trial import Scalar
@@ -30,7 +31,7 @@ def _continuous(parameter: Parameter, chance: random.Random) -> float:
     if kind.endswith("beta"):
         return chance.betavariate(parameter.a, parameter.b)
     assert parameter.min is not None and parameter.max is not None, kind
-    return math.exp(chance.uniform(math.log(parameter.min), math.log(parameter.max)))
+    return within(float(parameter.min), float(parameter.max), None, chance, log=True)
 
 
 def _on_multiple(value: float, parameter: Parameter) -> float | int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import random
 
+from sweep.chance import within
 from sweep.drawing import draw
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
-from sweep.steps import on_step
 from sweep.trial import Params, Scalar
 
 
@@ -34,19 +33,7 @@ def _value(parameter: Parameter, generator: random.Random) -> Scalar:
         return generator.choice(parameter.values)
     if parameter.min is None or parameter.max is None:
         return parameter.value
-    if parameter.integer:
-        return _whole(int(parameter.min), int(parameter.max), parameter, generator)
-    low, high = float(parameter.min), float(parameter.max)
-    if parameter.log:
-        return min(high, max(low, math.exp(generator.uniform(math.log(low), math.log(high)))))
-    count = parameter.count()
-    if count is not None and parameter.step is not None:
-        return on_step(low, parameter.step, generator.randrange(count))
-    return generator.uniform(low, high)
-
-
-def _whole(low: int, high: int, parameter: Parameter, generator: random.Random) -> int:
-    if not parameter.log:
-        return generator.randrange(low, high + 1, int(parameter.step or 1))
-    drawn = math.exp(generator.uniform(math.log(low - 0.5), math.log(high + 0.5)))  # each whole number has its width
-    return min(high, max(low, round(drawn)))
+    low, high = parameter.min, parameter.max
+    if not parameter.integer:
+        low, high = float(low), float(high)
+    return within(low, high, parameter.step, generator, log=parameter.log)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from sweep.chance import within
 from sweep.errors import UserCodeError
 from sweep.steps import on_step, steps_within
 from sweep.trial import Scalar
@@ -92,17 +93,7 @@ def drawn(wanted: Distribution, chance: random.Random) -> Scalar:
     if "values" in wanted:
         choice: Scalar = chance.choice(wanted["values"])
         return choice
-    low: float = wanted["min"]
-    high: float = wanted["max"]
-    step: float | None = wanted.get("step")
-    if wanted.get("log"):
-        value = math.exp(chance.uniform(math.log(low), math.log(high)))
-        return min(high, max(low, round(value) if isinstance(low, int) else value))
-    if isinstance(low, int):
-        return int(min(high, low + chance.randint(0, round((high - low) / (step or 1))) * (step or 1)))
-    if step is not None:
-        return on_step(low, step, chance.randint(0, steps_within(low, high, step)))
-    return chance.uniform(low, high)
+    return within(wanted["min"], wanted["max"], wanted.get("step"), chance, log=bool(wanted.get("log")))
 
 
 def _check_bounds(call: str, low: float, high: float, log: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -323,6 +324,13 @@ def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
     value = suggesting.drawn(wanted, chance)
     assert suggesting.complaint(value, wanted) is None
     assert Parameter.model_validate(wanted).complaint(value) is None
+
+
+def test_the_ends_of_a_log_range_of_whole_numbers_are_as_likely_as_in_optuna() -> None:
+    chance = random.Random(1)
+    wanted = suggesting.int_range("x", 1, 2, 1, log=True)
+    ones = sum(suggesting.drawn(wanted, chance) == 1 for _ in range(4000)) / 4000
+    assert ones == pytest.approx(math.log(1.5 / 0.5) / math.log(2.5 / 0.5), abs=0.03)  # the logarithm of its width
 
 
 def test_steps_lead_to_the_end_and_not_a_little_above() -> None:
