@@ -118,8 +118,15 @@ def error_of(response: httpx2.Response) -> PodiumError:
     except ValueError:
         return ServiceError(f"the service answered with status {response.status_code}")
     if response.status_code == 422 and problem.get("errors"):
-        return InvalidSpecError([Problem(tuple(e["location"]), e["message"]) for e in problem["errors"]])
+        return InvalidSpecError([_problem(e["location"], e["message"]) for e in problem["errors"]], "")
     detail = problem.get("detail") or problem.get("title") or f"status {response.status_code}"
     if "possible" in problem:
         return NotPossibleError(detail, problem["possible"])
     return NotFoundError(detail) if response.status_code == 404 else PodiumError(detail)
+
+
+def _problem(location: list[str], message: str) -> Problem:
+    """Without the part of the request that it stood in; what is wrong with an id says so itself."""
+    if location[:1] == ["path"]:
+        return Problem((), message)
+    return Problem(tuple(location[1:] if location[:1] in (["query"], ["body"], ["header"]) else location), message)

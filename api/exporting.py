@@ -73,7 +73,7 @@ def _formats() -> str:
 
 
 def _wrong(option: str, message: str) -> InvalidSpecError:
-    return InvalidSpecError([Problem((option,), message)], "export")
+    return InvalidSpecError([Problem((option,), message)], "")
 
 
 def export(client: Client, sweep_id: int, target: str, wanted: ExportFormat, name: str | None) -> Exported:

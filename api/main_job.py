@@ -36,10 +36,10 @@ def run(
 ) -> None:
     """Do the whole job over REST, print the table, write the figures."""
     document = sweep_document(data, data_root, trials)
-    parse_spec(document, "demo")
+    parse_spec(document, "")
     datasets.check(document["program"]["data"])  # the service would say the same, after it was started
     if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "demo")
+        raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "")
     began = time.monotonic()
     show.console.print("Starting the service …")
     with local.service(data_dir, devices) as client:
@@ -60,7 +60,7 @@ def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, 
     One rung of ASHA halfway prunes about half of the trials; of very few trials, three would not be left to choose.
     """
     if data in NEEDS_ROOT and data_root is None:
-        raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "demo")
+        raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "")
     source: dict[str, Any] = {"name": data}
     if data_root is not None:
         source["root"] = str(data_root.absolute())

@@ -6,11 +6,12 @@ import errno
 import logging
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -33,6 +34,7 @@ from sweep.errors import (
     TooLargeError,
     UnauthorizedError,
 )
+from sweep.type_words import words_of
 
 STATUS: dict[type[PodiumError], int] = {
     BadRequestError: 400,
@@ -51,6 +53,7 @@ STATUS: dict[type[PodiumError], int] = {
     ServiceError: 503,
 }
 _RETRY_S = {429: "1", 503: "1", 507: "10"}
+_BAD_IDS = frozenset({"greater_than_equal", "int_parsing"})
 log = logging.getLogger("podium.http")
 
 
@@ -90,9 +93,21 @@ def _podium_error(_: Request, error: Exception) -> JSONResponse:
 
 def _invalid_request(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    errors = [_one(e["loc"], e["msg"]) for e in error.errors()]
+    errors = [_one(e["loc"], _words(e)) for e in error.errors()]
     detail = "; ".join(f"{'.'.join(e['location'])}: {e['message']}" for e in errors)
     return problem(422, "The request is not valid", detail, errors=errors)
+
+
+def _words(details: dict[str, Any]) -> str:
+    """What is wrong with a part of the request; the ids in its path are what people get wrong."""
+    where, *names = details["loc"]
+    if where == "path" and details["type"] in _BAD_IDS and str(names[0]).endswith("_id"):
+        thing = str(names[0]).removesuffix("_id")
+        listed = "the column id of `podium trial list`" if thing == "trial" else f"`podium {thing} list`"
+        return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}'s id is a number from 1 on; ids are in {listed}"
+    if details["type"] in ("enum", "literal_error"):
+        return words_of(cast(ErrorDetails, details))
+    return str(details["msg"])
 
 
 def _one(location: Iterable[object], message: str) -> dict[str, Any]:

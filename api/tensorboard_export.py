@@ -22,7 +22,7 @@ def write(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], folder:
     except ImportError as error:
         raise MissingExtraError("TensorBoard's format", "tensorboard") from error
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidSpecError([Problem(("--to",), f"{folder} is in use; name a new folder")], "export")
+        raise InvalidSpecError([Problem(("--to",), f"{folder} is in use; name a new folder")], "")
     objectives = [metric["name"] for metric in sweep["spec"].get("metrics") or [sweep["spec"]["metric"]]]
     for trial in trials:
         writer = FileWriter(str(folder / f"trial-{trial['number']:05d}"))

@@ -148,7 +148,7 @@ def cloned_params(
         if complaint := Parameter.model_validate(dict(distribution)).complaint(cloned[name]):
             problems.append(_problem(name, complaint))
     if problems:
-        raise InvalidSpecError(problems, "clone")
+        raise InvalidSpecError(problems, "")
     return cloned
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from api.commands import ensemble_options as options
+from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from api.commands.quick import QuickGroup
 
@@ -225,9 +226,13 @@ def stop(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: 
 
 
 @app.command("retire")
-def retire(ensemble: options.Name, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
-    """End it for good. Its evaluations stay, and its name stays taken."""
-    _tell(lambda client: client.retire_ensemble(ensemble), data_dir, as_json)
+def retire(ensembles: options.Names, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
+    """End ensembles for good. Their evaluations stay, and their names stay taken."""
+    from api import show, show_ensemble  # rich and the HTTP client: not for --help
+    from api.client import Client
+
+    with Client.of(data_dir) as client:
+        each(ensembles, client.retire_ensemble, lambda one: show.printable(show_ensemble.headline(one)), as_json)
 
 
 @app.command("promote")

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from sweep.errors import Problem
 
 Name = Annotated[str, typer.Argument(metavar="ENSEMBLE", help="id or name of an ensemble")]
-Sweep = Annotated[int | None, typer.Argument(metavar="SWEEP", help="number of the sweep to choose from")]
+Names = Annotated[list[str], typer.Argument(metavar="ENSEMBLE...", help="ids or names of ensembles")]
+Sweep = Annotated[int | None, typer.Argument(metavar="SWEEP", help="id of the sweep to choose from")]
 Trials = Annotated[
     list[int] | None, typer.Option("--trial", metavar="ID", help="or the id of a trial to take; repeat for each")
 ]
@@ -70,7 +71,7 @@ def request(sweep_id: int | None, weights: str | None, **options: Any) -> dict[s
     try:
         return VersionRequest.model_validate(given).model_dump(mode="json", include=set(given))
     except ValidationError as error:
-        raise InvalidSpecError([_problem(e["loc"], e["msg"]) for e in error.errors()], "ensemble") from None
+        raise InvalidSpecError([_problem(e["loc"], e["msg"]) for e in error.errors()], "") from None
 
 
 _OPTIONS = {"k": "-k", "trial_ids": "--trial", "sweep_id": "SWEEP"}

@@ -13,9 +13,9 @@ DataDir = Annotated[
     Path,
     typer.Option("--data-dir", envvar="PODIUM_DATA_DIR", help="where the service keeps everything", show_default=True),
 ]
-SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="number of a sweep", autocompletion=sweep_ids)]
+SweepId = Annotated[int, typer.Argument(metavar="SWEEP", help="id of a sweep", autocompletion=sweep_ids)]
 TrialId = Annotated[int, typer.Argument(metavar="TRIAL", help="id of a trial")]
-SweepIds = Annotated[list[int], typer.Argument(metavar="SWEEP...", help="numbers of sweeps", autocompletion=sweep_ids)]
+SweepIds = Annotated[list[int], typer.Argument(metavar="SWEEP...", help="ids of sweeps", autocompletion=sweep_ids)]
 TrialIds = Annotated[list[int], typer.Argument(metavar="TRIAL...", help="ids of trials")]
 DeviceIds = Annotated[
     list[str],

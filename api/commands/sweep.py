@@ -46,7 +46,8 @@ def run(
         best = show.top(client, sweep)
         if not as_json:
             show.console.print(show.printable(f"{sweep['state']}: {sweep['reason']} ({show.counts(sweep)})"))
-            show.console.print(show.top_table(sweep, best))
+            if best:
+                show.console.print(show.top_table(sweep, best))
         ensemble = None
         if wanted := sweep["state"] == "finished" and "ensemble" in sweep["spec"]:
             ensemble = show_ensemble.follow_block(client, sweep, quiet=as_json)

@@ -282,6 +282,11 @@ def test_what_is_refused_is_1_and_says_why(
         (("trial", "clone", "1", "--set", "lr=fast"), "params.lr: 'fast' is not a number"),
         (("trial", "clone", "1", "--set", "lr=NaN"), "params.lr: 'NaN' is not a number"),
         (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: '1e999' is not a number"),
+        (
+            ("trial", "show", "0"),
+            "a trial's id is a number from 1 on; ids are in the column id of `podium trial list`\n",
+        ),
+        (("sweep", "show", "0"), "a sweep's id is a number from 1 on; ids are in `podium sweep list`\n"),
         (("trial", "clone", "1", "--set", "lr"), "write NAME=VALUE, not 'lr'"),
         (("sweep", "extend", "1"), "give one of --run-cap and --by, or --priority"),
         (("sweep", "extend", "1", "--by", "1", "--run-cap", "9"), "give one of --run-cap and --by"),

@@ -201,13 +201,13 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "nothing to choose from": ((), "give SWEEP, or --trial for each trial; one of the two"),
     "both": (("1", "--trial", "4"), "one of the two"),
     "no such rule": (("1", "--combine", "best"), "'best' is not one of 'mean', 'logit_mean'"),
-    "no k": (("1", "-k", "0"), "ensemble: -k: input should be greater than or equal to 1"),
-    "a quorum above k": (("1", "--quorum", "4"), "ensemble: --quorum: 4 of 3 members can never answer"),
-    "fitting where chosen": (("1", "--fit-on", "validation"), "ensemble: --fit-on: members are selected on validation"),
-    "one weight": (("--trial", "1", "--trial", "2", "--weights", "1"), "ensemble: --weights: one for each"),
-    "no weights": (("--trial", "1", "--weights", "x"), "ensemble: --weights: input should be a valid number"),
-    "a trial twice": (("--trial", "1", "--trial", "1"), "ensemble: --trial: every trial once"),
-    "an empty name": (("1", "--name", ""), "ensemble: --name: string should have at least 1"),
+    "no k": (("1", "-k", "0"), "-k: input should be greater than or equal to 1"),
+    "a quorum above k": (("1", "--quorum", "4"), "--quorum: 4 of 3 members can never answer"),
+    "fitting where chosen": (("1", "--fit-on", "validation"), "--fit-on: members are selected on validation"),
+    "one weight": (("--trial", "1", "--trial", "2", "--weights", "1"), "--weights: one for each"),
+    "no weights": (("--trial", "1", "--weights", "x"), "--weights: input should be a valid number"),
+    "a trial twice": (("--trial", "1", "--trial", "1"), "--trial: every trial once"),
+    "an empty name": (("1", "--name", ""), "--name: string should have at least 1"),
 }
 
 
@@ -519,7 +519,7 @@ def test_too_few_answers_are_1_in_the_servers_words(
 # Its life.
 
 
-@pytest.mark.parametrize("what", ["start", "stop", "retire", "promote", "rollback"])
+@pytest.mark.parametrize("what", ["start", "stop", "promote", "rollback"])
 def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, what: str) -> None:
     server.on("POST", f"{URL}/3/{what}", ensemble("ready", target=2))
     code, out, err = podium("ensemble", what, "digits-1")
@@ -529,13 +529,22 @@ def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, w
     assert server.bodies(f"{URL}/3/{what}") == [b"", b""]
 
 
+def test_several_are_retired_at_once(podium: Podium, server: Server) -> None:
+    for number in (3, 4):
+        server.on("POST", f"{URL}/{number}/retire", ensemble("retired", id=number))
+    code, out, err = podium("ensemble", "retire", "digits-1", "4")
+    assert (code, err) == (0, "")
+    assert out == "ensemble 3 'digits-1': retired\nensemble 4 'digits-1': retired\n"
+    assert [one["id"] for one in json.loads(podium("ensemble", "retire", "3", "4", "--json")[1])] == [3, 4]
+
+
 def test_another_version_takes_a_share_as_a_canary(podium: Podium, server: Server) -> None:
     server.on("POST", f"{URL}/3/versions", ensemble("ready", canary=2, canary_share=0.1), status=201)
     code, out, _ = podium("ensemble", "version", "add", "3", "1", "-k", "5", "--canary-share", "0.1")
     assert (code, "version 2 answers 10 %" in out) == (0, True)
     assert server.bodies(f"{URL}/3/versions") == [{"sweep_id": 1, "k": 5, "canary_share": 0.1}]
     code, _, err = podium("ensemble", "version", "add", "3", "1", "--canary-share", "1")
-    assert (code, err) == (2, "ensemble: --canary-share: input should be less than 1\n")
+    assert (code, err) == (2, "--canary-share: input should be less than 1\n")
 
 
 EVERY = [
