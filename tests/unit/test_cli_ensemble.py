@@ -531,7 +531,7 @@ def test_it_is_started_stopped_and_turned_back(podium: Podium, server: Server, w
 
 def test_several_are_retired_at_once(podium: Podium, server: Server) -> None:
     for number in (3, 4):
-        server.on("POST", f"{URL}/{number}/retire", ensemble("retired", id=number))
+        server.on("POST", f"{URL}/{number}/retire", ensemble("ready", id=number, state="retired"))
     code, out, err = podium("ensemble", "retire", "digits-1", "4")
     assert (code, err) == (0, "")
     assert out == "ensemble 3 'digits-1': retired\nensemble 4 'digits-1': retired\n"
