@@ -27,7 +27,7 @@ _SAY_EVERY_S = 2.0
 
 def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
     """Folders, processes and files that nobody needs any more."""
-    open_keys = _open_attempts(connection, data)
+    open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
     for path in data.trials.glob("*/*/*/"):
         key = str(path.relative_to(data.trials))
         if key in open_keys:
@@ -35,7 +35,8 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
         folder = AttemptDirectory(path)
         for left in (folder.work, folder.temporary):
             if left.is_dir():
-                yield Breach("stray", {"path": str(left)}, "the attempt is over, its folder is not gone", passing=True)
+                wrong = "the attempt is over, its folder is not gone"
+                yield Breach("stray", {"path": str(left)}, wrong, True, (AT_REST,) if key in lost_keys else ())
         yield from _temporary(path)
     for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
         yield from _temporary(path)
@@ -54,6 +55,15 @@ def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
     )
     rows = connection.execute(text(query), {"going": time.time() - GOING_S})
     return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
+
+
+def _lost_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts whose slot was lost with them: nobody but a scheduler's start removes those."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " WHERE a.cause IN ('infrastructure', 'node_lost')"
+    )
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in connection.execute(text(query))}
 
 
 def _temporary(folder: Path) -> Iterator[Breach]:

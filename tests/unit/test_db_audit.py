@@ -205,6 +205,17 @@ def test_a_folder_that_its_attempt_left_is_found(sound: ServiceRig, name: str) -
     assert broken(sound) == {"stray"}
 
 
+def test_the_folder_of_an_attempt_that_went_down_with_all_is_for_the_next_start(sound: ServiceRig) -> None:
+    (sound.data.attempt(1, 0, 1) / "work").mkdir()
+    run_sql(sound, "UPDATE attempts SET state = 'failed', cause = 'infrastructure' WHERE trial_id = 1")
+    report = look(sound)
+    assert "stray" not in {breach.invariant for breach in report.breaches}
+    assert any("its folder is not gone" in note and "the next start puts it right" in note for note in report.notes)
+    with sound.data.service_lock.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "stray" in broken(sound)
+
+
 def test_a_temporary_file_is_stray_when_it_is_old(sound: ServiceRig) -> None:
     left = sound.data.attempt(1, 0, 1) / ".model.safetensors.7.tmp"
     left.write_bytes(b"half")
