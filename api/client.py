@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from api import to_copy
 from api.connection import RETRY_S, TIMEOUT_S
 from api.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from api.export_calls import ExportCalls
@@ -46,7 +47,9 @@ class Client(EnsembleCalls, ExportCalls):
             if not lives(about.get("pid", os.getpid())):
                 raise ValueError("what is written there was left by a service that was killed")
         except (OSError, ValueError) as error:
-            raise ServiceError(f"no service runs on {data.root}; start one with `podium serve`") from error
+            raise ServiceError(
+                f"no service runs on {data.root}; start one with `{to_copy.command(data.root, 'serve')}`"
+            ) from error
         return cls(about["url"], token, timeout_s, retry_s=retry_s)
 
     # Sweeps.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.console import Group
 
-from api import local, progress, show
+from api import local, progress, show, to_copy
 from api.client import Client
 from sweep import datasets
 from sweep.catalog import NEEDS_ROOT
@@ -51,7 +51,7 @@ def run(
         show.console.print(summary(figures))
         if keep:
             _stay(client)
-    show.console.print(f"Look again: podium serve --data-dir {data_dir}")
+    show.console.print(f"Look again: {to_copy.command(data_dir, 'serve')}")
 
 
 def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:

@@ -28,8 +28,10 @@ def follow(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
 def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
     seen: dict[int, dict[str, Any]] = {}
     said: dict[int, str] = {}
+    failed: set[int] = set()
     while True:
         for sweep in _look(client, sweep_ids, seen):
+            _say_first_failure(client, sweep, failed)
             name = f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else ""
             line = f"{name}{_done(sweep)}: {show.counts(sweep) or 'none yet'}; {show.best(sweep)}{show.held(sweep)}"
             if said.get(sweep["id"]) != line:
@@ -42,9 +44,11 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, An
 
 def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
     seen: dict[int, dict[str, Any]] = {}
+    failed: set[int] = set()
     with Live(console=show.console, transient=True, auto_refresh=False) as live:
         while True:
-            _look(client, sweep_ids, seen)
+            for sweep in _look(client, sweep_ids, seen):
+                _say_first_failure(client, sweep, failed)
             live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
             if all(sweep["state"] in show.OVER for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
@@ -56,6 +60,21 @@ def _look(client: Client, sweep_ids: Sequence[int], seen: dict[int, dict[str, An
     open_ids = [one for one in dict.fromkeys(sweep_ids) if one not in seen or seen[one]["state"] not in show.OVER]
     seen |= {sweep_id: client.sweep(sweep_id) for sweep_id in open_ids}
     return [seen[sweep_id] for sweep_id in open_ids]
+
+
+def _say_first_failure(client: Client, sweep: dict[str, Any], said: set[int]) -> None:
+    """Why the first trial failed, when it does: what is wrong with the code is wrong in all of them."""
+    if sweep["id"] in said or not sweep["counts"].get("failed"):
+        return
+    found = next(client.trials(sweep["id"], state="failed"), None)
+    if found is None:
+        return  # it is tried again
+    said.add(sweep["id"])
+    last = client.trial(found["id"])["attempts"][-1:]
+    why = ": ".join(attempt["message"] for attempt in last if attempt["message"]) or found["cause"]
+    show.console.print(
+        show.printable(f"trial {found['number']} (id {found['id']}) failed: {why}; podium trial logs {found['id']}")
+    )
 
 
 def _done(sweep: dict[str, Any]) -> str:

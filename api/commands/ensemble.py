@@ -48,7 +48,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build an ensemble of a sweep's best trials, or of named ones. Ctrl-C stops the waiting, not the building."""
-    from api import show, show_ensemble  # rich and the HTTP client: not for --help
+    from api import show, show_ensemble, to_copy  # rich and the HTTP client: not for --help
     from api.client import Client, serves
 
     body = options.request(
@@ -65,7 +65,8 @@ def build(
     elif wait:
         show.console.print(show_ensemble.summary(ensemble))
     else:
-        show.console.print(f"{show_ensemble.headline(ensemble)}; podium ensemble show {ensemble['id']}")
+        look = to_copy.command(data_dir, "ensemble", "show", ensemble["id"])
+        show.console.print(f"{show_ensemble.headline(ensemble)}; {look}")
     raise typer.Exit(0 if serves(ensemble) or not wait else 1)
 
 

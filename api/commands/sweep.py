@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -64,7 +65,7 @@ def run(
 @app.command("submit")
 def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Submit a sweep to the running service, and return at once."""
-    from api import show  # rich and the HTTP client: not for --help
+    from api import show, to_copy  # rich and the HTTP client: not for --help
     from api.client import Client
     from api.commands import sweep_files
 
@@ -75,9 +76,8 @@ def submit(file: SpecFile, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson
     if as_json:
         show.print_json(sweep)
     else:
-        show.console.print(
-            f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; podium sweep show {sweep['id']}"
-        )
+        look = to_copy.command(data_dir, "sweep", "show", sweep["id"])
+        show.console.print(f"sweep {sweep['id']} {sweep['name']!r} is {sweep['state']}; {look}")
 
 
 @app.command("show")
@@ -151,7 +151,7 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
         try:
             ended = [client.wait(one) for one in sweep_ids] if as_json else progress.follow(client, sweep_ids)
         except KeyboardInterrupt:
-            print(_goes_on(sweep_ids), file=sys.stderr)
+            print(_goes_on(sweep_ids, data_dir), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     if as_json:
         show.print_json(ended[0] if len(ended) == 1 else ended)
@@ -162,10 +162,13 @@ def watch(sweep_ids: SweepIds, data_dir: DataDir = DEFAULT_DATA_DIR, as_json: As
     raise typer.Exit(0 if all(sweep["state"] == "finished" for sweep in ended) else 1)
 
 
-def _goes_on(sweep_ids: list[int]) -> str:
+def _goes_on(sweep_ids: list[int], data_dir: Path) -> str:
+    from api import to_copy  # the layout of the data directory: not for --help
+
     ids = " ".join(map(str, sweep_ids))
     sweeps = f"sweep {ids} goes" if len(sweep_ids) == 1 else f"sweeps {ids} go"
-    return f"{sweeps} on; `podium sweep watch {ids}` follows again, `podium sweep cancel {ids}` ends what runs"
+    watch, cancel = (to_copy.command(data_dir, "sweep", what, *sweep_ids) for what in ("watch", "cancel"))
+    return f"{sweeps} on; `{watch}` follows again, `{cancel}` ends what runs"
 
 
 @app.command("pause")

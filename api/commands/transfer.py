@@ -54,7 +54,7 @@ def import_sweep(
 
     To look at, and for others to start from (`warm_start`).
     """
-    from api import show, studies  # Optuna, rich and the HTTP client: not for --help
+    from api import show, studies, to_copy  # Optuna, rich and the HTTP client: not for --help
     from api.client import Client
 
     with Client.of(data_dir) as client:
@@ -65,7 +65,7 @@ def import_sweep(
         return
     show.console.print(
         f"sweep {sweep['id']} {sweep['name']!r} has {sum(sweep['counts'].values()):,} trials; "
-        f"podium sweep show {sweep['id']}, or warm_start: [{sweep['id']}] in a sweep file"
+        f"{to_copy.command(data_dir, 'sweep', 'show', sweep['id'])}, or warm_start: [{sweep['id']}] in a sweep file"
     )
     for sentence in left_out:
         show.console.print(sentence)

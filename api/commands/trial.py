@@ -119,7 +119,8 @@ def show_log(
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Print the end of what a trial printed."""
-    from api.client import Client  # the HTTP client: not for --help
+    from api import to_copy  # the HTTP client: not for --help
+    from api.client import Client
     from api.following import follow_log
 
     with Client.of(data_dir) as client:
@@ -130,7 +131,8 @@ def show_log(
             for text in follow_log(client, trial_id):
                 print(text, end="", flush=True)
         except KeyboardInterrupt:
-            print(f"\ntrial {trial_id} goes on; `podium trial stop {trial_id}` ends it", file=sys.stderr)
+            stop = to_copy.command(data_dir, "trial", "stop", trial_id)
+            print(f"\ntrial {trial_id} goes on; `{stop}` ends it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
 

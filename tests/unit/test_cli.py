@@ -121,7 +121,9 @@ def test_without_a_service_a_command_is_4_and_says_how_to_start_one(
 ) -> None:
     code, out, err = podium(*command, "--data-dir", tmp_path / "data")
     assert (code, out) == (4, "")
-    assert err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve`\n"
+    assert (
+        err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve --data-dir {tmp_path / 'data'}`\n"
+    )
 
 
 def test_submitting_without_a_service_is_4(podium: Podium, good: Path, tmp_path: Path) -> None:

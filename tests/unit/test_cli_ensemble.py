@@ -557,7 +557,9 @@ EVERY = [
 def test_without_a_service_a_command_is_4(podium: Podium, tmp_path: Path, command: tuple[str, ...]) -> None:
     code, out, err = podium("ensemble", *command, "--data-dir", tmp_path / "data")
     assert (code, out) == (4, "")
-    assert err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve`\n"
+    assert (
+        err == f"no service runs on {tmp_path / 'data'}; start one with `podium serve --data-dir {tmp_path / 'data'}`\n"
+    )
 
 
 # A sweep with an `ensemble:` block.

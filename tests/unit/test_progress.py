@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from api import progress
+from api import progress, show
 
 
 class TwoDevices:
@@ -65,3 +66,24 @@ def test_it_fits_the_terminal(width: int) -> None:
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0:00"), (59.6, "1:00"), (3599, "59:59"), (7260, "2:01:00")])
 def test_how_long_is_said_as_on_a_clock(seconds: float, words: str) -> None:
     assert progress._clock(seconds) == words
+
+
+class OneFailed:
+    """A client of a service with a trial that failed."""
+
+    def trials(self, sweep_id: int, state: str) -> Iterator[dict[str, Any]]:
+        assert state == "failed"
+        yield {"id": 12, "number": 3, "cause": "user_error"}
+
+    def trial(self, trial_id: int) -> dict[str, Any]:
+        return {"attempts": [{"message": None}, {"message": "ValueError: no\x1b[31m"}]}
+
+
+def test_the_first_failure_is_said_when_it_happens_and_once() -> None:
+    client: Any = OneFailed()
+    said: set[int] = set()
+    with show.console.capture() as captured:
+        progress._say_first_failure(client, _sweep(), said)
+        for failures in (1, 2):
+            progress._say_first_failure(client, _sweep(counts={"failed": failures}), said)
+    assert captured.get() == "trial 3 (id 12) failed: ValueError: no\\x1b[31m; podium trial logs 12\n"
