@@ -118,6 +118,7 @@ class EnsembleCalls(Connection):
         fewer members than the quorum answer in time.
         """
         path = f"{self._ensemble(ensemble)}/predict"
+        _check_rows(inputs)
         if not isinstance(inputs, np.ndarray):
             body = {"inputs": inputs, "deadline_ms": deadline_ms}
             return self._object("POST", path, json=body, params={"whole": whole})
@@ -161,3 +162,13 @@ def _npy(array: NDArray[Any]) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)
     return stream.getvalue()
+
+
+def _check_rows(inputs: Rows) -> None:
+    """Raises `EnsembleError` for what is no array of numbers: texts, rows of different lengths."""
+    try:
+        kind = np.asarray(inputs).dtype
+    except ValueError:
+        raise EnsembleError("inputs: rows of numbers are wanted, all of the same length") from None
+    if kind.kind not in "fiub":
+        raise EnsembleError(f"inputs: rows of numbers are wanted, not {kind}")

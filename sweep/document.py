@@ -25,6 +25,7 @@ Location = tuple[str, ...]
 MAX_DEPTH = 32
 MAX_VALUES = 100_000
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_FROM_ITS_START = ("while scanning a simple key", "while scanning a quoted scalar")  # noticed lines later
 _KEY = re.compile(r'found duplicate key "(.*?)" with')
 
 
@@ -74,7 +75,8 @@ def _read_yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
     except DuplicateKeyError as error:
         raise _twice(path, error) from None
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
+        mark = error.context_mark if error.context in _FROM_ITS_START else error.problem_mark
+        line = mark.line + 1 if mark else None
         raise unreadable(path, _yaml_words(error.problem or "not valid YAML", text, line), line) from None
     except (YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
         raise unreadable(path, str(error).splitlines()[0]) from None
@@ -124,6 +126,8 @@ def _yaml_words(problem: str, text: str, line: int | None) -> str:
     shown = text.splitlines()[line - 1] if line is not None and line <= len(text.splitlines()) else ""
     if "\\t" in problem or shown.lstrip(" ").startswith("\t"):
         return "there is a tab before this; YAML is indented by spaces"
+    if "could not find expected ':'" in problem:
+        return f"there is no colon after the key in {shown.strip()[:60]!r}; write `key: value`"
     if "but found another document" in problem:
         return "a second document begins here (---); a sweep file is one"
     return problem

@@ -338,3 +338,9 @@ def test_the_service_of_a_folder_is_found_by_its_files(tmp_path: Path) -> None:
         assert found._http.headers["authorization"] == "Bearer secret"
         with pytest.raises(ServiceError, match="does not answer"):
             found.ready()
+
+
+@pytest.mark.parametrize("inputs", [[[1.0], [2.0, 3.0]], "rows", [["a"]]])
+def test_what_is_no_array_of_numbers_is_not_sent(podium: Client, inputs: Any) -> None:
+    with pytest.raises(EnsembleError, match="inputs: rows of numbers are wanted"):
+        podium.predict(1, inputs)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from sweep import synonyms
 from sweep.distribution_names import Name
+from sweep.document import read_document
 from sweep.errors import InvalidSpecError
 from sweep.spec import SweepSpec, parse_spec
 from sweep.spec_problems import known_keys
@@ -76,3 +78,11 @@ def test_every_hint_is_a_key_and_no_key_is_a_synonym(place: tuple[str, ...]) -> 
 def test_the_words_are_words_of_the_sweep_file() -> None:
     choices = {*get_args(Name), "maximize", "minimize", "gpu", "asha", "median", "hyperband"}
     assert set(synonyms._WORDS) <= choices | {"tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2"}
+
+
+def test_a_line_without_a_colon_is_said_with_its_own_line(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("name: a\nseed 7\nrun_cap: 3\n")
+    with pytest.raises(InvalidSpecError) as caught:
+        read_document(file)
+    assert str(caught.value) == f"{file}:2: there is no colon after the key in 'seed 7'; write `key: value`"
