@@ -80,6 +80,10 @@ def _read_yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         raise unreadable(path, _yaml_words(error.problem or "not valid YAML", text, line), line) from None
     except (YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
         raise unreadable(path, str(error).splitlines()[0]) from None
+    except RecursionError:
+        raise
+    except Exception as error:  # ruamel's own faults, with tags such as !!set on what is no set
+        raise unreadable(path, "not readable as YAML; write plain keys and values, without tags (!!)") from error
     lines: dict[Location, int] = {}
     _collect_lines(node, (), lines)
     return node, lines

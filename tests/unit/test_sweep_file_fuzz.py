@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sweep.errors import InvalidSpecError
@@ -61,6 +61,7 @@ def _read(file: Path) -> None:
 
 @FOLDER_SHARED
 @given(SUFFIXES, TEXTS | st.text(max_size=40))
+@example(".yaml", "!!set")
 def test_any_text(tmp_path: Path, suffix: str, text: str) -> None:
     file = tmp_path / f"sweep{suffix}"
     file.write_bytes(text.encode(errors="replace"))
