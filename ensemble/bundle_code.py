@@ -56,5 +56,8 @@ def _is_in(module: ModuleType | None, folder: Path) -> bool:
     Only what is there is looked at: some libraries' modules make up what they are asked for.
     """
     known = vars(module) if isinstance(module, ModuleType) else {}
-    places = [known.get("__file__"), *known.get("__path__", ())]
+    try:
+        places = [known.get("__file__"), *known.get("__path__", ())]
+    except KeyError:  # a part of a package without a file of its own, whose import failed
+        return False
     return any(isinstance(place, str) and Path(place).is_relative_to(folder) for place in places)

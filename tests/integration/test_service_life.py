@@ -181,7 +181,7 @@ def test_ctrl_c_on_sweep_run_cancels_the_sweep_and_leaves_nothing(tmp_path: Path
     assert process.stdout is not None
     assert any("running" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=90)
     assert process.returncode == 130
     marks = [p for p in psutil.process_iter() if str(data_dir) in " ".join(_command_line(p))]
     assert not marks

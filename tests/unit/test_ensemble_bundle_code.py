@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
@@ -91,3 +92,16 @@ def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, re
 def test_another_module_of_the_name_is_not_taken_for_the_users(code: Path) -> None:
     with pytest.raises(EnsembleError, match="json is another module here"):
         called(bundle(code / "a", json="def build(params): return 1"), "json:build")
+
+
+def test_a_package_half_imported_by_others_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Torn:
+        def __iter__(self) -> Iterator[str]:
+            raise KeyError("its parent")
+
+    torn = ModuleType("torn")
+    vars(torn)["__path__"] = Torn()
+    monkeypatch.setitem(sys.modules, "torn", torn)
+    with importable(tmp_path, alone=False):
+        pass
+    assert sys.modules["torn"] is torn
