@@ -70,13 +70,13 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
             5, f"Fashion-MNIST, ASHA, TPE, 2 at a time, {seconds:g} s each", ours, plan.repetitions,
             targets=(times_more(ours[0], theirs[0], 1.3), not_lower(podium, tune)),
             peer_name="Ray Tune with OptunaSearch and ASHAScheduler", peer=theirs,
-            ratios={"trials": more(ours[0], theirs[0])},
+            ratios={"done": more(ours[0], theirs[0])},
         )
     ]  # fmt: skip
 
 
 def _figures(found: list[Found]) -> tuple[Figure, Figure]:
-    trials = Figure("trials done", "", tuple(float(each.trials) for each in found))
+    trials = Figure("done", "trials", tuple(float(each.trials) for each in found))
     return trials, Figure("best accuracy", "%", tuple(100 * each.best for each in found))
 
 
