@@ -1,4 +1,4 @@
-"""Which weights and checkpoints a sweep does not keep, and the account of those that were removed.
+"""Which weights and checkpoints a sweep does not keep, and the account of those that were removed; scheduler.
 
 A row first leaves `artifacts` for `removed_artifacts`, then the file goes, then the row says that it has gone: whenever
 the process dies in between, the next one finds what is left to do.

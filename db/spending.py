@@ -1,4 +1,4 @@
-"""What sweeps have used of their devices' time, and how their values came along."""
+"""What sweeps have used of their devices' time, and how their values came along; api and scheduler."""
 
 from __future__ import annotations
 

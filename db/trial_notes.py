@@ -1,4 +1,4 @@
-"""What a trial that is over has beside its first value: values of several objectives, constraints, attributes."""
+"""What a trial that is over has beside its first value: other values, constraints, attributes; api and scheduler."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Labels:
         self._lock = threading.Lock()
 
     def encode(self, values: NDArray[Any], where: str) -> NDArray[np.int64]:
-        """The number of each label, for now. `where` names the source in the error."""
+        """The provisional number of each label; `in_order` has the last word. `where` names the source in the error."""
         distinct, inverse = np.unique(values, return_inverse=True)
         labels = [_label(value, where) for value in distinct.tolist()]
         with self._lock:
