@@ -25,8 +25,9 @@ def test_the_example_finishes(service: RunningService, file: Path) -> None:
     if file.name == "fashion-mnist.yaml" and not FASHION_MNIST.is_dir():
         pytest.skip("dataset-fashion-mnist is not installed")
     result = podium("sweep", "run", str(file), "--data-dir", str(service.data.root), "--json", timeout_s=240)
-    assert result.returncode == 0, result.stderr
-    sweep = json.loads(result.stdout)
+    sweep = json.loads(result.stdout or "{}")
+    why = {name: sweep.get(name) for name in ("state", "reason", "counts", "ensemble_error")}
+    assert result.returncode == 0, f"{why} {result.stderr}"
     assert sweep["state"] == "finished"
     assert sweep["counts"].get("failed", 0) == 0
     assert sweep["top"][0]["value"] == sweep["best"]["value"]
