@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from sweep.errors import EnsembleError
 from sweep.layout import DataDirectory
 from sweep.trial import TrialState
 
+LEAST = 2  # members of an ensemble that may have fewer than it was to have
 POOL = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
 
 
@@ -38,10 +39,16 @@ class Builder:
     def __init__(self, data: DataDirectory) -> None:
         self._data = data
 
-    def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles]) -> NewVersion:
-        """The version that `request` asks for, from the finished trials of its sweep or the trials it names."""
-        usable = _usable(request, trials)
-        chosen = self._select(request, usable)
+    def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool = False) -> NewVersion:
+        """The version that `request` asks for, from the finished trials of its sweep or the trials it names.
+
+        With `fewer`, what was asked for before anybody knew how many trials would finish: where those are fewer than
+        `k`, it is built from all of them, `LEAST` at least, with no larger quorum, and its selection's note says so.
+        """
+        usable = _usable(request, trials, fewer=fewer)
+        chosen = self._select(request, usable, fewer=fewer)
+        if fewer:
+            request, chosen = _within_reach(request, chosen, usable, trials)
         members = [usable[position] for position in chosen.chosen]
         architecture = self._agreed(members)
         for member in members:
@@ -63,28 +70,29 @@ class Builder:
 
     # Selection.
 
-    def _select(self, request: EnsembleOptions, usable: list[TrialFiles]) -> Selection:
+    def _select(self, request: EnsembleOptions, usable: list[TrialFiles], *, fewer: bool) -> Selection:
         if isinstance(request, EnsembleRequest) and request.trial_ids is not None:
             weights = request.weights or [1.0] * len(usable)
             return Selection(tuple(range(len(usable))), tuple(w / sum(weights) for w in weights), (), "")
         candidates = [Candidate(t.trial_id, t.number, t.value) for t in usable if t.value is not None]
         goal = usable[0].goal
         if request.select is Select.TOP_K:
-            return selection.top_k(candidates, request.k, goal)
+            return selection.top_k(candidates, _reach(request.k, len(candidates), fewer=fewer), goal)
         pool = selection.top_k(candidates, min(POOL, len(candidates)), goal).chosen
-        return self._select_by_predictions(request, usable, pool)
+        return self._select_by_predictions(request, usable, pool, fewer=fewer)
 
     def _select_by_predictions(
-        self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int]
+        self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int], *, fewer: bool
     ) -> Selection:
         """Greedy or diverse among the positions in `pool`, by what the trials said of the validation rows."""
         trials = [usable[position] for position in pool]
         architecture = self._agreed(trials)
         predictions, targets = self._predictions(trials, architecture, Split.VALIDATION)
+        k = _reach(request.k, len(selection.standing(predictions)), fewer=fewer)
         if request.select is Select.GREEDY:
-            found = selection.greedy(predictions, targets, k=request.k, task=architecture.task, bags=request.bags)
+            found = selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
         else:
-            found = selection.diverse(predictions, targets, k=request.k, task=architecture.task)
+            found = selection.diverse(predictions, targets, k=k, task=architecture.task)
         return found.among(pool)
 
     def _agreed(self, trials: Sequence[TrialFiles]) -> Architecture:
@@ -164,7 +172,7 @@ class Builder:
         return np.stack(predictions), targets
 
 
-def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[TrialFiles]:
+def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool) -> list[TrialFiles]:
     """Those that can be members: all that were named, or the finished ones of the sweep that saved a model."""
     if request.select is Select.EXPLICIT:
         for trial in trials:
@@ -175,8 +183,8 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
                 raise EnsembleError(f"trial_ids: trial {trial.trial_id} {why}")
         return list(trials)
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
-    not_kept = next((t.not_kept for t in trials if t.not_kept), "")
-    if not_kept and len(usable) < request.k:
+    not_kept = _not_kept(trials)
+    if not_kept and len(usable) < _reach(request.k, LEAST, fewer=fewer):
         raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; of another, {not_kept}")
     if not usable:
         raise EnsembleError(
@@ -184,6 +192,42 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles]) -> list[Tria
             "theirs, your own function calls trial.save_model(network), with a function build(params) beside it"
         )
     return usable
+
+
+def _not_kept(trials: Sequence[TrialFiles]) -> str:
+    """Why a model is not there any more, if there is such a trial."""
+    return next((trial.not_kept for trial in trials if trial.not_kept), "")
+
+
+def _reach(k: int, found: int, *, fewer: bool) -> int:
+    """How many members there are to be, of so many that can be one. Raises `EnsembleError` below `LEAST`."""
+    if not fewer or found >= k:
+        return k
+    if found < LEAST:
+        raise EnsembleError(
+            f"k is {k}, and an ensemble has {LEAST} members at least, but only {found} finished trials of this sweep "
+            "left a model that can be one"
+        )
+    return found
+
+
+def _within_reach(
+    request: EnsembleOptions, chosen: Selection, usable: Sequence[TrialFiles], trials: Sequence[TrialFiles]
+) -> tuple[EnsembleOptions, Selection]:
+    """The request as it can be met by those that were chosen, and their note saying what it asked for."""
+    found = len(chosen.chosen)
+    said = []
+    if len(usable) < request.k:
+        why = _not_kept(trials)
+        reason = f"; of another, {why}" if why else ""
+        said.append(f"k is {request.k}, but only {len(usable)} finished trials left a model to choose from{reason}")
+    elif found < request.k and not chosen.note:
+        said.append(f"k is {request.k}, but only {found} trials left predictions that are all finite")
+    said += [chosen.note] if chosen.note else []
+    if request.quorum is not None and request.quorum > found:
+        said.append(f"the quorum is {found} instead of {request.quorum}")
+        request = request.model_copy(update={"quorum": found})
+    return request, replace(chosen, note="; ".join(said))
 
 
 def _needs_fit(request: EnsembleOptions, task: Task, *, given: bool) -> bool:

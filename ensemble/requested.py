@@ -52,7 +52,9 @@ class Requested:
     def _create(self, sweep_id: int, options: EnsembleOptions, at: float) -> None:
         with self._database.read() as connection:
             trials = ensembles.candidates(connection, sweep_id)
-        version = self._builder.build(options, trials)
+        version = self._builder.build(options, trials, fewer=True)
+        if version.selection["note"]:
+            log.warning("the ensemble of sweep %d: %s", sweep_id, version.selection["note"])
         with self._database.write() as connection:
             ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
 

@@ -119,10 +119,10 @@ def diverse(
     1 - the correlation of the residuals. The path has this mix, negated. Ties go to the candidate that comes first;
     predictions that are not finite never stand. Raises `EnsembleError` when there are fewer than `k` candidates.
     """
-    standing = _finite(predictions, k)
-    if len(standing) < len(predictions):
-        found = diverse(predictions[standing], targets, k=k, task=task, diversity=diversity)
-        return found.among([int(position) for position in standing])
+    finite = _finite(predictions, k)
+    if len(finite) < len(predictions):
+        found = diverse(predictions[finite], targets, k=k, task=task, diversity=diversity)
+        return found.among([int(position) for position in finite])
     scores, distance = _scores(predictions, targets, task), _distance(predictions, targets, task)
     apart = np.zeros(len(predictions))
     path: list[Step] = []
@@ -135,10 +135,14 @@ def diverse(
     return Selection(tuple(step.position for step in path), (1 / k,) * k, tuple(path))
 
 
-def _finite(predictions: Predictions, k: int) -> NDArray[np.intp]:
+def standing(predictions: Predictions) -> NDArray[np.intp]:
     """The candidates whose predictions are all numbers."""
+    return np.flatnonzero([np.isfinite(one).all() for one in predictions])
+
+
+def _finite(predictions: Predictions, k: int) -> NDArray[np.intp]:
     _check_enough(len(predictions), k)
-    found = np.flatnonzero([np.isfinite(one).all() for one in predictions])
+    found = standing(predictions)
     if len(found) < k:
         raise EnsembleError(
             f"k is {k}, but only {len(found)} of {len(predictions)} trials left predictions that are all finite; "

@@ -12,7 +12,7 @@ from ensemble.building import Builder
 from ensemble.requested import Requested
 from sweep.errors import DatabaseError, EnsembleError
 from tests.fakes import FakeClock
-from tests.service_rig import ServiceRig
+from tests.service_rig import ServiceRig, assert_problem
 
 
 class FailingBuilder:
@@ -21,7 +21,7 @@ class FailingBuilder:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def build(self, *_: object) -> None:
+    def build(self, *_: object, **__: object) -> None:
         raise self._error
 
 
@@ -58,3 +58,51 @@ def test_a_database_that_does_not_answer_is_asked_again(service: ServiceRig) -> 
     assert said(service, found) == [None, None]
     with service.database.read() as connection:
         assert [sweep_id for sweep_id, _ in ensembles.requested(connection)] == found
+
+
+def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
+    """The version that a sweep's `ensemble:` block led to, once the sweep has finished."""
+    service.end_sweep(sweep_id)
+    Requested(service.database, Builder(service.data), service.data, FakeClock()).step()
+    with service.database.read() as connection:
+        found = ensembles.page(connection)
+    return found[0].active if found else None
+
+
+def test_fewer_finished_trials_than_k_make_a_smaller_ensemble_that_says_so(service: ServiceRig) -> None:
+    sweep_id = service.sweep(ensemble={"k": 4, "quorum": 4})
+    best, second = service.trial(sweep_id, 0, 0.9), service.trial(sweep_id, 1, 0.8)
+    service.trial(sweep_id, 2, 0.7, model=False)
+    service.trial(sweep_id, 3, float("nan"))
+    version = built(service, sweep_id)
+    assert version is not None
+    assert [member.trial_id for member in version.members] == [best, second]
+    assert version.quorum == 2
+    assert version.selection["note"] == (
+        "k is 4, but only 2 finished trials left a model to choose from; the quorum is 2 instead of 4"
+    )
+    assert said(service, [sweep_id]) == [None]
+
+
+def test_as_many_as_were_asked_for_need_no_note(service: ServiceRig) -> None:
+    sweep_id = service.sweep(ensemble={"k": 1})
+    service.trial(sweep_id, 0, 0.9)
+    version = built(service, sweep_id)
+    assert version is not None
+    assert (len(version.members), version.selection["note"]) == (1, "")
+
+
+def test_one_finished_trial_is_no_ensemble(service: ServiceRig) -> None:
+    sweep_id = service.sweep(ensemble={"k": 4})
+    service.trial(sweep_id, 0, 0.9)
+    assert built(service, sweep_id) is None
+    (reason,) = said(service, [sweep_id])
+    assert reason.startswith("k is 4, and an ensemble has 2 members at least, but only 1 finished trials")
+
+
+def test_whoever_asks_now_is_told_that_there_are_too_few(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(2):
+        service.trial(sweep_id, number, 0.9)
+    answer = service.client().post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 5})
+    assert_problem(answer, 422, "k is 5, but only 2 finished trials")
