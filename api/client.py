@@ -6,7 +6,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -167,6 +167,15 @@ class Client(EnsembleCalls, ExportCalls):
         body = {"params": params or {}}
         path = f"/api/v1/trials/{trial_id}/clone"
         return self._object("POST", path, json=body, headers=_once(idempotency_key))
+
+    def note_trial(self, trial_id: int, note: str) -> dict[str, Any]:
+        """Write a note about a trial; "" takes it away. Raises `InvalidSpecError`, as `tag_trial` does."""
+        return self._object("PATCH", f"/api/v1/trials/{trial_id}", json={"note": note}, repeatable=True)
+
+    def tag_trial(self, trial_id: int, add: Sequence[str] = (), remove: Sequence[str] = ()) -> dict[str, Any]:
+        """Give a trial some tags, and take some away."""
+        body = {"add_tags": list(add), "remove_tags": list(remove)}
+        return self._object("PATCH", f"/api/v1/trials/{trial_id}", json=body, repeatable=True)
 
     def metrics(self, trial_id: int) -> dict[str, list[list[float]]]:
         """Each metric of a trial as [step, value] pairs."""

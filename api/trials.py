@@ -35,9 +35,31 @@ class Clone(BaseModel):
     params: dict[str, Scalar] = Field(default_factory=dict)
 
 
+class Remarks(BaseModel):
+    """What people write about a trial; what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: str | None = None  # "": none
+    tags: list[str] | None = None  # all of them
+    add_tags: list[str] = Field(default_factory=list)
+    remove_tags: list[str] = Field(default_factory=list)
+
+
 @router.get("/{trial_id}", dependencies=[viewer])
 def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
     """One trial, with its attempts and the files it left."""
+    return _show(service, trial_id)
+
+
+@router.patch("/{trial_id}", dependencies=[submitter])
+def remark_on_trial(trial_id: RowId, body: Remarks, service: ServiceContext = context) -> TrialDetail:
+    """Write a note about a trial, or tag it; the search does not care."""
+    with service.database.write() as connection:
+        requests.remark(
+            connection, trial_id, time.time(),
+            note=body.note, tags=body.tags, added=body.add_tags, removed=body.remove_tags,
+        )  # fmt: skip
     return _show(service, trial_id)
 
 

@@ -207,6 +207,7 @@ class TrialView(View):
     values: dict[str, float] | None  # by metric, of a finished one where there are several objectives
     constraints: dict[str, float]  # above 0 is violated: then it is never the best
     user_attrs: dict[str, Any]  # what the trial noted of itself
+    tags: list[str]  # that people gave it
     params: dict[str, Scalar]
     sampler: str
     attempt: int
@@ -228,6 +229,7 @@ class TrialView(View):
             values=row.values,
             constraints=row.constraints,
             user_attrs=row.user_attrs,
+            tags=row.tags,
             params=row.params,
             sampler=row.sampler,
             attempt=row.attempt,
@@ -244,6 +246,7 @@ class TrialView(View):
 class TrialDetail(TrialView):
     """A trial with all that is known of it."""
 
+    note: str  # what people wrote of it
     cloned_from: int | None  # the trial that a client cloned
     attempts: list[AttemptView]
     artifacts: list[ArtifactView]
@@ -260,6 +263,7 @@ class TrialDetail(TrialView):
     ) -> TrialDetail:
         view = cls.of(
             row,
+            note=row.note,
             cloned_from=cloned_from,
             attempts=[AttemptView.of(attempt) for attempt in attempts],
             artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from db import devices, events, spending, sweeps, trial_pages
+from db import devices, events, remarks, spending, sweeps, trial_pages
 from db.devices import DeviceRow
 from db.events import NewEvent
 from db.sweeps import SweepRow
@@ -28,6 +28,7 @@ from sweep.commands import (
 )
 from sweep.errors import ConflictError, NotFoundError, NotPossibleError
 from sweep.program import ImportedProgram
+from sweep.remarks import check_count, checked_note, checked_tags
 from sweep.spec import spec_from_json
 from sweep.spending import Terms, how_to_go_on, spent
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
@@ -199,6 +200,35 @@ def clone(
     (added,) = connection.execute(insert(enqueued).values(values).returning(enqueued.c.id)).one()
     _tell(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
     return EnqueuedRow(added, row.id, params, trial_id, None), True
+
+
+def remark(
+    connection: Connection,
+    trial_id: int,
+    at: float,
+    *,
+    note: str | None = None,
+    tags: Sequence[str] | None = None,
+    added: Sequence[str] = (),
+    removed: Sequence[str] = (),
+) -> None:
+    """Give a trial a note ("": none), these tags, or some more or fewer.
+
+    Raises `NotFoundError`, and `InvalidSpecError` for what is no note or no tag, or too many of them.
+    """
+    trial = trial_pages.get(connection, trial_id)
+    payload: dict[str, object] = {"number": trial.number}
+    if note is not None and (text := checked_note(note)) != trial.note:
+        remarks.set_note(connection, trial_id, text, at)
+        payload["note"] = text
+    wanted = set(trial.tags if tags is None else checked_tags(tags))
+    wanted = wanted - set(checked_tags(removed, "remove_tags")) | set(checked_tags(added, "add_tags"))
+    if wanted != set(trial.tags):
+        check_count(wanted)
+        remarks.set_tags(connection, trial_id, sorted(wanted))
+        payload["tags"] = sorted(wanted)
+    if len(payload) > 1:
+        remarks.tell(connection, trial.sweep_id, trial_id, payload, at)
 
 
 def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:

@@ -133,6 +133,25 @@ trial_attrs = Table(
     sqlite_with_rowid=False,
 )
 
+# What people write about a trial; a trial without has no row.
+trial_notes = Table(
+    "trial_notes",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), primary_key=True),
+    Column("note", Text, nullable=False),
+    Column("changed_at", Float, nullable=False),
+)
+
+trial_tags = Table(
+    "trial_tags",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("tag", String, nullable=False),
+    PrimaryKeyConstraint("trial_id", "tag"),
+    Index("ix_trial_tags_tag", "tag"),
+    sqlite_with_rowid=False,
+)
+
 # The trials of earlier sweeps that a sweep's search starts from: all of them over, so that they never change.
 warm_trials = Table(
     "warm_trials",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
-from db import trial_notes
+from db import remarks, trial_notes
 from db.tables import artifacts, attempts, enqueued, removed_artifacts, trial_params, trial_values, trials
 from db.trial_notes import FEASIBLE
 from db.trial_order import Order
@@ -39,6 +39,8 @@ class TrialRow:
     values: dict[str, float] | None = None  # by metric, of a finished one where there are several objectives
     constraints: dict[str, float] = field(default_factory=dict)
     user_attrs: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)  # that people gave it, by the alphabet
+    note: str = ""  # what people wrote of it; of one trial that was asked for alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def get(connection: Connection, trial_id: int) -> TrialRow:
     found = _select(connection, trials.c.id == trial_id)
     if not found:
         raise NotFoundError(f"there is no trial {trial_id}")
-    return found[0]
+    return replace(found[0], note=remarks.note_of(connection, trial_id))
 
 
 def page(
@@ -209,6 +211,7 @@ def _select(
     rows = connection.execute(statement).all()
     params = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
     notes = trial_notes.of(connection, [row.id for row in rows], user_attrs=True)
+    tags = remarks.tags_of(connection, [row.id for row in rows])
     return [
         TrialRow(
             id=row.id,
@@ -228,6 +231,7 @@ def _select(
             values=notes.values.get(row.id),
             constraints=notes.constraints.get(row.id, {}),
             user_attrs=notes.user_attrs.get(row.id, {}),
+            tags=tags.get(row.id, []),
         )
         for row in rows
     ]

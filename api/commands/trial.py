@@ -16,7 +16,9 @@ from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, Tri
 from api.commands.quick import QuickGroup
 from sweep.trial import TrialState
 
-app = typer.Typer(cls=QuickGroup, help="Look at trials, stop them, run them again.", no_args_is_help=True)
+app = typer.Typer(
+    cls=QuickGroup, help="Look at trials, stop them, run them again, note and tag them.", no_args_is_help=True
+)
 INTERRUPTED = 130
 Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="what is to be otherwise")]
 
@@ -87,6 +89,10 @@ def show_trial(
         f"{show.params(trial['values']) if trial['values'] else 'value ' + show.number(trial['value'])}"
     )
     show.console.print(show.params(trial["params"]))
+    if trial["tags"]:
+        show.console.print(f"tags: {', '.join(trial['tags'])}")
+    for line in trial["note"].splitlines():
+        show.console.print(show.printable(line), soft_wrap=True, highlight=False)
     for name, amount in trial["constraints"].items():
         show.console.print(f"constraint {name}: {show.number(amount)}, {'violated' if amount > 0 else 'holds'}")
     for name, value in trial["user_attrs"].items():
@@ -172,6 +178,52 @@ def clone(
         show.print_json(added)
     else:
         print(f"trial {trial_id} is cloned into sweep {added['sweep_id']}: {show.params(added['params'])}")
+
+
+@app.command("note")
+def note(
+    trial_id: TrialId,
+    text: Annotated[str, typer.Argument(help='what is worth remembering; "" takes the note away')],
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Write a note about a trial, in place of the one before."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        each([trial_id], lambda one: client.note_trial(one, text), _noted, as_json)
+
+
+@app.command("tag")
+def tag(
+    trial_ids: TrialIds,
+    add: Annotated[list[str] | None, typer.Option("--add", metavar="TAG", help="a tag to give")] = None,
+    remove: Annotated[list[str] | None, typer.Option("--remove", metavar="TAG", help="a tag to take away")] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    as_json: AsJson = False,
+) -> None:
+    """Tag trials, to find them by.
+
+    As in podium trial tag 17 18 --add keep --add small.
+    """
+    if not (add or remove):
+        raise typer.BadParameter("name a tag by --add or --remove", param_hint="--add")
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        each(trial_ids, lambda one: client.tag_trial(one, add or (), remove or ()), _tagged, as_json)
+
+
+def _noted(trial: dict[str, Any]) -> str:
+    return f"trial {trial['id']} has {'this note' if trial['note'] else 'no note'}"
+
+
+def _tagged(trial: dict[str, Any]) -> str:
+    return (
+        f"trial {trial['id']} is tagged {', '.join(trial['tags'])}"
+        if trial["tags"]
+        else f"trial {trial['id']} has no tag"
+    )
 
 
 def _now(trial: dict[str, Any]) -> str:

@@ -34,6 +34,7 @@ ROUTES = {
     **{f"POST {V1}/trials/{{trial_id}}/{command}": Role.SUBMITTER for command in ("stop", "retry", "clone")},
     **{f"POST {V1}/devices/{{device_id}}/{command}": Role.ADMIN for command in ("drain", "return")},
     f"GET {V1}/trials/{{trial_id}}": Role.VIEWER,
+    f"PATCH {V1}/trials/{{trial_id}}": Role.SUBMITTER,
     f"GET {V1}/trials/{{trial_id}}/attempts": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/metrics": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/log": Role.VIEWER,

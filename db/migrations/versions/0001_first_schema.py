@@ -313,6 +313,14 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "trial_notes",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("note", sa.Text(), nullable=False),
+        sa.Column("changed_at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_notes_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", name=op.f("pk_trial_notes")),
+    )
+    op.create_table(
         "trial_params",
         sa.Column("trial_id", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
@@ -323,6 +331,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("trial_id", "name", name=op.f("pk_trial_params")),
         sqlite_with_rowid=False,
     )
+    op.create_table(
+        "trial_tags",
+        sa.Column("trial_id", sa.Integer(), nullable=False),
+        sa.Column("tag", sa.String(), nullable=False),
+        sa.ForeignKeyConstraint(["trial_id"], ["trials.id"], name=op.f("fk_trial_tags_trial_id_trials")),
+        sa.PrimaryKeyConstraint("trial_id", "tag", name=op.f("pk_trial_tags")),
+        sqlite_with_rowid=False,
+    )
+    with op.batch_alter_table("trial_tags", schema=None) as batch_op:
+        batch_op.create_index("ix_trial_tags_tag", ["tag"], unique=False)
+
     op.create_table(
         "trial_values",
         sa.Column("trial_id", sa.Integer(), nullable=False),
@@ -375,7 +394,12 @@ def downgrade() -> None:
     op.drop_table("replicas")
     op.drop_table("warm_trials")
     op.drop_table("trial_values")
+    with op.batch_alter_table("trial_tags", schema=None) as batch_op:
+        batch_op.drop_index("ix_trial_tags_tag")
+
+    op.drop_table("trial_tags")
     op.drop_table("trial_params")
+    op.drop_table("trial_notes")
     op.drop_table("trial_constraints")
     op.drop_table("trial_attrs")
     with op.batch_alter_table("removed_artifacts", schema=None) as batch_op:
