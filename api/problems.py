@@ -23,6 +23,7 @@ from sweep.errors import (
     DatabaseError,
     DataError,
     EnsembleError,
+    FilterError,
     ForbiddenError,
     InvalidSpecError,
     MissingExtraError,
@@ -88,6 +89,8 @@ def _podium_error(_: Request, error: Exception) -> JSONResponse:
         more["errors"] = [_one(p.location, p.message) for p in error.problems]
     if isinstance(error, NotPossibleError):
         more["possible"] = list(error.possible)
+    if isinstance(error, FilterError):
+        more |= {"position": error.position, "length": error.length}
     return problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
 
 

@@ -58,6 +58,14 @@ class BadRequestError(PodiumError):
     """The request cannot be understood."""
 
 
+class FilterError(BadRequestError):
+    """The filter cannot be read."""
+
+    def __init__(self, message: str, position: int, length: int) -> None:
+        self.position, self.length = position, length  # of the part that is wrong, in characters of the filter
+        super().__init__(f"at character {position + 1}: {message}")
+
+
 class TooLargeError(PodiumError):
     """The body is too large."""
 

@@ -1,0 +1,238 @@
+"""Which trials of a sweep a filter means: `state:failed lr<0.01`, as a condition of SQL; api.
+
+One language for the table, the charts, the exports and the command line; docs/dashboard.md has it for users.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
+
+from db.filter_terms import Term, Value, terms_of
+from db.sweeps import SweepRow
+from db.tables import attempts, trial_constraints, trial_params, trial_values, trials
+from db.trial_notes import FEASIBLE
+from sweep.trial import Cause, TrialState
+
+MAX_FILTER = 2_000  # characters
+MAX_TOP = 100_000
+NOW = (func.julianday("now") - 2440587.5) * 86400.0
+# How long a trial took from its first start to its end, or up to now.
+DURATION_S = func.coalesce(trials.c.ended_at, NOW) - trials.c.started_at
+
+_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
+DEVICE = select(attempts.c.device_id).where(_CURRENT).scalar_subquery()
+CAUSE = select(attempts.c.cause).where(_CURRENT).scalar_subquery()
+_CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
+_SAME = (":", "=", "!=")
+Condition = ColumnElement[bool]
+
+
+def where_of(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
+    """The condition on `trials` that a filter is; it names the sweep too. Raises `FilterError`, pointing at the place.
+
+    The connection is asked for names that the sweep file does not have.
+    """
+    filtered = _Filter(connection, sweep)
+    conditions = [filtered.condition(term) for term in terms_of(text or "")]
+    return and_(trials.c.sweep_id == sweep.id, *conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Terms as conditions on the trials of one sweep."""
+
+    connection: Connection
+    sweep: SweepRow
+
+    def condition(self, term: Term) -> Condition:
+        found = self._any_word(term) if not term.name else self._named(term)
+        # Of nothing, nothing is true: a trial without a value is in `-value>1`.
+        return ~func.coalesce(found, false()) if term.negated else found
+
+    def _named(self, term: Term) -> Condition:
+        kind, _, name = term.name.partition(".")
+        if term.name in _FIELDS:
+            return _FIELDS[term.name](self.sweep, term)
+        if kind in _TABLES and name:
+            return self._in_table(kind, name, term)
+        if term.name in dict(self.sweep.objectives):
+            return self._in_table("values", term.name, term)
+        return self._in_table("params", term.name, term)
+
+    def _in_table(self, kind: str, name: str, term: Term) -> Condition:
+        if kind == "values" and name == self.sweep.objectives[0][0]:
+            return _numbers(trials.c.value, term)
+        table = _TABLES[kind]
+        if not self._is_known(kind, name):
+            raise term.wrong(self._unknown(term.name))
+        row = _param(term) if table is trial_params else _numbers(table.c.value, term)
+        return exists().where(table.c.trial_id == trials.c.id, table.c.name == name, row)
+
+    def _is_known(self, kind: str, name: str) -> bool:
+        if kind == "values":
+            return name in dict(self.sweep.objectives)
+        if kind == "params" and name in _space(self.sweep):
+            return True
+        table = _TABLES[kind]
+        there = select(literal(1)).select_from(trials).join(table, table.c.trial_id == trials.c.id)
+        there = there.where(trials.c.sweep_id == self.sweep.id, table.c.name == name).limit(1)
+        return self.connection.execute(there).first() is not None
+
+    def _unknown(self, name: str) -> str:
+        values = [f"values.{each}" for each, _ in self.sweep.objectives] if len(self.sweep.objectives) > 1 else []
+        known = [*_space(self.sweep), *_FIELDS, *values]
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"there is no {name!r}{hint}; known are {', '.join(known)}"
+
+    def _any_word(self, term: Term) -> Condition:
+        (word,) = term.values
+        escaped = json.dumps(word.text)[1:-1]
+        text = and_(trial_params.c.number.is_(None), trial_params.c.value.contains(escaped, autoescape=True))
+        return exists().where(trial_params.c.trial_id == trials.c.id, text)
+
+
+def _space(sweep: SweepRow) -> list[str]:
+    return list(json.loads(sweep.spec_json).get("parameters") or {})
+
+
+def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of numbers against what a term says."""
+    if term.operator in _SAME:
+        among = or_(*(_number_is(column, value) for value in term.values))
+        return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+    return _compared(column, term.operator, _one_number(term))
+
+
+def _number_is(column: ColumnElement[Any], value: Value) -> Condition:
+    if (ends := value.range) is not None:
+        low, high = ends
+        return and_(true() if low is None else column >= low, true() if high is None else column <= high)
+    if (number := value.number) is None:
+        raise value.wrong(f"{value.text!r} is no number; write one, or a range as in 0.1..0.5")
+    return column == number
+
+
+def _one_number(term: Term) -> float:
+    first = term.values[0]
+    if len(term.values) > 1:
+        raise term.values[1].wrong(f"{term.operator} takes one number; write {term.name}:1,2,3 for several")
+    if (number := first.number) is None:
+        raise first.wrong(f"{term.name}{term.operator} takes a number, and {first.text!r} is none")
+    return number
+
+
+def _compared(column: ColumnElement[Any], operator: str, number: float) -> Condition:
+    compare: dict[str, Callable[[], Condition]] = {
+        "<": lambda: column < number,
+        "<=": lambda: column <= number,
+        ">": lambda: column > number,
+        ">=": lambda: column >= number,
+    }
+    return compare[operator]()
+
+
+def _texts(column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of text against what a term says; * stands for anything."""
+    if term.operator not in _SAME:
+        raise term.wrong(f"{term.name} is text, which {term.operator} does not compare; write {term.name}:a,b")
+    among = or_(*(_text_is(column, value.text, wild=not value.quoted) for value in term.values))
+    return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+
+
+def _text_is(column: ColumnElement[Any], text: str, *, wild: bool) -> Condition:
+    if not wild or "*" not in text:
+        return column == text
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return column.like(escaped.replace("*", "%"), escape="\\")
+
+
+def _param(term: Term) -> Condition:
+    """A row of `trial_params` against what a term says: its number, or its JSON."""
+    if term.operator not in _SAME:
+        return _compared(trial_params.c.number, term.operator, _one_number(term))
+    among = or_(*(_param_is(value) for value in term.values))
+    return ~func.coalesce(among, false()) if term.operator == "!=" else among
+
+
+def _param_is(value: Value) -> Condition:
+    column, number = trial_params.c.value, trial_params.c.number
+    if value.range is not None:
+        return _number_is(number, value)
+    same = _text_is(column, json.dumps(value.text), wild=not value.quoted)
+    if value.number is not None:
+        return or_(same, and_(number == value.number, column.not_in(("true", "false"))))
+    if not value.quoted and value.text.lower() in ("true", "false", "null", "none"):
+        return or_(same, column == value.text.lower().replace("none", "null"))
+    return same
+
+
+def _choice(column: ColumnElement[Any], known: type[StrEnum], also: dict[str, tuple[str, ...]]) -> Any:
+    """A column that has one of a closed list of texts."""
+
+    def condition(_: SweepRow, term: Term) -> Condition:
+        if term.operator not in _SAME:
+            raise term.wrong(f"write {term.name}:{next(iter(known))}, or several with commas between")
+        wanted: list[str] = []
+        for value in term.values:
+            name = value.text.lower()
+            if name not in also and name not in list(known):
+                close = difflib.get_close_matches(name, [*known, *also], n=1)
+                hint = f" (did you mean {close[0]}?)" if close else ""
+                raise value.wrong(f"no {term.name} is {value.text!r}{hint}; there are {', '.join(known)}")
+            wanted += also.get(name, (name,))
+        among = column.in_(wanted)
+        return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+
+    return condition
+
+
+def _number_field(column: ColumnElement[Any]) -> Any:
+    return lambda _, term: _numbers(column, term)
+
+
+def _text_field(column: ColumnElement[Any]) -> Any:
+    return lambda _, term: _texts(column, term)
+
+
+def _top(sweep: SweepRow, term: Term) -> Condition:
+    """The best finished trials of the sweep by its first metric, those that hold its constraints."""
+    number = term.values[0].number
+    if term.operator not in (":", "=") or len(term.values) > 1 or number is None or not 1 <= number <= MAX_TOP:
+        raise term.wrong("write top:N, as in top:50")
+    of = trials.alias("of_the_best")
+    finished = and_(of.c.sweep_id == sweep.id, of.c.state == TrialState.FINISHED.value)
+    feasible = ~exists().where(trial_constraints.c.trial_id == of.c.id, trial_constraints.c.value > 0)
+    by = of.c.value.desc() if sweep.goal == "maximize" else of.c.value.asc()
+    best = select(of.c.id).where(finished, feasible).order_by(by, of.c.number).limit(int(number))
+    return trials.c.id.in_(best)
+
+
+def _feasible(_: SweepRow, term: Term) -> Condition:
+    wanted = [value.text.lower() for value in term.values]
+    if term.operator not in (":", "=") or wanted not in (["yes"], ["no"]):
+        raise term.wrong("write feasible:yes or feasible:no")
+    return FEASIBLE if wanted == ["yes"] else ~FEASIBLE
+
+
+_TABLES: dict[str, Table] = {"params": trial_params, "values": trial_values, "constraints": trial_constraints}
+_FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
+    "state": _choice(trials.c.state, TrialState, {}),
+    "number": _number_field(trials.c.number),
+    "id": _number_field(trials.c.id),
+    "value": _number_field(trials.c.value),
+    "duration_s": _number_field(DURATION_S),
+    "attempt": _number_field(trials.c.attempt),
+    "device": _text_field(DEVICE),
+    "cause": _choice(CAUSE, Cause, _CAUSES),
+    "sampler": _text_field(trials.c.sampler),
+    "feasible": _feasible,
+    "top": _top,
+}

@@ -1,0 +1,169 @@
+"""The filter of trials: which each term finds, and what a wrong one says, where."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from db import sweeps
+from db.filter_terms import terms_of
+from db.tables import trials
+from db.trial_filter import where_of
+from sweep.errors import FilterError
+from sweep.trial import Cause
+from tests.service_rig import ServiceRig
+
+SPACE = {
+    "lr": {"min": 1e-4, "max": 0.1, "log": True},
+    "optimizer": {"values": ["adam", "sgd", 'my "own"', None]},
+    "flag": {"values": [True, False]},
+    "layers": {"min": 1, "max": 4},
+}
+
+
+def numbers(service: ServiceRig, sweep_id: int, text: str) -> list[int]:
+    with service.database.read() as connection:
+        where = where_of(connection, text, sweeps.get(connection, sweep_id))
+        return list(connection.execute(select(trials.c.number).where(where).order_by(trials.c.number)).scalars())
+
+
+@pytest.fixture
+def sweep_id(service: ServiceRig) -> int:
+    """Five trials, and another sweep that no filter may find."""
+    other, sweep_id = service.sweep(), service.sweep(parameters=SPACE, program={"function": "train:objective"})
+    service.trial(other, 0, 0.5, params={"lr": 0.001, "optimizer": "adam"})
+    rows = [
+        ({"lr": 0.001, "optimizer": "adam", "flag": True, "layers": 1}, 0.5, None),
+        ({"lr": 0.01, "optimizer": "sgd", "flag": False, "layers": 2}, 0.9, None),
+        ({"lr": 0.1, "optimizer": 'my "own"', "flag": True, "layers": 3}, 0.7, None),
+        ({"lr": 0.02, "optimizer": None, "flag": False}, None, Cause.NON_FINITE),
+        ({"lr": 0.03, "optimizer": "adamw", "flag": False, "extra": "ünï code"}, None, None),
+    ]
+    for number, (params, value, cause) in enumerate(rows):
+        service.trial(sweep_id, number, value, params=params, cause=cause, model=False)
+    return sweep_id
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", [0, 1, 2, 3, 4]),
+        ("  ", [0, 1, 2, 3, 4]),
+        ("state:failed", [3]),
+        ("state:Running,failed", [3, 4]),
+        ("state!=finished", [3, 4]),
+        ("-state:finished", [3, 4]),
+        ("lr<0.01", [0]),
+        ("lr<=0.01", [0, 1]),
+        ("lr > 0.03", [2]),
+        ("lr:0.01..0.03", [1, 3, 4]),
+        ("lr:..1e-2", [0, 1]),
+        ("lr:0.03..", [2, 4]),
+        ("lr:0.01,0.1", [1, 2]),
+        ("lr!=0.01", [0, 2, 3, 4]),
+        ("-lr<0.02", [2, 3, 4]),
+        ("params.lr=0.01", [1]),
+        ("optimizer:adam", [0]),
+        ("optimizer:adam*", [0, 4]),
+        ('optimizer:"adam*"', []),
+        ('optimizer:"my \\"own\\"",sgd', [1, 2]),
+        ("optimizer:null", [3]),
+        ("optimizer!=adam", [1, 2, 3, 4]),
+        ("flag:true", [0, 2]),
+        ("layers:1", [0]),
+        ("layers>=2", [1, 2]),
+        ("-layers>=2", [0, 3, 4]),
+        ("layers!=2", [0, 2]),
+        ("extra:*code", [4]),
+        ("value>0.6", [1, 2]),
+        ("val_accuracy>0.6", [1, 2]),
+        ("values.val_accuracy:0.5", [0]),
+        ("-value>0.6", [0, 3, 4]),
+        ("device:cpu-*", [0, 1, 2, 3, 4]),
+        ("device:cuda-0", []),
+        ("cause:nan", [3]),
+        ("cause:non_finite,timeout", [3]),
+        ("sampler:random", [0, 1, 2, 3, 4]),
+        ("duration_s:1.9..2.1", [0, 1, 2, 3]),
+        ("attempt:1", [0, 1, 2, 3, 4]),
+        ("attempt>1", []),
+        ("number:1..2", [1, 2]),
+        ("#3", [3]),
+        ("-#3", [0, 1, 2, 4]),
+        ("top:2", [1, 2]),
+        ("top:2 lr<0.05", [1]),
+        ("feasible:yes state:finished", [0, 1, 2]),
+        ("adam", [0, 4]),
+        ("-adam", [1, 2, 3]),
+        ('"ünï c"', [4]),
+        ("own", [2]),
+        ("%", []),
+        ("lr<0.05 lr>0.005 state:finished", [1]),
+    ],
+)
+def test_a_filter_finds(service: ServiceRig, sweep_id: int, text: str, expected: list[int]) -> None:
+    assert numbers(service, sweep_id, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "length", "words"),
+    [
+        ("state:runing", 6, 6, "did you mean running"),
+        ("lr<0.1 stat:failed", 7, 4, "there is no 'stat' (did you mean state?); known are lr, optimizer"),
+        ("lr<abc", 3, 3, "takes a number"),
+        ("lr<1,2", 5, 1, "takes one number; write lr:1,2,3"),
+        ("value:abc", 6, 3, "is no number"),
+        ('optimizer:"adam', 10, 5, "never closed"),
+        ('lr<0.1 "adam', 7, 5, "never closed"),
+        ("lr<", 2, 1, "missing after lr<"),
+        ("state:failed,", 12, 1, "missing"),
+        ("state<failed", 0, 5, "state:waiting"),
+        ("device>cpu", 0, 6, "write device:a,b"),
+        ("<3", 0, 2, "name of a column"),
+        ("top:0", 0, 3, "top:50"),
+        ("top:1,2", 0, 3, "top:50"),
+        ("cause:nana", 6, 4, "did you mean"),
+        ("feasible:maybe", 0, 8, "feasible:yes"),
+        ("values.loss>1", 0, 11, "there is no"),
+        ("x " * 51, 100, 2, "at most 50"),
+    ],
+)
+def test_a_wrong_filter_says_where(
+    service: ServiceRig, sweep_id: int, text: str, position: int, length: int, words: str
+) -> None:
+    with pytest.raises(FilterError, match=f"at character {position + 1}: ") as caught:
+        numbers(service, sweep_id, text)
+    assert words in str(caught.value)
+    assert (caught.value.position, caught.value.length) == (position, length)
+
+
+def test_a_second_objective_and_constraints(service: ServiceRig) -> None:
+    metrics = [{"name": "loss", "goal": "minimize"}, {"name": "size", "goal": "minimize"}]
+    sweep_id = service.sweep(metric=None, metrics=metrics, program={"function": "train:objective"})
+    service.trial(sweep_id, 0, (0.5, 10.0), model=False, constraints={"latency": 1.0})
+    service.trial(sweep_id, 1, (0.4, 20.0), model=False, constraints={"latency": -1.0})
+    assert numbers(service, sweep_id, "size<15") == [0]
+    assert numbers(service, sweep_id, "values.size>15 loss<0.5") == [1]
+    assert numbers(service, sweep_id, "constraints.latency>0") == [0]
+    assert numbers(service, sweep_id, "feasible:no") == [0]
+    assert numbers(service, sweep_id, "top:5") == [1]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_terms_or_an_error_inside_it(text: str) -> None:
+    try:
+        found = terms_of(text)
+    except FilterError as error:
+        assert 0 <= error.position < len(text)
+        assert error.position + error.length <= len(text)
+    else:
+        assert all(0 <= term.position < len(text) for term in found)
+
+
+@given(st.text(alphabet='ab"\\ :<', min_size=1), st.booleans())
+def test_quoted_text_comes_back_as_it_was(text: str, negated: bool) -> None:
+    quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    (term,) = terms_of(f"{'-' if negated else ''}{quoted}:{quoted}")
+    assert (term.name, term.negated, [value.text for value in term.values]) == (text, negated, [text])
