@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from api import devices, ensembles, exports, forwarding, health, imports, problems, schemas, sweeps, trials
 from api.auth import Doorkeeper
+from api.body_schema import describe_bodies
 from api.service import BodyLimit, ServiceContext
 from db.engine import Database
 from sweep.settings import ServiceSettings
@@ -28,6 +29,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
     for noun in (health, schemas, sweeps, exports, imports, trials, devices, ensembles):
         app.include_router(noun.router)
+    describe_bodies(app)
     app.include_router(forwarding.predictions)
     app.include_router(forwarding.inference)
     return app

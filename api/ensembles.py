@@ -18,6 +18,7 @@ from safetensors.numpy import save
 from sqlalchemy import Connection
 
 from api.auth import submitter, viewer
+from api.body_schema import body_of
 from api.ensemble_views import EnsembleView, EvaluationView, Health
 from api.inputs import check_rows, rows_of
 from api.service import MAX_PREDICTION_BYTES, After, RowId, ServiceContext, body_within, context
@@ -48,9 +49,6 @@ class EvaluateBody(BaseModel):
     version: int | None = Field(None, ge=1, description="default: the one that answers")
     force: bool = Field(False, description="measure on a split that was used to make the version; the result says so")
     wait_s: float = Field(60.0, ge=0, le=300, description="how long to wait; a later answer is 202 with its id")
-
-
-_EVALUATE_SCHEMA = {"requestBody": {"content": {"application/json": {"schema": EvaluateBody.model_json_schema()}}}}
 
 
 @router.post("", status_code=201, dependencies=[submitter])
@@ -190,7 +188,7 @@ def _health(service: ServiceContext) -> Health:
 # Evaluation.
 
 
-@router.post("/{ensemble_id}/evaluate", dependencies=[submitter], openapi_extra=_EVALUATE_SCHEMA)
+@router.post("/{ensemble_id}/evaluate", dependencies=[submitter], openapi_extra=body_of(EvaluateBody))
 async def evaluate_ensemble(
     ensemble_id: RowId, request: Request, response: Response, service: ServiceContext = context
 ) -> EvaluationView:

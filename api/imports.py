@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request, Response
 
 from api.auth import admin
+from api.body_schema import body_of
 from api.service import ServiceContext, body_within, context, has_room
 from api.sweeps import view_of
 from api.views import SweepView
@@ -17,12 +18,11 @@ from sweep.imported import SweepImport, parse_import
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 MAX_BYTES = 64 << 20
-_BODY = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": SweepImport.model_json_schema()}}}
-}
 
 
-@router.post("/sweeps/import", status_code=201, dependencies=[admin, has_room], openapi_extra=_BODY)
+@router.post(
+    "/sweeps/import", status_code=201, dependencies=[admin, has_room], openapi_extra=body_of(SweepImport, required=True)
+)
 async def import_sweep(
     request: Request,
     response: Response,

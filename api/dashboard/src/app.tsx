@@ -1,0 +1,94 @@
+// The frame of every page: bar, routes, live stream, keyboard help, and what is shown when a page breaks.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { useState } from "react";
+import { Route, Switch, useLocation } from "wouter";
+import { ApiError } from "./api";
+import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
+import { LiveProvider } from "./live";
+import { DevicesPage } from "./pages/devices";
+import { EnsemblePage } from "./pages/ensemble";
+import { EnsemblesPage } from "./pages/ensembles";
+import { LoginPage } from "./pages/login";
+import { NewSweepPage } from "./pages/new-sweep";
+import { ComparePage } from "./pages/sweep/compare";
+import { SweepPage } from "./pages/sweep/page";
+import { SweepsPage } from "./pages/sweeps";
+import { TrialPage } from "./pages/trial";
+import { TopBar } from "./top-bar";
+import { Boundary } from "./widgets/boundary";
+import { Empty } from "./widgets/states";
+import { Toasts } from "./widgets/toast";
+import "./app.css";
+
+const RETRIES = 2;
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      refetchOnWindowFocus: true,
+      placeholderData: (before: unknown) => before,
+      retry: (failures, error) =>
+        !(error instanceof ApiError && error.status >= 400 && error.status < 500) && failures < RETRIES,
+    },
+  },
+});
+
+export function App() {
+  return (
+    <QueryClientProvider client={queries}>
+      <Boundary>
+        <Switch>
+          <Route path="/login" component={LoginPage} />
+          <Route>
+            <LiveProvider>
+              <Frame />
+            </LiveProvider>
+          </Route>
+        </Switch>
+      </Boundary>
+      <Toasts />
+    </QueryClientProvider>
+  );
+}
+
+function Frame() {
+  const [help, setHelp] = useState(false);
+  const [path, go] = useLocation();
+  useKeyboard();
+  useKeys("Everywhere", {
+    "?": { does: "show the keys", run: () => setHelp(true) },
+    "g s": { does: "go to the sweeps", run: () => go("/") },
+    "g n": { does: "begin a new sweep", run: () => go("/new") },
+    "g e": { does: "go to the ensembles", run: () => go("/ensembles") },
+    "g d": { does: "go to the devices", run: () => go("/devices") },
+  });
+  return (
+    <>
+      <a className="app-skip" href="#page">
+        Skip to the page
+      </a>
+      <TopBar onHelp={() => setHelp(true)} />
+      <main id="page" className="app-page" tabIndex={-1}>
+        <Boundary key={path}>
+          <Switch>
+            <Route path="/" component={SweepsPage} />
+            <Route path="/new" component={NewSweepPage} />
+            <Route path="/sweeps/:id/compare">{({ id }) => <ComparePage sweepId={Number(id)} />}</Route>
+            <Route path="/sweeps/:id/:tab?">
+              {({ id, tab }) => <SweepPage sweepId={Number(id)} tab={tab ?? "table"} />}
+            </Route>
+            <Route path="/trials/:id">{({ id }) => <TrialPage trialId={Number(id)} />}</Route>
+            <Route path="/ensembles" component={EnsemblesPage} />
+            <Route path="/ensembles/:id">{({ id }) => <EnsemblePage ensembleId={Number(id)} />}</Route>
+            <Route path="/devices" component={DevicesPage} />
+            <Route>
+              <Empty title="There is no such page" hint="The address may be cut, or from another version of Podium." />
+            </Route>
+          </Switch>
+        </Boundary>
+      </main>
+      {help && <KeyboardHelp onClose={() => setHelp(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+// Keyboard: a page names its keys, `?` shows them all. Keys typed into fields are left alone.
+import { useEffect, useId, useSyncExternalStore } from "react";
+import { Dialog } from "./widgets/dialog";
+import "./keyboard.css";
+
+export type Keys = Record<string, { does: string; run: () => void }>;
+
+const SEQUENCE_MS = 800;
+const registered = new Map<string, { area: string; keys: Keys }>();
+const listeners = new Set<() => void>();
+let version = 0;
+let prefix: { key: string; at: number } | null = null;
+
+function changed(): void {
+  version += 1;
+  for (const listener of listeners) listener();
+}
+
+/** Listen to `keys` ("j", "/", "Escape", or "g d" for one after the other) while the component is there. */
+export function useKeys(area: string, keys: Keys): void {
+  const id = useId();
+  useEffect(() => {
+    registered.set(id, { area, keys });
+    changed();
+    return () => {
+      registered.delete(id);
+      changed();
+    };
+  });
+}
+
+function typing(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+}
+
+function actionOf(key: string): (() => void) | undefined {
+  for (const { keys } of [...registered.values()].reverse()) if (keys[key]) return keys[key].run;
+  return undefined;
+}
+
+function handle(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (document.querySelector("dialog[open]")) return;
+  const now = performance.now();
+  const sequence = prefix && now - prefix.at < SEQUENCE_MS ? `${prefix.key} ${event.key}` : "";
+  const run = (sequence && actionOf(sequence)) || actionOf(event.key);
+  prefix = { key: event.key, at: now };
+  if (!run) return;
+  event.preventDefault();
+  prefix = null;
+  run();
+}
+
+export function useKeyboard(): void {
+  useEffect(() => {
+    window.addEventListener("keydown", handle);
+    return () => window.removeEventListener("keydown", handle);
+  }, []);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** What `?` shows. */
+export function KeyboardHelp({ onClose }: { onClose: () => void }) {
+  useSyncExternalStore(subscribe, () => version);
+  const areas = new Map<string, Keys>();
+  for (const { area, keys } of registered.values()) areas.set(area, { ...areas.get(area), ...keys });
+  return (
+    <Dialog title="Keyboard" onClose={onClose}>
+      <div className="keyboard-areas">
+        {[...areas]
+          .filter(([, keys]) => Object.keys(keys).length > 0)
+          .map(([area, keys]) => (
+            <section key={area}>
+              <h3>{area}</h3>
+              <dl className="keyboard-keys">
+                {Object.entries(keys).map(([key, { does }]) => (
+                  <div key={key}>
+                    <dt>
+                      {key.split(" ").map(part => (
+                        <kbd key={part}>{part}</kbd>
+                      ))}
+                    </dt>
+                    <dd>{does}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ))}
+      </div>
+    </Dialog>
+  );
+}

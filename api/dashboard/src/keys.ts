@@ -1,0 +1,11 @@
+// The keys of what is cached: a live message invalidates by their beginnings.
+
+export const keys = {
+  session: ["session"] as const,
+  sweeps: (...what: unknown[]) => ["sweeps", ...what] as const,
+  sweep: (id: number, ...what: unknown[]) => ["sweep", id, ...what] as const,
+  trial: (id: number, ...what: unknown[]) => ["trial", id, ...what] as const,
+  devices: (...what: unknown[]) => ["devices", ...what] as const,
+  ensembles: (...what: unknown[]) => ["ensembles", ...what] as const,
+  ensemble: (id: number, ...what: unknown[]) => ["ensemble", id, ...what] as const,
+};

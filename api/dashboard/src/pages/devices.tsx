@@ -1,0 +1,6 @@
+// The page "Devices".
+import { PageHead } from "../widgets/panel";
+
+export function DevicesPage() {
+  return <PageHead title="Devices" />;
+}

@@ -1,0 +1,33 @@
+// The page of one sweep: its head, the filter that drives every view, and the tabs.
+import { useFocus } from "../../live";
+import { Tabs } from "../../widgets/tabs";
+import { AnalysisTab } from "./analysis-tab";
+import { ConfigurationTab } from "./configuration-tab";
+import { CurvesTab } from "./curves-tab";
+import { DevicesTab } from "./devices-tab";
+import { EnsembleTab } from "./ensemble-tab";
+import { SweepHeader } from "./header";
+import { TableTab } from "./table-tab";
+
+const TABS = {
+  table: { name: "Table", body: TableTab },
+  curves: { name: "Curves", body: CurvesTab },
+  analysis: { name: "Analysis", body: AnalysisTab },
+  devices: { name: "Devices", body: DevicesTab },
+  ensemble: { name: "Ensemble", body: EnsembleTab },
+  configuration: { name: "Configuration", body: ConfigurationTab },
+};
+
+export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
+  useFocus({ sweep: sweepId });
+  const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
+  const Body = TABS[known].body;
+  const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
+  return (
+    <>
+      <SweepHeader sweepId={sweepId} />
+      <Tabs tabs={places} current={known} label="Views of the sweep" />
+      <Body sweepId={sweepId} />
+    </>
+  );
+}

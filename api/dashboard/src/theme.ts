@@ -1,0 +1,76 @@
+// Dark or light, as the system says unless the user has chosen; and the tokens of theme.css for canvases.
+import { useSyncExternalStore } from "react";
+
+export type Theme = "light" | "dark";
+export type ThemeChoice = Theme | "system";
+
+const KEY = "podium.theme";
+const listeners = new Set<() => void>();
+const system = window.matchMedia?.("(prefers-color-scheme: dark)");
+
+function chosen(): ThemeChoice {
+  const found = readStored();
+  return found === "light" || found === "dark" ? found : "system";
+}
+
+function readStored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null; // storage is switched off: the system decides
+  }
+}
+
+function current(): Theme {
+  const choice = chosen();
+  if (choice !== "system") return choice;
+  return system?.matches ? "dark" : "light";
+}
+
+export function applyTheme(): void {
+  const theme = current();
+  document.documentElement.dataset.theme = theme;
+  tokens = new Map();
+  for (const listener of listeners) listener();
+}
+
+export function chooseTheme(choice: ThemeChoice): void {
+  try {
+    if (choice === "system") localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, choice);
+  } catch {
+    // Storage is switched off: the choice holds until the page is left.
+    document.documentElement.dataset.theme = choice === "system" ? current() : choice;
+  }
+  applyTheme();
+}
+
+system?.addEventListener?.("change", applyTheme);
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The theme that is shown; a canvas that draws with `token` depends on it. */
+export function useTheme(): Theme {
+  return useSyncExternalStore(subscribe, current);
+}
+
+export function useThemeChoice(): ThemeChoice {
+  return useSyncExternalStore(subscribe, chosen);
+}
+
+let tokens = new Map<string, string>();
+
+/** The value of a token of theme.css, `token("--line")`, in the theme that is shown. */
+export function token(name: string): string {
+  let value = tokens.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
+    tokens.set(name, value);
+  }
+  return value;
+}
+
+export const SERIES = [1, 2, 3, 4, 5, 6, 7, 8].map(number => `--series-${number}`);

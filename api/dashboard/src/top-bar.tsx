@@ -1,0 +1,87 @@
+// The bar on top of every page: where one can go, whether the page is live, the theme, and the way out.
+import { useQueryClient } from "@tanstack/react-query";
+import { Link, useLocation } from "wouter";
+import { useLiveState } from "./live";
+import { chooseTheme, useTheme } from "./theme";
+import { Button } from "./widgets/button";
+import { Icon } from "./widgets/icon";
+import { toast } from "./widgets/toast";
+import "./top-bar.css";
+
+const PLACES = [
+  { path: "/", name: "Sweeps", within: ["/sweeps", "/new", "/trials"] },
+  { path: "/ensembles", name: "Ensembles", within: ["/ensembles"] },
+  { path: "/devices", name: "Devices", within: ["/devices"] },
+];
+
+export function TopBar({ onHelp }: { onHelp: () => void }) {
+  const [path] = useLocation();
+  const theme = useTheme();
+  return (
+    <header className="bar">
+      <Link href="/" className="bar-brand">
+        <img src="/podium.svg" alt="" width={22} height={22} />
+        <span>Podium</span>
+      </Link>
+      <nav className="bar-nav" aria-label="Main">
+        {PLACES.map(place => {
+          const here = path === place.path || place.within.some(start => path.startsWith(start));
+          return (
+            <Link key={place.path} href={place.path} className="bar-place" aria-current={here ? "page" : undefined}>
+              {place.name}
+            </Link>
+          );
+        })}
+      </nav>
+      <LiveMark />
+      <Button quiet title="Keyboard (?)" onClick={onHelp}>
+        <Icon name="keyboard" />
+      </Button>
+      <Button
+        quiet
+        title={theme === "dark" ? "Light theme" : "Dark theme"}
+        onClick={() => chooseTheme(theme === "dark" ? "light" : "dark")}
+      >
+        <Icon name={theme === "dark" ? "sun" : "moon"} />
+      </Button>
+      <LogOut />
+    </header>
+  );
+}
+
+function LiveMark() {
+  const state = useLiveState();
+  const text = state === "live" ? "Live" : "Reconnecting";
+  return (
+    <span
+      className={`bar-live bar-live-${state}`}
+      role="status"
+      title={
+        state === "live" ? "Changes appear by themselves" : "The service does not answer; asked again every few seconds"
+      }
+    >
+      <span className="bar-dot" aria-hidden="true" />
+      <span className="bar-live-text">{text}</span>
+    </span>
+  );
+}
+
+function LogOut() {
+  const queries = useQueryClient();
+  const [, go] = useLocation();
+  const leave = async () => {
+    try {
+      await fetch("/api/v1/session", { method: "DELETE" });
+    } catch {
+      toast("The service does not answer; you are still logged in.", "failed");
+      return;
+    }
+    queries.clear();
+    go("/login");
+  };
+  return (
+    <Button quiet title="Log out" onClick={() => void leave()}>
+      <Icon name="leave" />
+    </Button>
+  );
+}

@@ -1,0 +1,46 @@
+// The state of a sweep, trial, device, ensemble or member: a sign, a colour and the word.
+import "./badge.css";
+
+type Look = { tone: "waiting" | "running" | "finished" | "pruned" | "failed"; sign: string };
+
+const LOOKS: Record<string, Look> = {
+  queued: { tone: "waiting", sign: "○" },
+  waiting: { tone: "waiting", sign: "○" },
+  starting: { tone: "waiting", sign: "○" },
+  running: { tone: "running", sign: "◐" },
+  busy: { tone: "running", sign: "◐" },
+  warming: { tone: "running", sign: "◐" },
+  building: { tone: "running", sign: "◐" },
+  restarting: { tone: "pruned", sign: "↻" },
+  stopping: { tone: "pruned", sign: "◐" },
+  paused: { tone: "pruned", sign: "❚❚" },
+  pruned: { tone: "pruned", sign: "✂" },
+  degraded: { tone: "pruned", sign: "▲" },
+  suspect: { tone: "pruned", sign: "▲" },
+  half_open: { tone: "pruned", sign: "▲" },
+  "set aside": { tone: "pruned", sign: "❚❚" },
+  finished: { tone: "finished", sign: "✓" },
+  ready: { tone: "finished", sign: "✓" },
+  failed: { tone: "failed", sign: "✕" },
+  open: { tone: "failed", sign: "✕" },
+  lost: { tone: "failed", sign: "✕" },
+  cancelled: { tone: "waiting", sign: "■" },
+  stopped: { tone: "waiting", sign: "■" },
+  retired: { tone: "waiting", sign: "■" },
+};
+
+export function lookOf(state: string): Look {
+  return LOOKS[state] ?? { tone: "waiting", sign: "•" };
+}
+
+export function StateBadge({ state, title }: { state: string; title?: string }) {
+  const { tone, sign } = lookOf(state);
+  return (
+    <span className={`badge badge-${tone}`} title={title}>
+      <span aria-hidden="true" className="badge-sign">
+        {sign}
+      </span>
+      {state.replace("_", " ")}
+    </span>
+  );
+}

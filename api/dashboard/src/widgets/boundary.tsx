@@ -1,0 +1,18 @@
+// Keeps a page's own failure from taking the rest with it.
+import { Component, type ReactNode } from "react";
+import { Failure } from "./states";
+
+type State = { error: Error | null };
+
+export class Boundary extends Component<{ children: ReactNode }, State> {
+  override state: State = { error: null };
+
+  static getDerivedStateFromError(error: Error): State {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    if (!this.state.error) return this.props.children;
+    return <Failure error={this.state.error} onRetry={() => this.setState({ error: null })} />;
+  }
+}

@@ -1,0 +1,60 @@
+// Buttons, and links that look like them.
+import type { ButtonHTMLAttributes, ReactNode } from "react";
+import { Link } from "wouter";
+import "./button.css";
+
+type Look = { primary?: boolean; danger?: boolean; quiet?: boolean; small?: boolean };
+
+function classOf({ primary, danger, quiet, small }: Look): string {
+  const looks = { primary, danger, quiet, small };
+  return [
+    "button",
+    ...Object.entries(looks)
+      .filter(([, on]) => on)
+      .map(([look]) => `button-${look}`),
+  ].join(" ");
+}
+
+type ButtonProps = Look & {
+  title?: string;
+  busy?: boolean;
+  children: ReactNode;
+} & ButtonHTMLAttributes<HTMLButtonElement>;
+
+/** A button; one that shows an icon alone takes its name from `title`. */
+export function Button({
+  primary,
+  danger,
+  quiet,
+  small,
+  busy,
+  title,
+  children,
+  className,
+  disabled,
+  ...rest
+}: ButtonProps) {
+  const look = classOf({ primary, danger, quiet, small });
+  const name = rest["aria-label"] ?? (typeof children === "string" ? undefined : title);
+  return (
+    <button
+      type="button"
+      title={title}
+      {...rest}
+      disabled={disabled || busy}
+      aria-busy={busy || undefined}
+      aria-label={name}
+      className={className ? `${look} ${className}` : look}
+    >
+      {children}
+    </button>
+  );
+}
+
+export function ButtonLink({ href, children, ...look }: Look & { href: string; children: ReactNode }) {
+  return (
+    <Link href={href} className={classOf(look)}>
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,35 @@
+// A button that opens a small panel below it: on the browser's own popover, which closes by Escape or a click beside it.
+import { type ReactNode, useId, useRef } from "react";
+import "./menu.css";
+
+type MenuProps = { label: ReactNode; name?: string; children: ReactNode; quiet?: boolean; align?: "start" | "end" };
+
+export function Menu({ label, name, children, quiet, align = "end" }: MenuProps) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const place = () => {
+    const box = button.current?.getBoundingClientRect();
+    if (!box || !panel.current) return;
+    const width = panel.current.offsetWidth;
+    const left = align === "end" ? box.right - width : box.left;
+    panel.current.style.top = `${Math.min(box.bottom + 4, window.innerHeight - 80)}px`;
+    panel.current.style.left = `${Math.max(8, Math.min(left, window.innerWidth - width - 8))}px`;
+  };
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        className={quiet ? "button button-quiet" : "button"}
+        popoverTarget={id}
+        aria-label={name}
+      >
+        {label}
+      </button>
+      <div ref={panel} id={id} popover="auto" className="menu" onToggle={place}>
+        {children}
+      </div>
+    </>
+  );
+}

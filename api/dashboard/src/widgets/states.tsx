@@ -1,0 +1,58 @@
+// What stands where there is nothing yet: empty, loading, and failed with a way to try again.
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ApiError } from "../api";
+import { Button } from "./button";
+import "./states.css";
+
+export function Empty({ title, hint, children }: { title: string; hint?: ReactNode; children?: ReactNode }) {
+  return (
+    <div className="state">
+      <h2>{title}</h2>
+      {hint && <p>{hint}</p>}
+      {children && <div className="state-actions">{children}</div>}
+    </div>
+  );
+}
+
+/** Grey rows in the place of what comes; silent for the first moment, so that quick answers do not flicker. */
+export function Loading({ rows = 3, what = "Loading" }: { rows?: number; what?: string }) {
+  return (
+    <div className="state-loading" role="status" aria-label={what}>
+      {Array.from({ length: rows }, (_, row) => `row-${row}`).map(row => (
+        <span key={row} className="state-bone" />
+      ))}
+    </div>
+  );
+}
+
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const status = error instanceof ApiError ? error.status : -1;
+  const title = status === 404 ? "Not found" : status === 0 ? "No answer" : "This could not be shown";
+  return (
+    <div className="state state-failure" role="alert">
+      <h2>{title}</h2>
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      {onRetry && (
+        <div className="state-actions">
+          <Button onClick={onRetry}>Try again</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A query's data, or in its place that it loads or why it failed. Data that is there already stays on a failure. */
+export function Answer<T>({
+  query,
+  rows,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  rows?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading rows={rows} />;
+}
