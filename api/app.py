@@ -6,7 +6,20 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from api import devices, ensembles, exports, forwarding, health, imports, problems, schemas, sweeps, trials
+from api import (
+    devices,
+    ensemble_previews,
+    ensemble_samples,
+    ensembles,
+    exports,
+    forwarding,
+    health,
+    imports,
+    problems,
+    schemas,
+    sweeps,
+    trials,
+)
 from api.auth import Doorkeeper
 from api.body_schema import describe_bodies
 from api.service import BodyLimit, ServiceContext
@@ -27,7 +40,18 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.doorkeeper = Doorkeeper(database)
     problems.install(app)
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
-    for noun in (health, schemas, sweeps, exports, imports, trials, devices, ensembles):
+    for noun in (
+        health,
+        schemas,
+        sweeps,
+        exports,
+        imports,
+        trials,
+        devices,
+        ensembles,
+        ensemble_previews,
+        ensemble_samples,
+    ):
         app.include_router(noun.router)
     describe_bodies(app)
     app.include_router(forwarding.predictions)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from api.ensemble_figures import ResultView
 from api.views import View, time_of
 from db.ensembles import EnsembleRow, MemberRow, VersionRow
 from db.evaluations import EvaluationRow
@@ -30,6 +31,7 @@ class ReplicaView(View):
     p50_ms: float | None
     p99_ms: float | None
     late_share: float | None
+    waiting: int | None  # requests that it has and has not answered
 
     @classmethod
     def of(cls, row: ReplicaRow, health: Health) -> ReplicaView:
@@ -50,6 +52,7 @@ class ReplicaView(View):
             p50_ms=seen.get("p50_ms"),
             p99_ms=seen.get("p99_ms"),
             late_share=seen.get("late_share"),
+            waiting=seen.get("waiting"),
         )
 
 
@@ -120,6 +123,26 @@ class VersionView(View):
         )
 
 
+class ChoiceView(View):
+    """One choice on the way to the members, and the loss with it: lower is better."""
+
+    position: int
+    score: float
+    trial_id: int
+
+
+class SelectionView(View):
+    """How the members were found; `candidates` is how many there were to choose from."""
+
+    method: str
+    path: list[ChoiceView]
+    note: str
+    candidates: int | None = None
+    best_member: int
+    fitted_on: str | None
+    forced: bool
+
+
 class EnsembleView(View):
     """An ensemble; mode, members and the like are those of the version that answers."""
 
@@ -143,7 +166,7 @@ class EnsembleView(View):
     precision: str
     classes: list[str]
     features: int
-    selection: dict[str, Any]
+    selection: SelectionView
     plan: dict[str, Any]
     members: list[MemberView]
     versions: list[VersionView]
@@ -172,7 +195,7 @@ class EnsembleView(View):
             precision=active.precision.value,
             classes=list(active.classes),
             features=active.features,
-            selection=active.selection,
+            selection=SelectionView.model_validate(active.selection),
             plan=active.plan,
             members=[MemberView.of(member, _known(health or {}, row, member)) for member in active.members],
             versions=[VersionView.of(row, version) for version in row.versions.values()],
@@ -197,7 +220,7 @@ class EvaluationView(View):
     split: str
     state: str
     reason: str
-    result: dict[str, Any] | None
+    result: ResultView | None
     created_at: datetime | None
     ended_at: datetime | None
 
@@ -210,7 +233,7 @@ class EvaluationView(View):
             split=row.split,
             state=row.state,
             reason=row.reason,
-            result=row.result,
+            result=None if row.result is None else ResultView.model_validate(row.result),
             created_at=time_of(row.created_at),
             ended_at=time_of(row.ended_at),
         )

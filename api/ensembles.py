@@ -27,7 +27,7 @@ from db import ensembles, evaluations, sweeps
 from db.ensembles import EnsembleRow, VersionRow
 from ensemble.building import Builder
 from ensemble.spec import POSTED, SERVING, EnsembleRequest, MemberState, Split, Task, VersionRequest
-from ensemble.version import NewVersion, used_splits
+from ensemble.version import NewVersion, TrialFiles, used_splits
 from sweep.errors import BadRequestError, ConflictError, EnsembleError, NotFoundError
 from sweep.files import write_whole
 from sweep.part import wake
@@ -141,14 +141,17 @@ def _change(service: ServiceContext, ensemble_id: int, change: Callable[[Connect
 
 
 def _decided(body: EnsembleRequest, service: ServiceContext) -> NewVersion:
+    return Builder(service.settings.data).build(body, trials_of(body, service))
+
+
+def trials_of(body: EnsembleRequest, service: ServiceContext) -> list[TrialFiles]:
+    """What may be chosen from. Raises `NotFoundError` for a sweep or a trial that is not there."""
     with service.database.read() as connection:
         if body.trial_ids is not None:
-            trials = ensembles.candidates_named(connection, body.trial_ids)
-        else:
-            assert body.sweep_id is not None
-            sweeps.get(connection, body.sweep_id)
-            trials = ensembles.candidates(connection, body.sweep_id)
-    return Builder(service.settings.data).build(body, trials)
+            return ensembles.candidates_named(connection, body.trial_ids)
+        assert body.sweep_id is not None
+        sweeps.get(connection, body.sweep_id)
+        return ensembles.candidates(connection, body.sweep_id)
 
 
 def _sweep_of(body: EnsembleRequest, connection: Connection) -> int | None:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from api.auth import viewer
 from api.departure import while_there
 from api.inference_route import InferenceRoute
+from api.prediction_view import PredictBody, PredictionView
 from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
 from sweep.errors import NotFoundError, ServiceError
 from sweep.settings import ServiceSettings
@@ -25,11 +26,25 @@ ASKED = frozenset(
 )
 ANSWERED = ("content-type", "inference-header-content-length", "retry-after", "www-authenticate")
 
+_PREDICT = {
+    "requestBody": {"content": {"application/json": {"schema": PredictBody.model_json_schema()}}},
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "boolean"}, "description": why}
+        for name, why in (("members", "with each member's own outputs"), ("whole", "only if all members answer"))
+    ],
+}
+
 predictions = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 inference = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
 
 
-@predictions.post("/{ensemble_id}/predict", dependencies=[viewer], response_class=Response)
+@predictions.post(
+    "/{ensemble_id}/predict",
+    dependencies=[viewer],
+    response_class=Response,
+    responses={200: {"model": PredictionView, "description": "the answer", "content": {}}},
+    openapi_extra=_PREDICT,
+)
 async def predict(ensemble_id: RowId, request: Request, service: ServiceContext = context) -> Response:
     """The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format."""
     return await forward(request, service.settings)

@@ -36,6 +36,7 @@ from ensemble.spec import Snapshot, Task
 from sweep.errors import BadRequestError, EnsembleError, NotFoundError
 
 EVALUATION_MS = 60_000.0
+FEW_ROWS = 100  # for which members' own outputs may be asked for by anybody
 REFUSALS = {
     Outcome.SHED: (429, "Too many predictions are under way"),
     Outcome.BELOW_QUORUM: (503, "Fewer members answered than the quorum"),
@@ -52,6 +53,7 @@ class _Asked(BaseModel):
     deadline_ms: Annotated[float | None, Field(ge=1, le=600_000)] = None
     version: Annotated[int | None, Field(ge=1)] = None
     whole: bool = False
+    members: bool = False
 
     @classmethod
     def of(cls, request: Request) -> _Asked:
@@ -67,7 +69,8 @@ async def predict(request: Request) -> Response:
 
     Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array of rows in numpy's format as
     application/x-npy. With `whole` in the query, every member must answer, within a minute whatever the ensemble's
-    deadline, and its own outputs are returned too: for evaluation, so a submitter's token is needed.
+    deadline, and its own outputs are returned too: for evaluation, so a submitter's token is needed. With `members`,
+    the outputs of those that answered are returned too, of at most `FEW_ROWS` rows; null for one that did not.
     """
     await admit(request, Role.VIEWER)
     asked = _Asked.of(request)
@@ -82,14 +85,16 @@ async def predict(request: Request) -> Response:
     service: ServiceContext = request.app.state.service
     snapshot = await _answering(aggregator, service, asked)  # only now: a body may take its time
     inputs, wanted_ms = await beside_if(len(content) > SMALL, lambda: _read(content, is_npy, snapshot.features))
+    if asked.members and len(inputs) > FEW_ROWS:
+        raise EnsembleError(f"members: their own outputs are given for at most {FEW_ROWS} rows, not {len(inputs):,}")
     if asked.whole:
         snapshot = replace(snapshot, quorum=len(snapshot.members), deadline_ms=EVALUATION_MS)
     work = aggregator.predict(snapshot, inputs, asked.deadline_ms or wanted_ms)
     prediction = await while_there(request, work)
     if prediction.outcome in REFUSALS:
-        body = _answer(prediction, asked.whole)
+        body = _answer(prediction, asked)
         return problems.problem(*REFUSALS[prediction.outcome], _missing(prediction), **body)
-    text = await beside_if(is_large(prediction), lambda: _write(prediction, asked.whole))
+    text = await beside_if(is_large(prediction), lambda: _write(prediction, asked))
     return Response(text, media_type="application/json")
 
 
@@ -102,8 +107,8 @@ def is_large(prediction: Prediction) -> bool:
     return prediction.member_outputs is not None and prediction.member_outputs.size > SMALL // 16
 
 
-def _write(prediction: Prediction, whole: bool) -> bytes:
-    return orjson.dumps(_answer(prediction, whole), option=orjson.OPT_SERIALIZE_NUMPY)
+def _write(prediction: Prediction, asked: _Asked) -> bytes:
+    return orjson.dumps(_answer(prediction, asked), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _read(content: bytes, is_npy: bool, features: int) -> tuple[NDArray[np.float32], float | None]:
@@ -170,7 +175,7 @@ def _part(report: MemberReport) -> dict[str, Any]:
     }
 
 
-def _answer(prediction: Prediction, whole: bool) -> dict[str, Any]:
+def _answer(prediction: Prediction, asked: _Asked) -> dict[str, Any]:
     snapshot = prediction.snapshot
     body: dict[str, Any] = {
         "ensemble": snapshot.name,
@@ -195,6 +200,9 @@ def _answer(prediction: Prediction, whole: bool) -> dict[str, Any]:
             body |= {"labels": labels, "entropy": doubt.entropy, "mutual_information": doubt.mutual_information}
         else:
             body |= {"variance": doubt.variance, "disagreement": doubt.disagreement}
-        if whole:
+        if asked.whole:
             body["member_outputs"] = prediction.member_outputs
+        elif asked.members:
+            said = dict(zip(prediction.answered_positions, prediction.member_outputs, strict=True))
+            body["member_outputs"] = [said.get(position) for position in range(len(snapshot.members))]
     return body

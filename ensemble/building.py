@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,19 @@ LEAST = 2  # members of an ensemble that may have fewer than it was to have
 POOL = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who is in, by what weights, and how they are combined; the members' files are not looked through yet."""
+
+    usable: list[TrialFiles]  # all that could have been chosen; the positions in `chosen` are among these
+    chosen: Selection
+    members: list[TrialFiles]
+    architecture: Architecture
+    combination: Combination
+    quorum: int
+    account: dict[str, Any]  # how the members were found, and which splits were used up by it
+
+
 class Builder:
     """Decides versions for one service. Every method raises `EnsembleError` naming the trial or the field."""
 
@@ -45,27 +58,40 @@ class Builder:
         With `fewer`, what was asked for before anybody knew how many trials would finish: where those are fewer than
         `k`, it is built from all of them, `LEAST` at least, with no larger quorum, and its selection's note says so.
         """
+        found = self.decide(request, trials, fewer=fewer)
+        for member in found.members:
+            self._check_files(member)
+        return NewVersion(
+            trial_ids=tuple(member.trial_id for member in found.members),
+            mode=request.mode,
+            quorum=found.quorum,
+            deadline_ms=request.deadline_ms,
+            replicas=request.replicas,
+            placement=request.placement,
+            precision=request.precision,
+            combination=found.combination,
+            selection=found.account,
+            classes=found.architecture.classes,
+            features=found.architecture.features,
+        )
+
+    def decide(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool = False) -> Decision:
+        """What `build` would build."""
         usable = _usable(request, trials, fewer=fewer)
         chosen = self._select(request, usable, fewer=fewer)
         if fewer:
             request, chosen = _within_reach(request, chosen, usable, trials)
         members = [usable[position] for position in chosen.chosen]
         architecture = self._agreed(members)
-        for member in members:
-            self._check_files(member)
         combination = self._fit(request, members, chosen.weights, architecture)
-        return NewVersion(
-            trial_ids=tuple(member.trial_id for member in members),
-            mode=request.mode,
-            quorum=_quorum(request, len(members)),
-            deadline_ms=request.deadline_ms,
-            replicas=request.replicas,
-            placement=request.placement,
-            precision=request.precision,
+        return Decision(
+            usable=usable,
+            chosen=chosen,
+            members=members,
+            architecture=architecture,
             combination=combination,
-            selection=_account(request, chosen, usable, members, combination),
-            classes=architecture.classes,
-            features=architecture.features,
+            quorum=_quorum(request, len(members)),
+            account=_account(request, chosen, usable, members, combination),
         )
 
     # Selection.
@@ -87,7 +113,7 @@ class Builder:
         """Greedy or diverse among the positions in `pool`, by what the trials said of the validation rows."""
         trials = [usable[position] for position in pool]
         architecture = self._agreed(trials)
-        predictions, targets = self._predictions(trials, architecture, Split.VALIDATION)
+        predictions, targets = self.predictions(trials, architecture, Split.VALIDATION)
         k = _reach(request.k, len(selection.standing(predictions)), fewer=fewer)
         if request.select is Select.GREEDY:
             found = selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
@@ -144,13 +170,13 @@ class Builder:
         given = isinstance(request, EnsembleRequest) and request.weights is not None
         if not _needs_fit(request, found.task, given=given):
             return Combination(found.task, request.combine, tuple(weights))
-        predictions, targets = self._predictions(members, found, request.fit_on)
+        predictions, targets = self.predictions(members, found, request.fit_on)
         fixed = None if request.combine is Rule.WEIGHTED and not given else weights
         return fitting.fit(
             request.combine, found.task, predictions, targets, weights=fixed, calibrate=request.calibrate
         )  # fmt: skip
 
-    def _predictions(
+    def predictions(
         self, trials: Sequence[TrialFiles], found: Architecture, split: Split
     ) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """(members, rows, outputs) and the targets of a split, which must be the same rows for all of them."""

@@ -64,9 +64,9 @@ def degradation(
     scored = []
     for answered in subsets(len(predictions), seed):
         combined = combine(combination, predictions[list(answered)], answered)
-        scored.append(SubsetScores(answered, _scores(combination.task, combined, targets)))
+        scored.append(SubsetScores(answered, scores_of(combination.task, combined, targets)))
     sizes = tuple(_size(size, len(predictions), scored) for size in range(1, len(predictions) + 1))
-    best = _scores(combination.task, predictions[best_member], targets)
+    best = scores_of(combination.task, predictions[best_member], targets)
     return Degradation(sizes, tuple(scored), safe_quorum(sizes, best))
 
 
@@ -105,18 +105,19 @@ def subsets_of_size(members: int, size: int) -> int:
     return min(every, SUBSETS_PER_SIZE, max(1, SUBSETS // members))
 
 
+def scores_of(task: Task, outputs: Predictions, targets: NDArray[Any]) -> Scores:
+    """The few figures by which predictors are ranked: outputs (rows, outputs)."""
+    if task is Task.REGRESSION:
+        return {"rmse": float(np.sqrt(squared_errors(outputs, targets).mean()))}
+    return {"accuracy": float(hits(outputs, targets).mean()), "log_loss": float(log_losses(outputs, targets).mean())}
+
+
 def _sample(generator: np.random.Generator, members: int, size: int, wanted: int) -> list[tuple[int, ...]]:
     """So many different subsets, each as likely as any other."""
     found: set[tuple[int, ...]] = set()
     while len(found) < wanted:
         found.add(tuple(sorted(generator.choice(members, size, replace=False).tolist())))
     return sorted(found)
-
-
-def _scores(task: Task, outputs: Predictions, targets: NDArray[Any]) -> Scores:
-    if task is Task.REGRESSION:
-        return {"rmse": float(np.sqrt(squared_errors(outputs, targets).mean()))}
-    return {"accuracy": float(hits(outputs, targets).mean()), "log_loss": float(log_losses(outputs, targets).mean())}
 
 
 def _size(size: int, members: int, scored: Sequence[SubsetScores]) -> SizeScores:

@@ -66,6 +66,7 @@ class Evaluation:
     comparison: Comparison  # of ensemble and best member
     uncertainty: MeanEntropy | MeanVariance
     reliability: tuple[ReliabilityBin, ...]  # of the ensemble's probabilities as they are served; regression: empty
+    best_reliability: tuple[ReliabilityBin, ...]  # of the best single network's
     degradation: Degradation
     flags: tuple[str, ...]  # what makes these figures less than they seem
 
@@ -115,6 +116,7 @@ def evaluate(
         comparison=compare(predictions, combined, targets, best_member=best_member, seed=seed),
         uncertainty=_mean_uncertainty(combination, predictions, combined),
         reliability=reliability(combined, targets) if classification else (),
+        best_reliability=reliability(predictions[best_member], targets) if classification else (),
         degradation=degradation(combination, predictions, targets, best_member=best_member, seed=seed),
         flags=tuple(flags),
     )

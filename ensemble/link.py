@@ -47,6 +47,7 @@ class LinkHealth:
     p50_ms: float | None
     p99_ms: float | None
     late_share: float
+    waiting: int  # requests that it has and has not answered
 
 
 class Link:
@@ -207,6 +208,7 @@ class Link:
             _quantile(times_ms, 0.5),
             _quantile(times_ms, 0.99),
             late,
+            len(self._owed),
         )
 
     def _end_all(self, message: str) -> None:

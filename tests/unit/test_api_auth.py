@@ -41,6 +41,7 @@ ROUTES = {
     f"GET {V1}/devices": Role.VIEWER,
     f"GET {V1}/ensembles": Role.VIEWER,
     f"POST {V1}/ensembles": Role.SUBMITTER,
+    f"POST {V1}/ensembles/preview": Role.VIEWER,
     f"GET {V1}/ensembles/{{ensemble_id}}": Role.VIEWER,
     f"POST {V1}/ensembles/{{ensemble_id}}/versions": Role.SUBMITTER,
     **{
@@ -48,6 +49,7 @@ ROUTES = {
         for action in ("promote", "retire", "rollback", "start", "stop")
     },
     f"GET {V1}/ensembles/{{ensemble_id}}/evaluations": Role.VIEWER,
+    f"GET {V1}/ensembles/{{ensemble_id}}/samples": Role.VIEWER,
     f"POST {V1}/ensembles/{{ensemble_id}}/evaluate": Role.SUBMITTER,
     f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}": Role.VIEWER,
     f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}/probabilities": Role.VIEWER,

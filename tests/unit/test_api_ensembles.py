@@ -12,12 +12,25 @@ from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
 from db import ensembles, replicas
-from ensemble.spec import EnsembleState, MemberState
+from ensemble.evaluation import evaluate
+from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
 from sweep.layout import AttemptDirectory
 from sweep.part import on_wake
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles"
+
+
+def measured() -> dict[str, Any]:
+    """What the host stores of two members on four rows."""
+    said = np.asarray([[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]] * 2, np.float32)
+    found = evaluate(
+        "test", said, np.asarray([0, 1, 1, 1]), Combination(Task.CLASSIFICATION, Rule.MEAN, (0.5, 0.5)), quorum=1
+    )
+    return {"mode": "between_graph", "version": 1, **found.to_dict()}
+
+
+MEASURED = measured()
 
 
 @pytest.fixture
@@ -138,15 +151,17 @@ def test_an_evaluation_that_takes_longer_is_202_and_found_by_its_id(
     assert (found["state"], found["split"], found["result"]) == ("queued", "test", None)
     url = f"{URL}/{ready_id}/evaluations/{found['id']}"
     assert_problem(client.get(f"{url}/probabilities"), 404, "no result yet")
-    service.finish_evaluation(found["id"], {"rows": 3})
+    service.finish_evaluation(found["id"], MEASURED)
     service.data.probabilities(found["id"]).write_bytes(b"npy")
-    assert client.get(url).json()["result"] == {"rows": 3}
+    assert client.get(url).json()["result"] == MEASURED
     probabilities = client.get(f"{url}/probabilities")
     assert (probabilities.content, probabilities.headers["content-type"]) == (b"npy", "application/x-npy")
 
 
 @pytest.mark.parametrize(
-    ("result", "reason", "status"), [({"rows": 7}, "", 200), (None, "member 2 did not answer", 422)]
+    ("result", "reason", "status"),
+    [(MEASURED, "", 200), (None, "member 2 did not answer", 422)],
+    ids=["measured", "not"],
 )
 def test_evaluating_waits_for_the_host(
     client: TestClient, service: ServiceRig, ready_id: int, result: Any, reason: str, status: int

@@ -78,6 +78,7 @@ def _replica(number: int, state: str) -> dict[str, Any]:
     return {
         "id": number, "number": 0, "state": state, "reason": "", "device_id": "cpu-0", "node": "node",
         "pid": 4000 + number, "epoch": 2, "restarts": 1, "p50_ms": 1.25, "p99_ms": 20.5, "late_share": 0.125,
+        "waiting": 0,
     }  # fmt: skip
 
 
@@ -97,6 +98,7 @@ def measured(task: Task, **changes: Any) -> dict[str, Any]:
         predictions, targets = (generator.normal(size=s).astype(np.float32) for s in ((2, 8, 1), (8, 1)))
     combination = Combination(task, Rule.MEAN, (0.5, 0.5), noise_variance=() if targets.ndim == 1 else (0.25,))
     result = evaluation.evaluate("test", predictions, targets, combination, quorum=1, flags=("chosen on it",)).to_dict()
+    result |= {"mode": "between_graph", "version": 1}
     view = {
         "id": 5, "ensemble_id": 3, "version": 1, "split": "test", "state": "finished", "reason": "",
         "result": result, "created_at": None, "ended_at": None,

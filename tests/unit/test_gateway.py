@@ -99,6 +99,16 @@ def test_the_whole_answer_has_every_members_outputs(gateway: TestClient, network
     assert [network.batches for network in networks] == [[1], [1], [1]]
 
 
+def test_members_own_outputs_may_be_asked_for_by_anybody(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    networks[1].fails = True
+    viewer = {"Authorization": "Bearer token-of-viewer"}
+    answer = gateway.post(f"{URL}?members=true", json={"inputs": [[0.5, 0, 0]]}, headers=viewer)
+    assert (answer.status_code, answer.json()["degraded"]) == (200, True)
+    assert answer.json()["member_outputs"] == [[[0.5, 0.5]], None, [[0.5, 0.5]]]
+    too_many = {"inputs": [[0.5, 0, 0]] * (predictions.FEW_ROWS + 1)}
+    assert_problem(gateway.post(f"{URL}?members=true", json=too_many), 422, "at most 100 rows, not 101")
+
+
 def test_the_whole_answer_is_not_for_viewers(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     viewer = {"Authorization": f"Bearer token-of-{Role.VIEWER.value}"}
     rows = {"inputs": [[0.5, 0, 0]]}

@@ -1,0 +1,89 @@
+"""Rows of the data that an ensemble's networks were trained beside, to try a prediction with; api."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from numpy.typing import NDArray
+
+from api.auth import viewer
+from api.service import RowId, ServiceContext, context
+from api.views import View
+from db import ensembles
+from ensemble import trial_files
+from ensemble.spec import Split, Task
+from sweep.datasets import Dataset
+from sweep.errors import ConflictError
+
+router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
+MAX_VALUES = 200_000  # of all the rows of one answer
+LOOKED_AT = 256  # rows, for what values there are
+
+
+class SamplesView(View):
+    """Rows as `predict` takes them, with what is true of them.
+
+    `image` is channels, height and width where the rows are images; `columns` names the values of a table, if they
+    have names. `low` and `high` are the least and the largest value of the first rows of the split.
+    """
+
+    split: str
+    there: int  # rows in the split
+    start: int
+    inputs: list[list[float]]
+    labels: list[str] | None  # of classes
+    targets: list[list[float]] | None  # of values
+    image: tuple[int, int, int] | None
+    columns: list[str]
+    low: float
+    high: float
+
+
+@router.get("/{ensemble_id}/samples", dependencies=[viewer])
+def show_samples(
+    ensemble_id: RowId,
+    split: Split = Split.TEST,
+    start: Annotated[int, Query(ge=0, description="the first row; beyond the last one it begins anew")] = 0,
+    n: Annotated[int, Query(ge=1, le=100)] = 12,
+    service: ServiceContext = context,
+) -> SamplesView:
+    """Rows to try. 409 where the networks' own code brought the data: those rows are not known here."""
+    with service.database.read() as connection:
+        version = ensembles.get(connection, ensemble_id).active
+    found = trial_files.read_architecture(trial_files.model_path(service.settings.data, version.members[0].files))
+    if found.data is None:
+        raise ConflictError(
+            "the members brought data of their own, whose rows are not known here; paste a row, or name the data in "
+            "the sweep file (program.data)"
+        )
+    data = found.load_rows(service.settings.data.data_cache)
+    return samples_of(data, found.task, split, start, n)
+
+
+def samples_of(data: Dataset, task: Task, split: Split, start: int, n: int) -> SamplesView:
+    """`n` rows of a split from row `start` on."""
+    inputs, targets = data.inputs_of(split.value), data.targets_of(split.value)
+    start %= max(1, len(inputs))
+    some = slice(start, start + max(1, min(n, MAX_VALUES // data.inputs.shape[1])))
+    classes = task is Task.CLASSIFICATION
+    first = inputs[:LOOKED_AT]
+    return SamplesView(
+        split=split.value,
+        there=len(inputs),
+        start=start,
+        inputs=_floats(inputs[some]).tolist(),
+        labels=[data.classes[number] for number in targets[some]] if classes else None,
+        targets=None if classes else _floats(targets[some]).tolist(),
+        image=None if data.image[:2] == (1, 1) else data.image,
+        columns=list(data.columns),
+        low=float(str(first.min())),
+        high=float(str(first.max())),
+    )
+
+
+def _floats(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """As JSON: 0.1 of float32 is 0.1, not 0.10000000149."""
+    wide = rows.astype(np.float64)
+    return wide if rows.dtype != np.float32 else np.asarray([[float(str(v)) for v in row] for row in rows])
