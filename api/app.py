@@ -11,6 +11,7 @@ from api import (
     ensemble_previews,
     ensemble_samples,
     ensembles,
+    events,
     exports,
     forwarding,
     health,
@@ -38,6 +39,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     )
     app.state.service = ServiceContext(settings, database)
     app.state.doorkeeper = Doorkeeper(database)
+    app.state.feed = events.feed_of(app.state.service)
     problems.install(app)
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
     for noun in (
@@ -51,6 +53,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         ensembles,
         ensemble_previews,
         ensemble_samples,
+        events,
     ):
         app.include_router(noun.router)
     describe_bodies(app)

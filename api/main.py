@@ -29,7 +29,7 @@ def main() -> None:
             app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
             timeout_graceful_shutdown=2, server_header=False,
         )  # fmt: skip
-        ReadyServer(config).run()
+        ReadyServer(config, app.state.feed.close).run()
         database.close()
     except PodiumError as error:
         sys.exit(str(error))

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
+from db import events
+from db.events import NewEvent
 from db.tables import evaluations
 from sweep.errors import ConflictError, NotFoundError
 
@@ -49,6 +51,7 @@ def queue(connection: Connection, ensemble_id: int, version: int, split: str, *,
         "created_at": at,
     }
     (evaluation_id,) = connection.execute(insert(evaluations).values(values).returning(evaluations.c.id)).one()
+    _tell(connection, "queued", ensemble_id, int(evaluation_id), at)
     return int(evaluation_id)
 
 
@@ -58,9 +61,9 @@ def queued(connection: Connection) -> list[EvaluationRow]:
     return [_row(row) for row in connection.execute(statement)]
 
 
-def begin(connection: Connection, evaluation_id: int) -> None:
+def begin(connection: Connection, evaluation_id: int, at: float) -> None:
     """Written down before the work: what kills the host is not tried for ever."""
-    connection.execute(update(evaluations).where(evaluations.c.id == evaluation_id).values(state="running"))
+    _change(connection, evaluation_id, {"state": "running"}, at)
 
 
 def recover(connection: Connection, at: float) -> list[int]:
@@ -84,7 +87,18 @@ def finish(
         "result": None if result is None else json.dumps(result),
         "ended_at": at,
     }
-    connection.execute(update(evaluations).where(evaluations.c.id == evaluation_id).values(values))
+    _change(connection, evaluation_id, values, at)
+
+
+def _change(connection: Connection, evaluation_id: int, values: dict[str, Any], at: float) -> None:
+    changed = update(evaluations).where(evaluations.c.id == evaluation_id).values(values)
+    for ensemble_id in connection.execute(changed.returning(evaluations.c.ensemble_id)).scalars():
+        _tell(connection, values["state"], ensemble_id, evaluation_id, at)
+
+
+def _tell(connection: Connection, state: str, ensemble_id: int, evaluation_id: int, at: float) -> None:
+    payload = {"evaluation": evaluation_id}
+    events.add(connection, [NewEvent(at, f"evaluation.{state}", ensemble_id=ensemble_id, payload=payload)])
 
 
 def get(connection: Connection, evaluation_id: int) -> EvaluationRow:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from db.tables import events
 
@@ -22,6 +22,16 @@ class NewEvent:
     trial_id: int | None = None
     ensemble_id: int | None = None
     payload: dict[str, Any] = field(default_factory=dict)
+
+
+class News(NamedTuple):
+    """An event without what it says: what it is about is enough to look again."""
+
+    id: int
+    kind: str
+    sweep_id: int | None
+    trial_id: int | None
+    ensemble_id: int | None
 
 
 def add(connection: Connection, new: Sequence[NewEvent]) -> None:
@@ -45,3 +55,17 @@ def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict
     """The events after `event_id`, oldest first."""
     statement = select(events).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
     return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]
+
+
+def news(connection: Connection, event_id: int, limit: int) -> list[News]:
+    """What the events after `event_id` are about, oldest first."""
+    columns = (events.c[name] for name in News._fields)
+    statement = select(*columns).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
+    return [News(*row) for row in connection.execute(statement)]
+
+
+def span(connection: Connection) -> tuple[int, int]:
+    """The ids of the oldest and the newest event; 0 and 0 before the first one."""
+    oldest = connection.execute(select(func.min(events.c.id))).scalar_one_or_none()
+    newest = connection.execute(select(func.max(events.c.id))).scalar_one_or_none()
+    return oldest or 0, newest or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, func, select, text
@@ -22,11 +23,33 @@ _THIN = text(
     " ORDER BY step"
 )
 
+# By seeks alone, however long the curves are: from each name to the next one, and to the last step of each.
+_LATEST = text(
+    "WITH RECURSIVE names(trial_id, name) AS ("
+    " SELECT t.value, (SELECT min(name) FROM metrics WHERE trial_id = t.value) FROM json_each(:trials) t"
+    " UNION ALL SELECT trial_id, (SELECT min(m.name) FROM metrics m"
+    " WHERE m.trial_id = names.trial_id AND m.name > names.name) FROM names WHERE name IS NOT NULL LIMIT :most)"
+    " SELECT m.trial_id, m.name, m.step, m.value FROM names JOIN metrics m ON m.trial_id = names.trial_id"
+    " AND m.name = names.name AND m.step = (SELECT max(step) FROM metrics l"
+    " WHERE l.trial_id = names.trial_id AND l.name = names.name)"
+)
+
 
 def add(connection: Connection, points: Sequence[MetricPoint]) -> None:
     """Write points; a step that is there already is left as it is."""
     rows = [(point.key.trial_id, point.key.attempt, point.name, point.step, point.value, point.at) for point in points]
     connection.exec_driver_sql(_ADD, rows)
+
+
+def latest(
+    connection: Connection, trial_ids: Sequence[int], limit: int = 2_000
+) -> dict[int, dict[str, tuple[int, float]]]:
+    """The last (step, value) of each metric, by trial and name; of at most about `limit` metrics."""
+    found: dict[int, dict[str, tuple[int, float]]] = {}
+    values = {"trials": json.dumps(list(trial_ids)), "most": limit}
+    for trial_id, name, step, value in connection.execute(_LATEST, values):
+        found.setdefault(trial_id, {})[name] = (step, value)
+    return found
 
 
 def of_trial(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
@@ -63,6 +63,16 @@ class AttemptRow:
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
+
+
+class AttemptKeyRow(NamedTuple):
+    """The current attempt of a trial, to find its folder by."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    attempt: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,19 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
     removed = removed.where(removed_artifacts.c.trial_id == trial_id, ~exists().where(again))
     found = [ArtifactRow(**row._mapping) for query in (there, removed) for row in connection.execute(query)]
     return sorted(found, key=lambda row: row.name)
+
+
+def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:
+    """Ids of the trials of a sweep that run, newest first."""
+    found = select(trials.c.id).where(trials.c.state == TrialState.RUNNING.value, trials.c.sweep_id == sweep_id)
+    return list(connection.execute(found.order_by(trials.c.id.desc()).limit(limit)).scalars())
+
+
+def current_attempts(connection: Connection, trial_ids: Sequence[int]) -> list[AttemptKeyRow]:
+    """Of these trials, those that have begun: which attempt is their current one."""
+    columns = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt, trials.c.state)
+    begun = select(*columns).where(trials.c.id.in_(trial_ids), trials.c.attempt > 0)
+    return [AttemptKeyRow(*row) for row in connection.execute(begun)]
 
 
 def cloned_from(connection: Connection, trial_id: int) -> int | None:

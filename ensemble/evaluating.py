@@ -44,7 +44,7 @@ class Evaluating:
     def _evaluate(self, evaluation: EvaluationRow) -> None:
         result, reason = None, ""
         with self._database.write() as connection:
-            evaluations.begin(connection, evaluation.id)
+            evaluations.begin(connection, evaluation.id, self._clock.wall_s())
         try:
             with self._database.read() as connection:
                 row = ensembles.get(connection, evaluation.ensemble_id)

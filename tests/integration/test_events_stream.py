@@ -1,0 +1,247 @@
+"""The stream of events over real sockets: live, resumed, bounded, and over when the service is told to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from api import events as events_api
+from api import feed as feed_module
+from api.listen import ReadyServer
+from db.tokens import Role
+from sweep.trial import SweepState
+from tests.running_service import wait_for
+from tests.service_rig import ServiceRig
+
+EVENTS = "/api/v1/events"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A server-sent event as a browser reads it; one without a name and data only has an id."""
+
+    event: str | None
+    id: str | None
+    data: Any
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[ServiceRig]:
+    opened = ServiceRig(tmp_path)
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def serving(rig: ServiceRig) -> Iterator[tuple[str, ReadyServer]]:
+    """The api on a port of its own, in a thread; ended as on SIGTERM."""
+    app = rig.app()
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10)
+    server = ReadyServer(config, app.state.feed.close)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        wait_for("it listens", lambda: server.started)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", server
+        finally:
+            server.should_exit = True
+            thread.join(20)
+    assert not thread.is_alive()
+
+
+@contextmanager
+def following(url: str, token: str = "token-of-viewer", last: str | None = None, **query: int) -> Iterator[Any]:
+    """The messages of a stream, one after the other, pings left out."""
+    headers = {"Authorization": f"Bearer {token}"} | ({} if last is None else {"Last-Event-ID": last})
+    with httpx2.Client(base_url=url, headers=headers, timeout=30) as client:  # noqa: SIM117
+        with client.stream("GET", EVENTS, params=query) as response:
+            assert response.status_code == 200, response.read()
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield messages(response.iter_lines())
+
+
+def messages(lines: Iterator[str]) -> Iterator[Message]:
+    found: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(": ")
+            found[name] = value
+        elif found.keys() - {""}:
+            data = json.loads(found["data"]) if "data" in found else None
+            yield Message(found.get("event"), found.get("id"), data)
+            found = {}
+        else:
+            found = {}
+
+
+def ended(stream: Iterator[Message]) -> bool:
+    """Whether nothing comes any more."""
+    return next(stream, None) is None
+
+
+def test_a_page_hears_what_happens_and_goes_on_where_it_was(rig: ServiceRig) -> None:
+    with serving(rig) as (url, _):
+        with following(url) as stream:
+            assert next(stream) == Message(None, "0", None)
+            sweep_id = rig.sweep()
+            first = next(stream)
+        assert (first.event, first.data["sweeps"], first.id) == ("changes", [sweep_id], "1")
+        rig.end_sweep(sweep_id, SweepState.FINISHED)
+        with following(url, last=first.id) as stream:
+            assert next(stream).event is None
+            missed = next(stream)
+        assert (missed.data["kinds"], missed.id) == (["sweep.finished", "sweep.running"], "3")
+        with following(url, after=3) as stream:
+            assert next(stream) == Message(None, "3", None)
+            rig.sweep()
+            assert next(stream).data["kinds"] == ["sweep.queued"]
+
+
+@pytest.mark.parametrize("after", [5, 99_999])
+def test_who_missed_too_much_or_comes_from_another_database_looks_at_everything(
+    rig: ServiceRig, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    monkeypatch.setattr(feed_module, "MAX_BEHIND", 3)
+    for _ in range(12):
+        rig.sweep()
+    with serving(rig) as (url, _), following(url, after=after) as stream:
+        assert [next(stream).event, next(stream).event] == [None, "reset"]
+        rig.sweep()
+        assert next(stream).event == "changes"
+
+
+def test_the_trial_that_is_looked_at_shows_its_points_and_its_log(rig: ServiceRig) -> None:
+    sweep_id = rig.sweep()
+    trial_id = rig.trial(sweep_id, 0, None, model=False, log="epoch 1\n")
+    other = rig.trial(sweep_id, 1, None, model=False)
+    with serving(rig) as (url, _), following(url, trial=trial_id) as stream, following(url, sweep=sweep_id) as both:
+        assert next(stream).event is None
+        assert next(stream) == Message("log", None, {"trial_id": trial_id, "attempt": 1, "size_bytes": 8})
+        rig.points(trial_id, "loss", 0.5, 0.25)
+        assert next(stream) == Message("metrics", None, {"points": {str(trial_id): {"loss": [1, 0.25]}}})
+        rig.points(other, "loss", 0.75)
+        seen: dict[str, Any] = {}
+        while seen.keys() != {str(trial_id), str(other)}:
+            message = next(both)
+            seen |= message.data["points"] if message.event == "metrics" else {}
+        with rig.data.attempt(sweep_id, 0, 1).joinpath("log").open("a") as log:
+            log.write("epoch 2\n")
+        assert next(stream).data["size_bytes"] == 16
+
+
+def test_the_ensemble_that_is_looked_at_shows_its_members(rig: ServiceRig) -> None:
+    sweep_id = rig.sweep()
+    ensemble_id = rig.ensemble(sweep_id, [rig.trial(sweep_id, 0, 0.5)])
+    with serving(rig) as (url, _), following(url, ensemble=ensemble_id) as stream:
+        assert next(stream).event is None
+        health = next(stream)
+        assert (health.event, health.data["ensemble_id"]) == ("health", ensemble_id)
+        assert [member["state"] for member in health.data["members"]] == ["starting"]
+        rig.ready(ensemble_id, ["ipc://nowhere"])
+        later = [next(stream), next(stream)]
+        assert {message.event for message in later} == {"changes", "health"}
+    with serving(rig) as (url, _), following(url, ensemble=99) as stream:
+        assert next(stream).event is None
+        rig.sweep()
+        assert next(stream).event == "changes"
+
+
+def test_one_page_too_many_is_503_and_may_come_when_another_left(
+    rig: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_module, "MAX_STREAMS", 1)
+    with serving(rig) as (url, server):
+        feed = server.config.app.state.feed  # type: ignore[union-attr]
+        with following(url) as stream:
+            next(stream)
+            refused = httpx2.get(url + EVENTS, headers={"Authorization": "Bearer token-of-viewer"})
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert "1 pages follow already" in refused.json()["detail"]
+        wait_for("the page has left", lambda: feed.streams == 0)
+        assert feed._tasks == []  # nobody looks for nobody
+        with following(url) as stream:
+            assert next(stream).id == "0"
+
+
+def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
+    monkeypatch.setattr("api.auth._REMEMBER_S", 0.0)
+    with serving(rig) as (url, _), following(url) as stream:
+        next(stream)
+        rig.sweep()
+        assert next(stream).event == "changes"
+        with rig.database.write() as connection:
+            connection.exec_driver_sql("UPDATE tokens SET revoked_at = 1 WHERE role = 'viewer'")
+        assert ended(stream)
+
+
+def test_a_database_that_is_away_for_a_while_ends_no_stream(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sweep.errors import DatabaseError
+
+    looked = threading.Event()
+
+    def away(*_: object) -> None:
+        looked.set()
+        raise DatabaseError("locked")
+
+    with serving(rig) as (url, _), following(url) as stream:
+        next(stream)
+        with monkeypatch.context() as patch:
+            patch.setattr("db.events.news", away)
+            assert looked.wait(10)
+        rig.sweep()
+        assert next(stream).event == "changes"
+
+
+def test_only_who_may_look_follows(rig: ServiceRig) -> None:
+    with serving(rig) as (url, _):
+        assert httpx2.get(url + EVENTS).status_code == 401
+        bad = httpx2.get(url + EVENTS, params={"sweep": 0}, headers={"Authorization": "Bearer token-of-viewer"})
+        assert bad.status_code == 422
+
+
+def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
+    """A real process: without an end of its streams it would wait for the pages, and then cut them off."""
+    rig.data.admin_token.write_text("token-of-admin-2")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = json.dumps({**json.loads(rig.settings.to_json()), "port": port})
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "api.main", settings], env=environment, stderr=subprocess.PIPE
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for("it listens", lambda: _answers(url), 60.0)
+        with following(url, f"token-of-{Role.VIEWER.value}") as stream:
+            next(stream)
+            process.send_signal(signal.SIGTERM)
+            assert ended(stream)
+        _, said = process.communicate(timeout=10)
+        assert b"graceful shutdown exceeded" not in said
+        assert process.returncode in (0, -signal.SIGTERM)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx2.get(url + "/healthz").status_code == 200
+    except httpx2.TransportError:
+        return False

@@ -1,0 +1,149 @@
+"""What a page that follows is told: merged while it waits, once, and in which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from api.news import MAX_TRIALS, LogView, Subscription, Watch
+from db import evaluations, events, metrics, trial_pages
+from db.events import NewEvent, News
+from tests.service_rig import AT, ServiceRig
+
+
+def begun(position: int = 7, **watch: int) -> Subscription:
+    """A subscription that has been greeted."""
+    subscription = Subscription(Watch(**watch))
+    subscription.begin(position)
+    (greeting,) = subscription.take()
+    assert (greeting.id, greeting.data, greeting.retry) == (str(position), None, 1000)
+    return subscription
+
+
+def told(subscription: Subscription) -> list[tuple[str | None, Any, str | None]]:
+    """Name, data and id of each message, the data as a browser sees them."""
+    found = []
+    for message in subscription.take():
+        data = message.data.model_dump(mode="json") if hasattr(message.data, "model_dump") else message.data
+        found.append((message.event, json.loads(json.dumps(data)), message.id))
+    return found
+
+
+def test_events_are_merged_into_one_message_with_the_id_of_the_last() -> None:
+    subscription = begun()
+    subscription.hear([News(8, "trial.running", 1, 4, None), News(9, "trial.finished", 1, 4, None)], 9)
+    subscription.hear([News(10, "ensemble.ready", None, None, 3), News(11, "evaluation.finished", None, None, 5)], 11)
+    subscription.hear([News(12, "sweep.queued", 2, None, None), News(13, "trial.noted", 1, 6, None)], 13)
+    changes = {
+        "sweeps": [1, 2],
+        "trials": {"1": [4, 6]},
+        "devices": True,
+        "ensembles": [3],
+        "evaluations": [5],
+        "kinds": [
+            "ensemble.ready", "evaluation.finished", "sweep.queued", "trial.finished", "trial.noted", "trial.running",
+        ],
+    }  # fmt: skip
+    assert told(subscription) == [("changes", changes, "13")]
+    assert told(subscription) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "devices"),
+    [("trial.noted", False), ("trial.requested", False), ("trial.pruned", True), ("device.lost", True)],
+)
+def test_devices_are_named_when_what_they_do_changes(kind: str, devices: bool) -> None:
+    subscription = begun()
+    subscription.hear([News(8, kind, 1, 1, None)], 8)
+    ((_, changes, _),) = told(subscription)
+    assert changes["devices"] is devices
+
+
+def test_what_names_too_many_trials_is_a_reset() -> None:
+    subscription = begun()
+    subscription.hear([News(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS)
+    assert told(subscription) == [("reset", {}, str(8 + MAX_TRIALS))]
+    assert told(subscription) == []
+
+
+def test_one_that_is_too_far_behind_is_told_to_look_at_everything() -> None:
+    subscription = Subscription(Watch())
+    subscription.begin(40, reset=True)
+    assert [message.event for message in subscription.take()] == [None, "reset"]
+
+
+def test_nothing_is_told_before_the_past_is_known() -> None:
+    subscription = Subscription(Watch())
+    subscription.hear([News(8, "sweep.queued", 1, None, None)], 8)
+    assert subscription.take() == []
+    subscription.begin(8)
+    assert [message.event for message in subscription.take()] == [None, "changes"]
+
+
+def test_points_are_told_once_and_the_last_of_each() -> None:
+    subscription = begun()
+    subscription.hear_points({4: {"loss": (0, 0.5)}})
+    subscription.hear_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}, 5: {"loss": (0, 1.0)}})
+    points = {"4": {"loss": [1, 0.25], "acc": [1, 0.5]}, "5": {"loss": [0, 1.0]}}
+    assert told(subscription) == [("metrics", {"points": points}, None)]
+    subscription.hear_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}})
+    assert told(subscription) == []
+    subscription.hear_points({4: {"loss": (2, 0.125), "acc": (1, 0.5)}})
+    assert told(subscription) == [("metrics", {"points": {"4": {"loss": [2, 0.125]}}}, None)]
+
+
+def test_log_and_health_are_told_when_they_change() -> None:
+    subscription = begun(trial_id=4, ensemble_id=1)
+    for size in (10, 10, 20):
+        subscription.hear_log(LogView(trial_id=4, attempt=1, size_bytes=size))
+    subscription.hear_log(None)
+    subscription.hear_health({"ensemble_id": 1, "members": []})
+    subscription.hear_health({"ensemble_id": 1, "members": []})
+    assert told(subscription) == [
+        ("log", {"trial_id": 4, "attempt": 1, "size_bytes": 20}, None),
+        ("health", {"ensemble_id": 1, "members": []}, None),
+    ]
+    subscription.hear_log(LogView(trial_id=4, attempt=1, size_bytes=20))
+    subscription.hear_health({"ensemble_id": 1, "members": []})
+    assert told(subscription) == []
+
+
+# What the database says.
+
+
+def test_the_last_points_of_each_metric_of_some_trials(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    one, two, silent = (service.trial(sweep_id, number, None) for number in range(3))
+    service.points(one, "loss", 3.0, 2.0, 1.0)
+    service.points(one, "acc", 0.5)
+    service.points(two, "loss", 9.0)
+    with service.database.read() as connection:
+        assert metrics.latest(connection, [one, silent]) == {one: {"loss": (2, 1.0), "acc": (0, 0.5)}}
+        assert metrics.latest(connection, []) == {}
+        assert len(metrics.latest(connection, [one, two], limit=2)) == 2
+        assert trial_pages.running(connection, sweep_id, 2) == [silent, two]
+        (row,) = trial_pages.current_attempts(connection, [two, 99])
+    assert row == (two, sweep_id, 1, 1, "running")
+
+
+def test_news_are_what_events_are_about(service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        assert events.span(connection) == (0, 0)
+        events.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
+        assert events.news(connection, 1, 10) == [News(2, "trial.running", 3, 4, None)]
+        assert events.span(connection) == (1, 2)
+
+
+def test_an_evaluation_tells_of_each_of_its_states(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
+    evaluation_id = service.evaluation(ensemble_id)
+    with service.database.write() as connection:
+        evaluations.begin(connection, evaluation_id, AT)
+    service.finish_evaluation(evaluation_id, None, "no rows")
+    with service.database.read() as connection:
+        told = [event for event in events.after(connection, 0) if event["kind"].startswith("evaluation.")]
+    assert [event["kind"] for event in told] == ["evaluation.queued", "evaluation.running", "evaluation.failed"]
+    assert {(event["ensemble_id"], event["payload"]["evaluation"]) for event in told} == {(ensemble_id, evaluation_id)}
