@@ -18,6 +18,7 @@ from api import (
     imports,
     problems,
     schemas,
+    sweep_files,
     sweeps,
     trials,
 )
@@ -46,6 +47,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         health,
         schemas,
         sweeps,
+        sweep_files,
         exports,
         imports,
         trials,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
@@ -11,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import Connection
 
 from api.auth import submitter, viewer
+from api.remaining import eta_s
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
 from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_view
-from db import devices, requests, spending, sweeps, trial_pages, warm_starts
+from db import devices, going, requests, spending, sweeps, trial_pages, warm_starts
+from db.going import Going
 from db.sweeps import SweepRow
 from db.trial_order import order_of
 from db.trial_pages import TrialRow
@@ -23,11 +26,12 @@ from sweep.code_check import check_preload
 from sweep.commands import SweepCommand
 from sweep.data_check import as_found
 from sweep.errors import InvalidSpecError, Problem
+from sweep.installed import versions
 from sweep.part import wake
 from sweep.program import FunctionProgram, ImportedProgram, OwnCode
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.spending import Terms
-from sweep.trial import SweepState, TrialState
+from sweep.trial import SWEEP_OVER, SweepState, TrialState
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
@@ -77,31 +81,38 @@ def submit_sweep(
     service: ServiceContext = context,
 ) -> SweepView:
     """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep."""
-    spec = _checked_program(parse_spec(document), service)
-    with service.database.read() as connection:
-        warm_start = warm_starts.choose_for(connection, spec)
-    with service.database.write() as connection:
-        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key)
-        if new and warm_start is not None:
-            warm_starts.add(connection, sweep_id, warm_start)
-    wake(service.settings.runtime.wake_socket("scheduler"))
+    sweep_id, new = accepted(parse_spec(document), service, idempotency_key)
     if not new:
         response.status_code = 200
     response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
     return view_of(service, sweep_id)
 
 
+def accepted(spec: SweepSpec, service: ServiceContext, idempotency_key: str | None) -> tuple[int, bool]:
+    """Check what only the server knows, and store the sweep: its id, and whether it is new."""
+    spec = checked_program(spec, service)
+    with service.database.read() as connection:
+        warm_start = warm_starts.choose_for(connection, spec)
+    with service.database.write() as connection:
+        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key, versions=versions())
+        if new and warm_start is not None:
+            warm_starts.add(connection, sweep_id, warm_start)
+    wake(service.settings.runtime.wake_socket("scheduler"))
+    return sweep_id, new
+
+
 @router.get("/sweeps", dependencies=[viewer])
 def list_sweeps(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    state: SweepState | None = None,
+    state: Annotated[list[SweepState], Query(description="one, or several: state=queued&state=running")] = [],  # noqa: B006
+    search: Annotated[str, Query(max_length=120, description="a part of the name")] = "",
     service: ServiceContext = context,
 ) -> Page[SweepView]:
     """Sweeps, newest first."""
     with service.database.read() as connection:
-        rows = sweeps.page(connection, after=after, limit=limit + 1, state=state)
-        items = [SweepView.of(row, _best(connection, row), None) for row in rows[:limit]]
+        rows = sweeps.page(connection, after=after, limit=limit + 1, states=state, search=search)
+        items = _listed(connection, rows[:limit])
     return Page(items=items, next=items[-1].id if len(rows) > limit else None)
 
 
@@ -197,11 +208,34 @@ def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
     """A sweep as clients see it. Raises `NotFoundError`."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-        best = _best(connection, row)
-        share = trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection)))
-        terms = Terms.read(row.terms)
-        budget = BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
-    return SweepView.of(row, best, share, budget)
+        now = going.of(connection, [sweep_id]).get(sweep_id, Going())
+        budget = _budget(connection, row)
+        return SweepView.of(
+            row,
+            _best(connection, row),
+            busy_share=trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection))),
+            budget=budget,
+            devices=now.devices,
+            eta_s=eta_s(row, now, budget),
+        )
+
+
+def _listed(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
+    """Many sweeps; what costs a look at all their trials is left out of those that are over."""
+    found = going.of(connection, [row.id for row in rows])
+    views = []
+    for row in rows:
+        now = found.get(row.id, Going())
+        bounded = row.state not in SWEEP_OVER and Terms.read(row.terms) != Terms()
+        budget = _budget(connection, row) if bounded else None
+        best, left = _best(connection, row), eta_s(row, now, budget)
+        views.append(SweepView.of(row, best, budget=budget, devices=now.devices, eta_s=left))
+    return views
+
+
+def _budget(connection: Connection, row: SweepRow) -> BudgetView:
+    terms = Terms.read(row.terms)
+    return BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
 
 
 def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
@@ -210,7 +244,7 @@ def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
     return found[0] if found else None
 
 
-def _checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
+def checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
     """What only the server can know: are the data files there, is the code here? Raises `InvalidSpecError`.
 
     Where the sweep file leaves open what is to be learned, it is found out from the data and written down.

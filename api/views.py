@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -114,14 +115,24 @@ class SweepView(View):
     ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
     warm_start: WarmStartView | None  # where it has one
     device_busy_share: float | None
-    budget: BudgetView | None  # null in lists
+    budget: BudgetView | None  # in lists, of those alone that have one and are not over
+    devices: list[str]  # on which its trials run now
+    eta_s: float | None  # seconds that it will take yet, at most; null where nobody can tell
+    versions: dict[str, str] | None  # of Python and packages, as it was submitted
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
 
     @classmethod
     def of(
-        cls, row: SweepRow, best: TrialRow | None, busy_share: float | None, budget: BudgetView | None = None
+        cls,
+        row: SweepRow,
+        best: TrialRow | None,
+        *,
+        busy_share: float | None = None,
+        budget: BudgetView | None = None,
+        devices: Sequence[str] = (),
+        eta_s: float | None = None,
     ) -> SweepView:
         return cls(
             id=row.id,
@@ -139,6 +150,9 @@ class SweepView(View):
             warm_start=None if row.warm_start is None else WarmStartView(**json.loads(row.warm_start)),
             device_busy_share=busy_share,
             budget=budget,
+            devices=list(devices),
+            eta_s=eta_s,
+            versions=None if row.versions is None else json.loads(row.versions),
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
@@ -50,6 +50,7 @@ class SweepRow:
     counts: dict[TrialState, int]
     built: Built
     warm_start: str | None = None  # JSON
+    versions: str | None = None  # JSON
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
@@ -58,7 +59,14 @@ class SweepRow:
         return tuple((metric["name"], metric["goal"]) for metric in several) or ((self.metric, self.goal),)
 
 
-def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: str | None = None) -> tuple[int, bool]:
+def accept(
+    connection: Connection,
+    spec: SweepSpec,
+    at: float,
+    idempotency_key: str | None = None,
+    *,
+    versions: Mapping[str, str] | None = None,
+) -> tuple[int, bool]:
     """Store a new sweep, `queued`; returns its id, and whether it is new.
 
     The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec, and
@@ -85,6 +93,7 @@ def accept(connection: Connection, spec: SweepSpec, at: float, idempotency_key: 
         "terms": Terms.of(spec).to_json(),
         "priority": spec.priority,
         "idempotency_key": idempotency_key,
+        "versions": None if versions is None else json.dumps(versions),
         "created_at": at,
     }
     (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
@@ -147,14 +156,21 @@ def get(connection: Connection, sweep_id: int) -> SweepRow:
 
 
 def page(
-    connection: Connection, *, after: int | None = None, limit: int = 50, state: SweepState | None = None
+    connection: Connection,
+    *,
+    after: int | None = None,
+    limit: int = 50,
+    states: Sequence[SweepState] = (),
+    search: str = "",
 ) -> list[SweepRow]:
-    """Sweeps, newest first, from the one before id `after` on."""
+    """Sweeps, newest first, from the one before id `after` on; those in one of these states, with this in the name."""
     statement = select(sweeps).order_by(sweeps.c.id.desc()).limit(limit)
     if after is not None:
         statement = statement.where(sweeps.c.id < after)
-    if state is not None:
-        statement = statement.where(sweeps.c.state == state.value)
+    if states:
+        statement = statement.where(sweeps.c.state.in_([state.value for state in states]))
+    if search:
+        statement = statement.where(sweeps.c.name.icontains(search, autoescape=True))
     return _rows(connection, connection.execute(statement).all())
 
 
@@ -231,6 +247,7 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Bui
         over_s=values["over_s"],
         ensemble_error=values["ensemble_error"],
         warm_start=values["warm_start"],
+        versions=values["versions"],
         counts=counts,
         built=built,
     )

@@ -48,6 +48,7 @@ sweeps = Table(
     Column("ended_at", Float),
     Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
     Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
+    Column("versions", Text),  # JSON: of the packages that the service had when it was submitted
     Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
 )
 

@@ -29,6 +29,13 @@ def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
     """
     if not spec.warm_start:
         return None
+    check(connection, spec)
+    ids, left_out = _looked_at(connection, spec)
+    return replace(choose(spec, _with_params(connection, ids)), left_out=left_out)
+
+
+def check(connection: Connection, spec: SweepSpec) -> None:
+    """Raises `InvalidSpecError` where a sweep that `warm_start` names is not there, or is judged otherwise."""
     problems = [
         Problem(("warm_start", str(position)), complaint)
         for position, sweep_id in enumerate(spec.warm_start)
@@ -36,8 +43,6 @@ def choose_for(connection: Connection, spec: SweepSpec) -> WarmStart | None:
     ]
     if problems:
         raise InvalidSpecError(problems)
-    ids, left_out = _looked_at(connection, spec)
-    return replace(choose(spec, _with_params(connection, ids)), left_out=left_out)
 
 
 def _complaint(connection: Connection, sweep_id: int, spec: SweepSpec) -> str | None:

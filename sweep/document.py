@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,20 @@ class Document:
     path: Path
     plain: dict[str, JsonValue]
     lines: Mapping[Location, int]
+    columns: Mapping[Location, int] = field(default_factory=dict)  # of YAML and JSON alone
 
     def line_of(self, location: Location) -> int | None:
         """The line (from 1) of the deepest key on the way to `location` that the file has."""
         for end in range(len(location), 0, -1):
             if location[:end] in self.lines:
                 return self.lines[location[:end]]
+        return None
+
+    def column_of(self, location: Location) -> int | None:
+        """The column (from 1) at which that key begins."""
+        for end in range(len(location), 0, -1):
+            if location[:end] in self.columns:
+                return self.columns[location[:end]]
         return None
 
     def error(self, problems: list[Problem]) -> InvalidSpecError:
@@ -52,15 +60,22 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """The document of a file, its values unchecked but for what no JSON can hold. Raises `InvalidSpecError`."""
-    text = read_text(path)
+    return parse_document(path, read_text(path))
+
+
+def parse_document(path: Path, text: str) -> Document:
+    """The same of a text that is there already; `path` is what to call it, and its ending says what it is written in.
+
+    Raises `InvalidSpecError`.
+    """
     try:
-        node, lines = _READERS.get(path.suffix.lower(), _read_yaml)(path, text)
+        node, lines, columns = _READERS.get(path.suffix.lower(), _read_yaml)(path, text)
         if not isinstance(node, Mapping):
             raise unreadable(path, "a sweep file is a mapping of keys to values")
         plain = _Plain(path).mapping(node, ())
     except RecursionError:
         raise unreadable(path, "this is nested too deeply") from None
-    document = Document(path, plain, lines)
+    document = Document(path, plain, lines, columns)
     if problems := list(_not_finite(plain, ())):
         raise document.error(problems)
     return document
@@ -69,7 +84,10 @@ def read_document(path: Path) -> Document:
 _TOO_LONG = "a number has thousands of digits; none above 2**63 can be stored"  # Python reads 4,300 at most
 
 
-def _read_yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
+_Read = tuple[Any, dict[Location, int], dict[Location, int]]  # the document; lines and columns of its keys
+
+
+def _read_yaml(path: Path, text: str) -> _Read:
     try:
         node = YAML().load(text)
     except DuplicateKeyError as error:
@@ -84,23 +102,23 @@ def _read_yaml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         raise
     except Exception as error:  # ruamel's own faults, with tags such as !!set on what is no set
         raise unreadable(path, "not readable as YAML; write plain keys and values, without tags (!!)") from error
-    lines: dict[Location, int] = {}
-    _collect_lines(node, (), lines)
-    return node, lines
+    marks: dict[Location, tuple[int, int]] = {}
+    _collect_marks(node, (), marks)
+    return node, {at: line for at, (line, _) in marks.items()}, {at: column for at, (_, column) in marks.items()}
 
 
-def _read_json(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
+def _read_json(path: Path, text: str) -> _Read:
     try:
         node = json.loads(text)
     except json.JSONDecodeError as error:
         raise unreadable(path, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno) from None
     except ValueError:
         raise unreadable(path, _TOO_LONG) from None
-    _, lines = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; its own reader keeps no lines
-    return node, lines
+    _, lines, columns = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; its own reader keeps no lines
+    return node, lines, columns
 
 
-def _read_toml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
+def _read_toml(path: Path, text: str) -> _Read:
     try:
         node = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -111,7 +129,7 @@ def _read_toml(path: Path, text: str) -> tuple[Any, dict[Location, int]]:
         raise unreadable(path, f"not valid TOML: {words[:1].lower()}{words[1:]}", line) from None
     except ValueError:
         raise unreadable(path, _TOO_LONG) from None
-    return node, toml_lines.lines_of(text.replace("\r\n", "\n"))
+    return node, toml_lines.lines_of(text.replace("\r\n", "\n")), {}
 
 
 _READERS = {".json": _read_json, ".toml": _read_toml}
@@ -137,22 +155,22 @@ def _yaml_words(problem: str, text: str, line: int | None) -> str:
     return problem
 
 
-def _collect_lines(node: Any, where: Location, lines: dict[Location, int], depth: int = 0) -> None:
-    """The line of each key; what an alias or a merge brings in has the line of the key that brings it."""
-    if depth > MAX_DEPTH or len(lines) > MAX_VALUES:
+def _collect_marks(node: Any, where: Location, marks: dict[Location, tuple[int, int]], depth: int = 0) -> None:
+    """The line and column of each key; what an alias or a merge brings in has the line of the key that brings it."""
+    if depth > MAX_DEPTH or len(marks) > MAX_VALUES:
         return
     if isinstance(node, CommentedMap):
         for key, value in node.items():
             mark = (node.lc.data or {}).get(key)
             if mark is not None:
-                lines[(*where, str(key))] = mark[0] + 1
-            _collect_lines(value, (*where, str(key)), lines, depth + 1)
+                marks[(*where, str(key))] = (mark[0] + 1, mark[1] + 1)
+            _collect_marks(value, (*where, str(key)), marks, depth + 1)
     elif isinstance(node, CommentedSeq):
         for index, value in enumerate(node):
             mark = (node.lc.data or {}).get(index)
             if mark is not None:
-                lines[(*where, str(index))] = mark[0] + 1
-            _collect_lines(value, (*where, str(index)), lines, depth + 1)
+                marks[(*where, str(index))] = (mark[0] + 1, mark[1] + 1)
+            _collect_marks(value, (*where, str(index)), marks, depth + 1)
 
 
 class _Plain:

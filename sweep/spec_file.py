@@ -30,7 +30,7 @@ class SweepFile:
 
     def located(self, error: InvalidSpecError) -> InvalidSpecError:
         """What is wrong with the document, with the file's own keys and lines."""
-        return self.source.error(_relocated(error.problems, self.origins))
+        return self.source.error(relocated(error.problems, self.origins))
 
 
 def read_sweep_file(path: Path) -> SweepFile:
@@ -56,14 +56,14 @@ def _checked(source: Document, converted: wandb_file.Converted) -> SweepFile:
     try:
         spec = parse_spec(converted.document)
     except InvalidSpecError as error:
-        problems += _relocated(error.problems, converted.origins)
+        problems += relocated(error.problems, converted.origins)
     if problems:
         raise source.error(problems)
     return SweepFile(spec, converted.document, converted.notes, source, converted.origins)
 
 
-def _relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
-    """The same, at the file's own keys."""
+def relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
+    """The same problems, at the keys that the file itself has."""
     return [replace(problem, location=_origin(problem.location, origins)) for problem in problems]
 
 

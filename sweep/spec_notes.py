@@ -16,7 +16,12 @@ _PLAIN = "${args}"
 
 def notes_of(spec: SweepSpec, code: Path) -> list[str]:
     """Sentences, each with the key that it is about first; `code` is the folder of the program's code."""
-    return [*_about_search(spec), *_about_script(spec, code)]
+    return [*search_notes(spec), *_about_script(spec, code)]
+
+
+def search_notes(spec: SweepSpec) -> list[str]:
+    """What can be said without the code."""
+    return list(_about_search(spec))
 
 
 def _about_search(spec: SweepSpec) -> Iterator[str]:

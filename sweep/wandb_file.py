@@ -44,8 +44,11 @@ def is_wandb(plain: Mapping[str, Any]) -> bool:
     return isinstance(program, str) or bool({"command", "project", "entity"} & plain.keys())
 
 
-def convert(plain: Mapping[str, Any], path: Path) -> Converted:
-    """Our document. Raises `InvalidSpecError` with keys of the file, where W&B's meaning cannot be had."""
+def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) -> Converted:
+    """Our document; without a folder there is no code beside it to be looked into.
+
+    Raises `InvalidSpecError` with keys of the file, where W&B's meaning cannot be had.
+    """
     notes = [f"{key}: left out; {why}" for key, why in _IGNORED.items() if key in plain]
     origins: dict[Location, Location] = {}
     document = {key: value for key, value in plain.items() if key not in _CONVERTED}
@@ -60,7 +63,7 @@ def convert(plain: Mapping[str, Any], path: Path) -> Converted:
     document["program"] = _program(plain, origins)
     problems: tuple[Problem, ...] = ()
     try:
-        document["program"]["metrics"] = metrics_of(plain, path.absolute().parent, notes)
+        document["program"]["metrics"] = metrics_of(plain, path.absolute().parent if has_folder else None, notes)
     except InvalidSpecError as error:
         problems = tuple(error.problems)
     return Converted(document, tuple(notes), origins, problems)

@@ -18,7 +18,7 @@ _LEFT_OUT = ("__pycache__", "node_modules", "venv", "wandb")
 _CODE = (".py", ".sh", ".jl", ".r", ".R")
 
 
-def metrics_of(plain: Mapping[str, Any], folder: Path, notes: list[str]) -> Any:
+def metrics_of(plain: Mapping[str, Any], folder: Path | None, notes: list[str]) -> Any:
     """`program.metrics`: by which patterns the metric is found in what the script prints.
 
     `wandb.log` goes to W&B, not here. So either the file says by `metrics` where the metric stands in what is printed,
@@ -31,7 +31,7 @@ def metrics_of(plain: Mapping[str, Any], folder: Path, notes: list[str]) -> Any:
         raise InvalidSpecError.at(("metrics",), words)
     if metrics is not None and (name in metrics or not metrics):
         return metrics
-    if names_metrics_file(folder):
+    if folder is None or names_metrics_file(folder):
         notes.append(f"metric: {name} is read from the JSON lines that the script writes to the file in {METRICS_FILE}")
         return metrics or {}
     if metrics and (close := difflib.get_close_matches(name, list(metrics), n=1, cutoff=0.5)):

@@ -25,6 +25,8 @@ ROUTES = {
     f"GET {V1}/sweeps": Role.VIEWER,
     f"POST {V1}/sweeps": Role.SUBMITTER,
     f"GET {V1}/sweeps/{{sweep_id}}": Role.VIEWER,
+    f"GET {V1}/sweeps/{{sweep_id}}/file": Role.VIEWER,
+    **{f"POST {V1}/sweep-files/{action}": Role.SUBMITTER for action in ("read", "write", "submit")},
     f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
     **{f"GET {V1}/sweeps/{{sweep_id}}/export.{kind}": Role.VIEWER for kind in ("csv", "jsonl", "parquet")},

@@ -11,11 +11,12 @@ from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
 from sweep import datasets
+from sweep.changes import SweepChanged
 from sweep.layout import AttemptDirectory
 from sweep.spec import parse_spec
 from sweep.trial import SweepState
 from sweep.user_network import Unfit
-from tests.service_rig import MODEL, ServiceRig, assert_problem
+from tests.service_rig import AT, MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
 
 URL = "/api/v1/sweeps"
@@ -298,3 +299,33 @@ def test_what_nobody_expected_is_500_with_an_id_and_no_secret(client: TestClient
         connection.exec_driver_sql("UPDATE sweeps SET spec = 'not json: secret'")
     body = assert_problem(client.get(f"{URL}/1"), 500, "has it as error")
     assert "secret" not in str(body)
+
+
+def test_the_list_says_what_is_going_on(client: TestClient, service: ServiceRig) -> None:
+    """Devices in use, how long it takes yet, and the budget, of what is not over."""
+    service.device()
+    open_, over = service.sweep(run_cap=11, budget={"device_s": 1e12}), service.sweep(name="100%_done", run_cap=2)
+    service.commit(SweepChanged(open_, SweepState.QUEUED, SweepState.RUNNING, "", AT))
+    for number in range(3):
+        service.trial(open_, number, 0.5)  # 2 s each
+    service.trial(open_, 3, None)
+    service.trial(over, 0, 0.5)
+    service.end_sweep(over)
+    items = {item["id"]: item for item in client.get(URL).json()["items"]}
+    assert (items[open_]["devices"], items[open_]["eta_s"]) == (["cpu-0"], 15.0)  # 8 are left, and one is half done
+    assert items[open_]["budget"]["device_s"]["allowed"] == 1e12
+    assert (items[over]["devices"], items[over]["eta_s"], items[over]["budget"]) == ([], None, None)
+    shown = client.get(f"{URL}/{open_}").json()
+    assert (shown["devices"], shown["eta_s"]) == (["cpu-0"], 15.0)
+
+
+def test_the_list_is_searched_by_name_and_by_several_states(client: TestClient, service: ServiceRig) -> None:
+    first, second = service.sweep(name="Digits 100%"), service.sweep(name="digits 1000")
+    service.end_sweep(second)
+    found = {
+        query: [item["id"] for item in client.get(f"{URL}?{query}").json()["items"]]
+        for query in ("search=DIGITS", "search=100%25", "state=queued&state=finished", "state=finished", "search=x")
+    }
+    assert found["search=DIGITS"] == found["state=queued&state=finished"] == [second, first]
+    assert (found["search=100%25"], found["state=finished"], found["search=x"]) == ([first], [second], [])
+    assert_problem(client.get(f"{URL}?state=done"), 422, "state")

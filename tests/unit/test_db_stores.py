@@ -126,7 +126,7 @@ def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None
         first = sweeps.page(connection, limit=2)
         second = sweeps.page(connection, limit=2, after=first[-1].id)
         assert [sweep.id for sweep in [*first, *second]] == [5, 4, 3, 2]
-        assert sweeps.page(connection, state=SweepState.FAILED) == []
+        assert sweeps.page(connection, states=[SweepState.FAILED]) == []
 
 
 def test_a_sweep_shows_how_many_trials_are_in_which_state(database: Database) -> None:

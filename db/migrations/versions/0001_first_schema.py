@@ -79,6 +79,7 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.Float(), nullable=True),
         sa.Column("over_s", sa.Float(), server_default="0", nullable=False),
         sa.Column("ensemble_error", sa.Text(), nullable=True),
+        sa.Column("versions", sa.Text(), nullable=True),
         sa.Column("warm_start", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweeps")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_sweeps_idempotency_key")),

@@ -1,0 +1,115 @@
+"""Sweep files changed key by key: what did not change stays as it was written, and the result says what it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.changing import Change, changed, numbers_of
+from sweep.document import parse_document, read_document
+from sweep.errors import InvalidSpecError
+from sweep.rewriting import rewritten
+from sweep.yaml_text import yaml_of
+
+DIGITS = Path("examples/digits.yaml")
+EXAMPLES = sorted(Path("examples").rglob("*.yaml"))
+
+
+def plain(text: str) -> dict[str, Any]:
+    return parse_document(Path("sweep.yaml"), text).plain
+
+
+def set_(path: str, value: str | None) -> Change:
+    return Change(tuple(path.split(".")), value)
+
+
+def lines_that_differ(one: str, other: str) -> list[str]:
+    before = one.splitlines()
+    return [line for line in other.splitlines() if line not in before]
+
+
+def test_a_value_is_replaced_where_it_stands() -> None:
+    text = DIGITS.read_text()
+    found = changed(text, [set_("parameters.lr.max", "1.0"), set_("seed", "8")])
+    assert lines_that_differ(text, found) == ["seed: 8", "  lr:        {min: 3e-4, max: 1.0, log: true}"]
+    assert found.count("#") == text.count("#")
+
+
+def test_keys_are_added_and_removed_without_a_word_of_the_others() -> None:
+    text = DIGITS.read_text()
+    added = changed(
+        text, [set_("parameters.weight_decay", "{min: 1e-5, max: 0.1, log: true}"), set_("budget.wall_s", "60")]
+    )
+    assert lines_that_differ(text, added) == [
+        "  weight_decay: {min: 1e-05, max: 0.1, log: true}",
+        "budget: {wall_s: 60}",
+    ]
+    removed = changed(text, [set_("parameters.momentum", None), set_("ensemble", None)])
+    assert lines_that_differ(text, removed) == []
+    assert set(plain(text)) - set(plain(removed)) == {"ensemble"}
+    assert "momentum" not in plain(removed)["parameters"]
+
+
+def test_a_block_that_is_empty_goes_with_its_last_key() -> None:
+    assert changed("a: 1\nbudget: {wall_s: 3}\n", [set_("budget.wall_s", None)]) == "a: 1\n"
+    assert plain(changed("parameters:\n  lr: {value: 1}\n", [set_("parameters.lr", None)])) == {"parameters": {}}
+
+
+def test_a_whole_number_becomes_another_and_is_still_told_from_a_fraction() -> None:
+    assert changed("a: 1\n", [set_("a", "1.0")]) == "a: 1.0\n"
+    assert changed("a: 1 # one\nb:\n# two\nc: 3\n", [set_("b.d", "2")]) == "a: 1 # one\nb: {d: 2}\n# two\nc: 3\n"
+    assert numbers_of("a: {b/c: 1e-3, d: [0x10, text]}") == {"/a/b~1c": "1e-3", "/a/d/0": "0x10"}
+
+
+@pytest.mark.parametrize("text", ["a: &x {k: 1}\nb: *x\n", "a: |\n  some\n  text\nb: 2\n", "{a: 1, b: {c: 2}}", "- 1"])
+def test_where_nothing_can_be_replaced_it_is_written_anew(text: str) -> None:
+    if text == "- 1":
+        with pytest.raises(InvalidSpecError, match="mapping"):
+            changed(text, [set_("a", "3")])
+        return
+    wanted = {**plain(text), "a": 3}
+    assert plain(changed(text, [set_("a", "3")])) == wanted
+
+
+@pytest.mark.parametrize("value", ["{", "a: b: c", "[1, 2", "*no"])
+def test_a_value_that_is_no_yaml_is_refused_with_its_key(value: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        changed("a: 1\n", [set_("b.c", value)])
+    assert caught.value.problems[0].location == ("b", "c")
+
+
+def test_a_list_is_no_block() -> None:
+    with pytest.raises(InvalidSpecError, match="a is no block"):
+        changed("a: [1]\n", [set_("a.b", "1")])
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=str)
+def test_an_example_written_anew_says_the_same(file: Path) -> None:
+    document = read_document(file).plain
+    assert plain(yaml_of(document)) == document
+    assert rewritten(file.read_text(), document) == file.read_text()
+
+
+NAMES = st.sampled_from(["a", "b", "lr", "y", "no", "1", "x y", "é: #"])
+SCALARS = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="\ufeff\ufffe\uffff"),
+    max_size=12,
+)
+VALUES = st.recursive(
+    SCALARS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+DOCUMENTS = st.dictionaries(NAMES, VALUES, min_size=1, max_size=4)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_whatever_was_there_it_says_what_it_should(old: dict[str, Any], new: dict[str, Any]) -> None:
+    text = yaml_of(old)
+    assert plain(text) == old
+    assert plain(rewritten(text, new)) == new
