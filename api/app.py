@@ -18,20 +18,24 @@ from api import (
     imports,
     problems,
     schemas,
+    session,
     sweep_files,
     sweeps,
     trials,
 )
 from api.auth import Doorkeeper
 from api.body_schema import describe_bodies
+from api.guard import Guarded
+from api.host_names import HostNames
 from api.service import BodyLimit, ServiceContext
+from api.static_files import StaticFiles
 from db.engine import Database
 from sweep.settings import ServiceSettings
 
 
 def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     """The whole REST API on one service's database."""
-    app = FastAPI(
+    app = Guarded(
         title="Podium",
         version=version("podium"),
         summary="Hyperparameter sweeps and ensembles: one neural network per device.",
@@ -39,13 +43,15 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = ServiceContext(settings, database)
-    app.state.doorkeeper = Doorkeeper(database)
+    app.state.doorkeeper = Doorkeeper(database, settings.session_cookie)
+    app.host_names = HostNames(settings.allowed_hosts)
     app.state.feed = events.feed_of(app.state.service)
     problems.install(app)
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
     for noun in (
         health,
         schemas,
+        session,
         sweeps,
         sweep_files,
         exports,
@@ -61,4 +67,5 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     describe_bodies(app)
     app.include_router(forwarding.predictions)
     app.include_router(forwarding.inference)
+    app.router.default = StaticFiles()  # what no route knows
     return app

@@ -1,4 +1,7 @@
-"""Who may do what: a bearer token on every route, unless the route declares itself public; api and gateway."""
+"""Who may do what: a bearer token or a session's cookie on every route that is not public; api and gateway.
+
+Whether a request comes from a page of our own is `api.guard`'s business, which every request has passed before.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +12,62 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import Connection
 
-from db import tokens
+from db import sessions, tokens
 from db.engine import Database
 from db.tokens import Holder, Role
 from sweep.errors import ForbiddenError, UnauthorizedError
 
-_REMEMBER_S = 5.0  # how long a token once seen is believed without asking the database
+_REMEMBER_S = 5.0  # how long a secret once seen is believed without asking the database
 _REMEMBER_UNKNOWN_S = 1.0
 _MAX_REMEMBERED = 4096
 _bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
+LookUp = Callable[[Connection, str, float], Holder | None]
 
 
 class Doorkeeper:
-    """Knows the tokens; remembers those it has just seen, by digest."""
+    """Knows tokens and sessions; remembers those it has just seen, by digest."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, cookie: str) -> None:
+        """`cookie` is the name of the one that carries a session."""
+        self.cookie = cookie
         self._database = database
         self._seen: dict[str, tuple[float, Holder | None]] = {}  # until when
 
     async def holder(self, token: str) -> Holder:
         """Whom a token speaks for; the database is asked beside the event loop. Raises `UnauthorizedError`."""
+        return await self._known(
+            f"token {tokens.digest(token)}", token, tokens.holder, "the token is unknown, expired or revoked"
+        )
+
+    async def visitor(self, secret: str) -> Holder:
+        """Whom a session speaks for. Raises `UnauthorizedError`."""
+        return await self._known(
+            _session_key(secret), secret, sessions.holder, "this login is over; `podium login` prints a new link"
+        )
+
+    def forget(self, secret: str) -> None:
+        """A session has ended."""
+        self._seen.pop(_session_key(secret), None)
+
+    def forget_all(self) -> None:
+        """Something was revoked: ask the database again for everybody."""
+        self._seen.clear()
+
+    async def _known(self, key: str, secret: str, look_up: LookUp, refusal: str) -> Holder:
         now = time.time()
-        key = tokens.digest(token)
         until, holder = self._seen.get(key, (0.0, None))
         if now >= until:
-            holder = await asyncio.to_thread(self._look_up, token, now)
+            holder = await asyncio.to_thread(self._look_up, look_up, secret, now)
             self._remember(key, now, holder)
         if holder is None:
-            raise UnauthorizedError("the token is unknown, expired or revoked")
+            raise UnauthorizedError(refusal)
         return holder
 
-    def _look_up(self, token: str, now: float) -> Holder | None:
+    def _look_up(self, look_up: LookUp, secret: str, now: float) -> Holder | None:
         with self._database.read() as connection:
-            return tokens.holder(connection, token, now)
+            return look_up(connection, secret, now)
 
     def _remember(self, key: str, now: float, holder: Holder | None) -> None:
         """The oldest goes where there are too many: anybody can make tokens up."""
@@ -52,20 +77,45 @@ class Doorkeeper:
         self._seen[key] = (now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S), holder)
 
 
+def _session_key(secret: str) -> str:
+    return f"session {tokens.digest(secret)}"
+
+
+def doorkeeper_of(request: Request) -> Doorkeeper:
+    """The one of the service that a request came to."""
+    found: Doorkeeper = request.app.state.doorkeeper
+    return found
+
+
+def session_of(request: Request) -> str | None:
+    """The secret of the session that a request belongs to, by its cookie."""
+    return request.cookies.get(doorkeeper_of(request).cookie)
+
+
 async def admit(request: Request, role: Role) -> Holder:
-    """Who asks, by the token. Raises `UnauthorizedError`, and `ForbiddenError` unless it is of at least this role."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise UnauthorizedError
-    doorkeeper: Doorkeeper = request.app.state.doorkeeper
-    holder = await doorkeeper.holder(token.strip())
+    """Who asks. Raises `UnauthorizedError`, and `ForbiddenError` unless it is of at least this role."""
+    holder = await _holder(request)
     if not holder.role.covers(role):
         raise ForbiddenError(f"this needs the role {role.value}; the token's is {holder.role.value}")
     return holder
 
 
+async def _holder(request: Request) -> Holder:
+    """By the header where there is one, and else by the cookie."""
+    authorization = request.headers.get("authorization")
+    if authorization is not None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise UnauthorizedError
+        return await doorkeeper_of(request).holder(token.strip())
+    secret = session_of(request)
+    if secret is None:
+        raise UnauthorizedError
+    return await doorkeeper_of(request).visitor(secret)
+
+
 def needs(role: Role) -> Callable[..., Holder]:
-    """A dependency that lets in who holds a token of at least this role; `_bearer` is for the API's own description."""
+    """A dependency that lets in who holds at least this role; `_bearer` is for the API's own description."""
 
     async def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Holder:
         return await admit(request, role)

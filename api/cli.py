@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from api.commands import db, demo, devices, doctor, ensemble, schema, serve, status, sweep, trial
+from api.commands import db, demo, devices, doctor, ensemble, login, schema, serve, status, sweep, trial
 from api.commands.quick import QuickGroup
 from sweep.errors import (
     BundleError,
@@ -46,6 +46,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("status")(status.status)
+app.command("login")(login.login)
 app.add_typer(devices.app, name="devices")
 app.command("doctor")(doctor.doctor)
 app.add_typer(sweep.app, name="sweep")

@@ -207,6 +207,11 @@ class Client(EnsembleCalls, ExportCalls):
 
     # The service.
 
+    def login_link(self, valid_s: float | None = None) -> dict[str, Any]:
+        """A link that logs a browser in, once, within `valid_s` seconds."""
+        body = {} if valid_s is None else {"valid_s": valid_s}
+        return self._object("POST", "/api/v1/login-links", json=body)
+
     def ready(self) -> dict[str, Any]:
         """The parts of the service; `ready` when all of them are."""
         try:

@@ -10,7 +10,7 @@ import logging
 import httpx2
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from api.auth import viewer
+from api.auth import doorkeeper_of, session_of, viewer
 from api.departure import while_there
 from api.inference_route import InferenceRoute
 from api.prediction_view import PredictBody, PredictionView
@@ -72,7 +72,7 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
     asked = client.build_request(
         request.method,
         _url(request.scope["raw_path"].partition(b"?")[0], request.scope["query_string"]),
-        headers=[(name, value) for name, value in request.headers.raw if name in ASKED],
+        headers=[(name, value) for name, value in request.headers.raw if name in ASKED] + _session(request),
         content=content,
     )
     try:
@@ -81,6 +81,12 @@ async def forward(request: Request, settings: ServiceSettings) -> Response:
         raise ServiceError("the gateway is not there; `podium serve` is starting it again") from error
     kept = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
     return Response(answer.content, answer.status_code, kept)
+
+
+def _session(request: Request) -> list[tuple[bytes, bytes]]:
+    """The cookie of ours alone."""
+    secret = session_of(request)
+    return [] if secret is None else [(b"cookie", f"{doorkeeper_of(request).cookie}={secret}".encode())]
 
 
 def _url(path: bytes, query: bytes) -> httpx2.URL:

@@ -19,6 +19,8 @@ from fastapi import FastAPI
 
 from api import exposition, inference_protocol, predictions, problems
 from api.auth import Doorkeeper
+from api.guard import Guarded
+from api.host_names import HostNames
 from api.listen import ReadyServer
 from api.service import ServiceContext
 from db import ensembles
@@ -48,9 +50,10 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         follower.cancel()
         aggregator.close()
 
-    app = FastAPI(title="Podium gateway", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = Guarded(title="Podium gateway", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.service = ServiceContext(settings, database)
-    app.state.doorkeeper = Doorkeeper(database)
+    app.state.doorkeeper = Doorkeeper(database, settings.session_cookie)
+    app.host_names = HostNames(settings.allowed_hosts)
     problems.install(app)
     app.add_api_route("/healthz", _healthz, methods=["GET"])
     for part in (predictions, inference_protocol, exposition):
@@ -96,7 +99,13 @@ def main() -> None:
         gc.collect()
         gc.freeze()  # a full collection would look at all of the imported code, 70 ms in which nobody is answered
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=2, server_header=False
+            app,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=2,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
         )
         ReadyServer(config).run(sockets=_sockets(settings))
         database.close()

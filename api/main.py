@@ -28,6 +28,7 @@ def main() -> None:
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
             timeout_graceful_shutdown=2, server_header=False,
+            proxy_headers=False, ws="none",  # whoever connects from here could say that it comes from elsewhere
         )  # fmt: skip
         ReadyServer(config, app.state.feed.close).run()
         database.close()

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from api import database_process, leftovers
+from api import database_process, leftovers, login_link
 from api.pulses import Pulses
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
@@ -206,6 +206,9 @@ class Supervisor:
         if not self._announced and all(p.ready for p in self._parts.values()):
             self._announced = True
             self._say(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
+            link = login_link.ask(self._settings)
+            if link is not None:
+                self._say(f"Open it in a browser; the link works once, for 24 hours: {link}")
 
     def _find_ray(self) -> bool:
         """Read Ray's address while it is there: a Ray that ends takes the file along before we hear of its end."""

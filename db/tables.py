@@ -360,6 +360,7 @@ evaluations = Table(
     Column("ended_at", Float),
 )
 
+# A row is never changed but by revoking it, nor removed: together they are the record of who could do what, and when.
 tokens = Table(
     "tokens",
     metadata,
@@ -368,6 +369,30 @@ tokens = Table(
     Column("role", String, nullable=False),
     Column("digest", String, nullable=False, unique=True),
     Column("created_at", Float, nullable=False),
+    Column("created_by", String, nullable=False, server_default=""),
     Column("expires_at", Float),
     Column("revoked_at", Float),
+    Column("revoked_by", String, nullable=False, server_default=""),
+)
+
+# Codes of login links: each begins one session, once.
+login_codes = Table(
+    "login_codes",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("used_at", Float),
+)
+
+# Browsers that are logged in: each speaks for a token, as long as that holds.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", String, nullable=False, unique=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False, index=True),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
 )

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select
 
 from db.tables import tokens
 
@@ -34,6 +34,7 @@ class Holder:
     token_id: int
     name: str
     role: Role
+    expires_at: float | None = None
 
 
 def new_token() -> str:
@@ -43,7 +44,7 @@ def new_token() -> str:
 
 def digest(token: str) -> str:
     """What the database keeps of a token."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def add(connection: Connection, name: str, role: Role, token: str, at: float) -> None:
@@ -54,12 +55,15 @@ def add(connection: Connection, name: str, role: Role, token: str, at: float) ->
         connection.execute(insert(tokens).values(values))
 
 
+def good(now: float) -> ColumnElement[bool]:
+    """The condition that a token holds: neither revoked nor expired."""
+    return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now))
+
+
 def holder(connection: Connection, token: str, now: float) -> Holder | None:
     """Whom `token` speaks for; None when it is unknown, revoked or expired."""
     wanted = digest(token)
-    row = connection.execute(select(tokens).where(tokens.c.digest == wanted)).one_or_none()
-    if row is None or not hmac.compare_digest(row.digest, wanted) or row.revoked_at is not None:
+    row = connection.execute(select(tokens).where(tokens.c.digest == wanted, good(now))).one_or_none()
+    if row is None or not hmac.compare_digest(row.digest, wanted):
         return None
-    if row.expires_at is not None and row.expires_at <= now:
-        return None
-    return Holder(row.id, row.name, Role(row.role))
+    return Holder(row.id, row.name, Role(row.role), row.expires_at)

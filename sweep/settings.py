@@ -50,6 +50,7 @@ class ServiceSettings:
     port: int = 8300
     gateway_port: int = 8301
     devices: DevicePlan = DevicePlan()
+    allowed_hosts: tuple[str, ...] = ()  # names of the service beside those of loopback
 
     @property
     def data(self) -> DataDirectory:
@@ -61,7 +62,12 @@ class ServiceSettings:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    @property
+    def session_cookie(self) -> str:
+        """The name of the cookie of a session; it has the port, since cookies know none."""
+        return f"podium_session_{self.port}"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -69,7 +75,9 @@ class ServiceSettings:
     @classmethod
     def from_json(cls, text: str) -> ServiceSettings:
         values = json.loads(text)
-        return cls(**{**values, "devices": DevicePlan(**values["devices"])})
+        values["devices"] = DevicePlan(**values["devices"])
+        values["allowed_hosts"] = tuple(values["allowed_hosts"])
+        return cls(**values)
 
 
 def cores() -> int:

@@ -121,7 +121,7 @@ class ServiceRig:
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
         """A client of that role; what the server did not expect is a 500, as for any client."""
         headers = {} if role is None else {"Authorization": f"Bearer token-of-{role.value}"}
-        return TestClient(app or self.app(), headers=headers, raise_server_exceptions=False)
+        return TestClient(app or self.app(), self.settings.url, headers=headers, raise_server_exceptions=False)
 
     def sweep(self, **changes: Any) -> int:
         """A sweep, accepted."""

@@ -20,10 +20,15 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0 takes a free one")] = 8300,
     gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
     devices: Devices = "auto",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="another name by which browsers and clients call the service; repeatable"),
+    ] = None,
 ) -> None:
     """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
     # Imported now: `podium --help` needs none of it.
     from api import supervisor
+    from api.host_names import is_host_name
     from sweep.errors import ServiceError
     from sweep.layout import DataDirectory, RuntimeDirectory
     from sweep.processes import die_with_parent
@@ -33,6 +38,9 @@ def serve(
         raise typer.BadParameter(
             f"--host {host}: this version listens on loopback only; put a proxy with TLS before it"
         )
+    for name in allowed_host or ():
+        if not is_host_name(name):
+            raise typer.BadParameter(f"--allowed-host {name}: write a name, as podium.example.org, or name:port")
     try:
         plan = DevicePlan.parse(devices)
     except ServiceError as error:
@@ -48,5 +56,6 @@ def serve(
         port=port or supervisor.free_port(),
         gateway_port=gateway_port or supervisor.free_port(),
         devices=plan,
+        allowed_hosts=tuple(allowed_host or ()),
     )
     supervisor.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))

@@ -18,8 +18,15 @@ from sweep.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 # The document that describes the routes tells no secret either.
-PUBLIC = {"GET /healthz", "GET /readyz", "GET /openapi.json", "GET /schemas/sweep-v1.json", "GET /v2/health/{probe}"}
 V1 = "/api/v1"
+PUBLIC = {
+    "GET /healthz",
+    "GET /readyz",
+    "GET /openapi.json",
+    "GET /schemas/sweep-v1.json",
+    "GET /v2/health/{probe}",
+    f"POST {V1}/session",  # what lets one in is in its body
+}
 ROUTES = {
     f"POST {V1}/bundles": Role.SUBMITTER,
     f"GET {V1}/sweeps": Role.VIEWER,
@@ -40,6 +47,9 @@ ROUTES = {
     f"GET {V1}/trials/{{trial_id}}/attempts": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/metrics": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/log": Role.VIEWER,
+    f"GET {V1}/session": Role.VIEWER,
+    f"DELETE {V1}/session": Role.VIEWER,
+    f"POST {V1}/login-links": Role.VIEWER,
     f"GET {V1}/devices": Role.VIEWER,
     f"GET {V1}/events": Role.VIEWER,
     f"GET {V1}/ensembles": Role.VIEWER,
@@ -166,12 +176,12 @@ def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(
 ) -> None:
     monkeypatch.setattr(auth, "_MAX_REMEMBERED", 3)
     monkeypatch.setattr(auth, "_REMEMBER_UNKNOWN_S", 1000.0)
-    doorkeeper, threads = auth.Doorkeeper(service.database), []
+    doorkeeper, threads = auth.Doorkeeper(service.database, "cookie"), []
     real = doorkeeper._look_up
 
-    def look_up(token: str, now: float) -> tokens.Holder | None:
+    def look_up(how: auth.LookUp, token: str, now: float) -> tokens.Holder | None:
         threads.append(threading.current_thread())
-        return real(token, now)
+        return real(how, token, now)
 
     monkeypatch.setattr(doorkeeper, "_look_up", look_up)
 

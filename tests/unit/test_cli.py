@@ -308,6 +308,13 @@ def test_what_a_command_cannot_mean_is_2(
     assert words in err
 
 
+def test_login_prints_a_link_and_nothing_else_on_standard_output(podium: Podium, served: ServiceRig) -> None:
+    code, out, err = podium("login")
+    assert (code, out.startswith("http://127.0.0.1:8300/login#"), len(out.splitlines())) == (0, True, 1)
+    assert "once, for 10 minutes" in err
+    assert set(json.loads(podium("login", "--json")[1])) == {"url", "expires_at"}
+
+
 def test_devices_are_listed_with_why_they_take_no_trials(podium: Podium, served: ServiceRig) -> None:
     podium("devices", "drain", "cpu-0", "--reason", "a new card comes")
     code, out, _ = podium("devices")

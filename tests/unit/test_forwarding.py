@@ -61,7 +61,7 @@ class Settingless:
 
 
 def test_a_prediction_goes_on_as_it_came(client: TestClient, gateway: Gateway) -> None:
-    headers = {**BEARER, "Content-Type": "application/x-npy", "Cookie": "secret", "X-Own": "1"}
+    headers = {**BEARER, "Content-Type": "application/x-npy", "Cookie": "theirs=secret", "X-Own": "1"}
     answer = client.post("/api/v1/ensembles/7/predict?whole=true&deadline_ms=5", content=b"rows", headers=headers)
     assert answer.status_code == 200
     (came,) = gateway.came

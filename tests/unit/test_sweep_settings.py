@@ -34,7 +34,20 @@ def test_cpu_slots_are_as_many_as_asked_or_as_there_are_cores() -> None:
 
 
 def test_settings_reach_every_part_unchanged() -> None:
-    settings = ServiceSettings("data", "run", host="0.0.0.0", port=1, gateway_port=2, devices=DevicePlan("cpu", 2))
+    settings = ServiceSettings(
+        "data",
+        "run",
+        host="0.0.0.0",
+        port=1,
+        gateway_port=2,
+        devices=DevicePlan("cpu", 2),
+        allowed_hosts=("podium.example",),
+    )
     assert ServiceSettings.from_json(settings.to_json()) == settings
     assert settings.url == "http://0.0.0.0:1"
     assert settings.data.database.parent == settings.data.root
+
+
+def test_an_address_of_ipv6_stands_in_brackets_and_a_cookie_has_the_port() -> None:
+    settings = ServiceSettings("data", "run", host="::1", port=9)
+    assert (settings.url, settings.session_cookie) == ("http://[::1]:9", "podium_session_9")

@@ -94,8 +94,10 @@ def upgrade() -> None:
         sa.Column("role", sa.String(), nullable=False),
         sa.Column("digest", sa.String(), nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("created_by", sa.String(), server_default="", nullable=False),
         sa.Column("expires_at", sa.Float(), nullable=True),
         sa.Column("revoked_at", sa.Float(), nullable=True),
+        sa.Column("revoked_by", sa.String(), server_default="", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("digest", name=op.f("uq_tokens_digest")),
     )
@@ -121,6 +123,30 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("ensembles", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_ensembles_state"), ["state"], unique=False)
+
+    op.create_table(
+        "login_codes",
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("token_id", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("expires_at", sa.Float(), nullable=False),
+        sa.Column("used_at", sa.Float(), nullable=True),
+        sa.ForeignKeyConstraint(["token_id"], ["tokens.id"], name=op.f("fk_login_codes_token_id_tokens")),
+        sa.PrimaryKeyConstraint("digest", name=op.f("pk_login_codes")),
+    )
+    op.create_table(
+        "sessions",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("token_id", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("expires_at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["token_id"], ["tokens.id"], name=op.f("fk_sessions_token_id_tokens")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
+        sa.UniqueConstraint("digest", name=op.f("uq_sessions_digest")),
+    )
+    with op.batch_alter_table("sessions", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_sessions_token_id"), ["token_id"], unique=False)
 
     op.create_table(
         "trials",
@@ -431,6 +457,11 @@ def downgrade() -> None:
         batch_op.drop_index("ix_trials_requested", sqlite_where=sa.text("requested IS NOT NULL"))
 
     op.drop_table("trials")
+    with op.batch_alter_table("sessions", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_sessions_token_id"))
+
+    op.drop_table("sessions")
+    op.drop_table("login_codes")
     with op.batch_alter_table("ensembles", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_ensembles_state"))
 

@@ -1,0 +1,120 @@
+"""Logging in with a browser, over REST: a link's code or a token becomes a session, kept in a cookie; api.
+
+No script can read the cookie, and no other site's page can make a browser send it. Its name has the port, since
+cookies know no ports: two services on one machine must not log each other out.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Self
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from api.auth import doorkeeper_of, session_of, viewer
+from api.service import ServiceContext, context
+from api.views import View, time_of
+from db import sessions, tokens
+from db.tokens import Holder, Role
+from sweep.errors import UnauthorizedError
+
+SESSION_S = 14 * 86400.0
+LINK_S = 600.0
+LONGEST_LINK_S = 86400.0
+
+router = APIRouter(prefix="/api/v1", tags=["access"])
+
+
+class Login(BaseModel):
+    """What lets a browser in: the code of a login link, or a token; one of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str | None = Field(None, min_length=1, max_length=200)
+    token: str | None = Field(None, min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.code is None) == (self.token is None):
+            raise ValueError("send either code or token")
+        return self
+
+
+class LinkWanted(BaseModel):
+    """How long a login link is to hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    valid_s: float = Field(LINK_S, ge=1.0, le=LONGEST_LINK_S)
+
+
+class SessionView(View):
+    """Who asks, and what they may do."""
+
+    name: str  # of the token that the session speaks for
+    role: Role
+    expires_at: datetime | None  # null: not by itself
+
+
+class LoginLinkView(View):
+    """A link that logs a browser in, once."""
+
+    url: str
+    expires_at: datetime
+
+
+@router.post("/session")
+def log_in(body: Login, response: Response, service: ServiceContext = context) -> SessionView:
+    """Log a browser in: the answer sets a cookie. A code works once."""
+    now = time.time()
+    with service.database.write() as connection:
+        if body.code is not None:
+            holder = sessions.redeem(connection, body.code, now)
+        else:
+            holder = tokens.holder(connection, (body.token or "").strip(), now)
+        begun = None if holder is None else sessions.begin(connection, holder, now, SESSION_S)
+    if begun is None:
+        raise UnauthorizedError(
+            "this link was used already, or is too old; `podium login` prints a new one"
+            if body.code is not None
+            else "the token is unknown, expired or revoked"
+        )
+    response.set_cookie(
+        service.settings.session_cookie,
+        begun.secret,
+        max_age=int(begun.expires_at - now),
+        httponly=True,
+        samesite="strict",
+    )
+    return SessionView(name=begun.holder.name, role=begun.holder.role, expires_at=time_of(begun.expires_at))
+
+
+@router.get("/session")
+def show_session(holder: Holder = viewer) -> SessionView:
+    """Who asks, by token or by cookie."""
+    return SessionView(name=holder.name, role=holder.role, expires_at=time_of(holder.expires_at))
+
+
+@router.delete("/session", dependencies=[viewer], status_code=204)
+def log_out(request: Request, response: Response, service: ServiceContext = context) -> None:
+    """End the session of this browser; a token stays what it is."""
+    secret = session_of(request)
+    if secret is not None:
+        with service.database.write() as connection:
+            sessions.end(connection, secret)
+        doorkeeper_of(request).forget(secret)
+    response.delete_cookie(service.settings.session_cookie, httponly=True, samesite="strict")
+
+
+@router.post("/login-links", status_code=201)
+def make_login_link(
+    body: LinkWanted | None = None, service: ServiceContext = context, holder: Holder = viewer
+) -> LoginLinkView:
+    """A link for a browser that is to do what the one who asks may do. It works once."""
+    now = time.time()
+    expires_at = now + (body or LinkWanted()).valid_s
+    with service.database.write() as connection:
+        code = sessions.new_code(connection, holder.token_id, now, expires_at)
+    return LoginLinkView(url=f"{service.settings.url}/login#{code}", expires_at=time_of(expires_at))

@@ -1,0 +1,152 @@
+"""Logging in with a browser: codes work once, cookies are as closed as can be, and a session ends with its token."""
+
+from __future__ import annotations
+
+import time
+from http.cookies import SimpleCookie
+
+import pytest
+from sqlalchemy import Table, update
+from starlette.testclient import TestClient
+
+from api import session
+from db.tables import login_codes, sessions, tokens
+from db.tokens import Role
+from tests.service_rig import ServiceRig, assert_problem
+
+SESSION = "/api/v1/session"
+COOKIE = "podium_session_8300"
+
+
+def code_of(service: ServiceRig, role: Role = Role.ADMIN, **body: float) -> str:
+    """The code of a fresh link."""
+    answer = service.client(role).post("/api/v1/login-links", json=body)
+    assert answer.status_code == 201
+    address, _, code = answer.json()["url"].partition("#")
+    assert address == "http://127.0.0.1:8300/login"
+    return str(code)
+
+
+@pytest.fixture
+def browser(service: ServiceRig) -> TestClient:
+    """A browser that a submitter has logged in with a link."""
+    client = service.client(None)
+    assert client.post(SESSION, json={"code": code_of(service, Role.SUBMITTER)}).status_code == 200
+    return client
+
+
+def test_a_code_logs_in_once_as_the_one_who_made_it(service: ServiceRig) -> None:
+    code = code_of(service, Role.VIEWER)
+    answer = service.client(None).post(SESSION, json={"code": code})
+    assert (answer.status_code, answer.json()["name"], answer.json()["role"]) == (200, "viewer", "viewer")
+    assert_problem(service.client(None).post(SESSION, json={"code": code}), 401, "used already", "podium login")
+
+
+def test_a_token_logs_in_too(service: ServiceRig) -> None:
+    client = service.client(None)
+    assert client.post(SESSION, json={"token": " token-of-admin\n"}).json()["role"] == "admin"
+    assert client.get("/api/v1/devices").status_code == 200
+    assert_problem(service.client(None).post(SESSION, json={"token": "x"}), 401, "unknown, expired or revoked")
+
+
+@pytest.mark.parametrize("body", [{}, {"code": "a", "token": "b"}, {"code": ""}, {"code": "x" * 201}, {"k": 1}, []])
+def test_what_is_neither_a_code_nor_a_token_is_422(service: ServiceRig, body: object) -> None:
+    assert_problem(service.client(None).post(SESSION, json=body), 422)
+
+
+def test_half_a_character_is_an_unknown_token(service: ServiceRig) -> None:
+    answer = service.client(None).post(SESSION, content=b'{"token": "\\ud800"}')
+    assert answer.status_code in (401, 422)
+
+
+def test_the_cookie_is_closed_to_scripts_and_other_sites_and_has_the_port(service: ServiceRig) -> None:
+    answer = service.client(None).post(SESSION, json={"code": code_of(service)})
+    cookie = SimpleCookie(answer.headers["set-cookie"])[COOKIE]
+    assert (cookie["httponly"], cookie["samesite"].lower(), cookie["path"]) == (True, "strict", "/")
+    assert cookie["domain"] == ""
+    assert float(cookie["max-age"]) == pytest.approx(session.SESSION_S, abs=2)
+    assert cookie.value not in answer.text
+
+
+def test_a_session_may_do_what_its_token_may(browser: TestClient) -> None:
+    assert browser.get(SESSION).json()["role"] == "submitter"
+    assert browser.post("/api/v1/sweeps/1/cancel").status_code == 404
+    assert_problem(browser.post("/api/v1/devices/cpu-0/drain"), 403, "admin", "submitter")
+
+
+def test_the_header_counts_before_the_cookie(browser: TestClient) -> None:
+    assert browser.get(SESSION, headers={"Authorization": "Bearer token-of-viewer"}).json()["role"] == "viewer"
+    assert browser.get(SESSION, headers={"Authorization": "Bearer wrong"}).status_code == 401
+
+
+def test_logging_out_ends_the_session_at_once(service: ServiceRig, browser: TestClient) -> None:
+    secret = browser.cookies[COOKIE]
+    assert browser.get(SESSION).status_code == 200
+    assert browser.delete(SESSION).status_code == 204
+    assert COOKIE not in browser.cookies
+    browser.cookies.set(COOKIE, secret)
+    assert_problem(browser.get(SESSION), 401, "podium login")
+    with service.database.read() as connection:
+        assert connection.execute(sessions.select()).all() == []
+
+
+def test_logging_out_with_a_token_leaves_the_token(service: ServiceRig) -> None:
+    client = service.client()
+    assert client.delete(SESSION).status_code == 204
+    assert client.get(SESSION).json()["expires_at"] is None
+
+
+@pytest.mark.parametrize("column", ["expires_at", "revoked_at"])
+def test_a_session_ends_with_its_token(service: ServiceRig, browser: TestClient, column: str) -> None:
+    with service.database.write() as connection:
+        connection.execute(update(tokens).values({column: time.time() - 1}))
+    assert_problem(browser.get(SESSION), 401)
+
+
+def test_a_session_is_no_longer_than_its_token(service: ServiceRig) -> None:
+    code = code_of(service)
+    with service.database.write() as connection:
+        connection.execute(update(tokens).values(expires_at=time.time() + 60))
+    answer = service.client(None).post(SESSION, json={"code": code})
+    assert 50 <= int(SimpleCookie(answer.headers["set-cookie"])[COOKIE]["max-age"]) <= 60
+
+
+@pytest.mark.parametrize("table", [login_codes, tokens], ids=["code", "token"])
+def test_a_code_that_is_over_lets_nobody_in(service: ServiceRig, table: Table) -> None:
+    code = code_of(service)
+    with service.database.write() as connection:
+        connection.execute(update(table).values(expires_at=time.time() - 1))
+    assert_problem(service.client(None).post(SESSION, json={"code": code}), 401)
+
+
+@pytest.mark.parametrize("valid_s", [0, 86401, float("1e308")])
+def test_a_link_holds_for_a_day_at_most(service: ServiceRig, valid_s: float) -> None:
+    assert_problem(service.client().post("/api/v1/login-links", json={"valid_s": valid_s}), 422)
+
+
+def test_what_is_over_is_swept_out_when_others_log_in(service: ServiceRig) -> None:
+    old = code_of(service), code_of(service)
+    service.client(None).post(SESSION, json={"code": old[0]})
+    with service.database.write() as connection:
+        for table in (login_codes, sessions):
+            connection.execute(update(table).values(expires_at=time.time() - 1))
+    service.client(None).post(SESSION, json={"code": code_of(service)})
+    with service.database.read() as connection:
+        assert [len(connection.execute(table.select()).all()) for table in (login_codes, sessions)] == [1, 1]
+
+
+def test_the_database_holds_neither_code_nor_secret(service: ServiceRig) -> None:
+    code = code_of(service)
+    client = service.client(None)
+    client.post(SESSION, json={"code": code})
+    with service.database.write():
+        written = b"".join(file.read_bytes() for file in service.data.root.glob("podium.sqlite3*"))
+    assert code.encode() not in written
+    assert client.cookies[COOKIE].encode() not in written
+
+
+def test_the_gateway_knows_sessions_too(service: ServiceRig, browser: TestClient) -> None:
+    with service.client(None, service.gateway()) as gateway:
+        assert gateway.get("/metrics").status_code == 401
+        gateway.cookies.set(COOKIE, browser.cookies[COOKIE])
+        assert gateway.get("/metrics").status_code == 200
