@@ -13,12 +13,15 @@ RUN   := .venv/.installed
 DEV   := .venv/.installed-dev
 BENCHED := .venv/.installed-bench
 
+DASHBOARD := api/dashboard
+NPM_DONE  := $(DASHBOARD)/node_modules/.package-lock.json
+
 # The environment variables hold for pip's build environments too. The path is relative on purpose: pip splits the
 # value at spaces, and the folder of a checkout may have some.
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
 
-.PHONY: help demo test soak faults check lint-deploy bench serve clean
+.PHONY: help demo test soak faults check lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
@@ -29,6 +32,9 @@ help:
 	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
 	@echo 'make clean    remove .venv and caches, and keep podium-data'
+	@echo 'make dashboard        build the pages anew, with Node: api/dashboard into api/static, types first'
+	@echo 'make dashboard-check  its types, lint and tests; that api/static is what its sources give, and small'
+	@echo 'make screenshots      every page, of a real sweep, into docs/images'
 
 demo: $(RUN)
 	@$(BIN)/podium demo $(DEMO)
@@ -58,7 +64,19 @@ bench: $(BENCHED)
 serve: $(RUN)
 	@exec $(BIN)/podium serve $(SERVE)
 
+dashboard: $(RUN) $(NPM_DONE)
+	@cd $(DASHBOARD) && PATH="$(CURDIR)/$(BIN):$$PATH" npm run --silent types && npm run --silent build
+
+dashboard-check: $(RUN) $(NPM_DONE)
+	cd $(DASHBOARD) && npm run --silent check
+	cd $(DASHBOARD) && npm run --silent test
+	$(BIN)/python .ci/check_dashboard.py
+
+screenshots: $(DEV)
+	@$(BIN)/python -m tests.browser.screenshots docs/images
+
 clean:
+	rm -rf $(DASHBOARD)/node_modules
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	find . -name __pycache__ -type d -not -path './podium-data/*' -prune -exec rm -rf {} +
 
@@ -82,4 +100,13 @@ $(DEV): $(RUN)
 $(BENCHED): $(DEV)
 	@echo 'Installing what the benchmarks compare with.'
 	@$(PIP_INSTALL) -e '.[dev,bench]'
+	@touch $@
+
+$(NPM_DONE): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json $(DASHBOARD)/.npmrc
+	@command -v npm >/dev/null || \
+		{ echo 'The dashboard is built with Node 20.19 or newer and npm, and there is no npm.' >&2; exit 1; }
+	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || \
+		{ echo "The dashboard is built with Node 20.19 or newer; this is $$(node --version)" >&2; exit 1; }
+	@echo 'Installing what the dashboard is built with.'
+	@cd $(DASHBOARD) && npm ci --silent
 	@touch $@

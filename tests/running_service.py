@@ -41,16 +41,27 @@ def podium(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedPro
 class RunningService:
     """`podium serve` on free ports and a data directory of the test's own."""
 
-    def __init__(self, data_dir: Path, devices: str = "cpu:2", *, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        devices: str = "cpu:2",
+        *,
+        environment: Mapping[str, str] | None = None,
+        ports: tuple[int, int] = (0, 0),
+    ) -> None:
+        """`ports`: of the API and of the gateway, each 0 for a free one."""
         self.data = DataDirectory(data_dir)
         self._log = data_dir.with_name(f"{data_dir.name}.log").open("ab")
         self.process = subprocess.Popen(
-            [*PODIUM, "serve", "--data-dir", str(data_dir), "--port", "0", "--gateway-port", "0", "--devices", devices],
+            [
+                *PODIUM, "serve", "--data-dir", str(data_dir), "--devices", devices,
+                "--port", str(ports[0]), "--gateway-port", str(ports[1]),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             env={**os.environ, **(environment or {})},
-        )
+        )  # fmt: skip
         self.client: Client = wait_for("the service is ready", self._ready, START_S)
 
     def _ready(self) -> Client | None:

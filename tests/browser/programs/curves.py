@@ -1,0 +1,37 @@
+"""Trials with curves: quick ones, and ones that go on until they are stopped."""
+
+import math
+import time
+from typing import Any
+
+
+def quick(trial: Any) -> float:
+    """A curve of 20 steps that saturates; the height depends on every parameter."""
+    params = trial.params
+    height: float = 1 - (math.log10(params["lr"]) + 2.5) ** 2 / 8 - abs(params["width"] - 96) / 400
+    height -= 0.05 if params["optimizer"] == "sgd" else 0.0
+    for step in range(20):
+        trial.report(height * (1 - math.exp(-(step + 1) / 6)), step=step)
+        trial.log({"loss": math.exp(-(step + 1) / 6)}, step=step)
+    return height
+
+
+def going(trial: Any) -> float:
+    """Says a line and reports a point ten times a second, for as long as it may."""
+    for step in range(100_000):
+        print(f"step {step} of trial {trial.number}", flush=True)
+        trial.report(1 - 1 / (step + 2), step=step)
+        time.sleep(0.1)
+    return 1.0
+
+
+def planted(trial: Any) -> float:
+    """Writes HTML wherever a user may write text."""
+    text = trial.params["<b>choice</b>"]
+    print(text, flush=True)
+    trial.set_user_attr(text, text)
+    trial.log({text: 0.5}, step=0)
+    trial.report(0.5, step=0)
+    if trial.number == 1:
+        raise ValueError(text)
+    return 0.5

@@ -1,0 +1,119 @@
+"""Every page as PNG, of sweeps that really ran, dark, light and on a phone: `python -m tests.browser.screenshots DIR`.
+
+`make screenshots` writes them into docs/images. `--only NAME` takes those whose name contains NAME.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from tests.browser.login import fresh_link
+from tests.browser.scene import Scene
+from tests.visitor import DESK, PHONE, Theme, Visitor, browser, missing, overflow_px
+
+LOOKS: Mapping[str, tuple[Theme, tuple[int, int], float]] = {
+    "dark": ("dark", DESK, 1),
+    "light": ("light", DESK, 1),
+    "phone": ("dark", PHONE, 2),
+}
+
+
+def nothing(page: Page) -> None:
+    """The page as it opens."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: its name, the path of the page, and what is done there first."""
+
+    name: str
+    path: str
+    do: Callable[[Page], None] = nothing
+
+
+def shots(scene: Scene) -> Iterator[Shot]:
+    """All of them."""
+    digits, watched = f"/sweeps/{scene.digits}", f"/sweeps/{scene.watched}"
+    yield Shot("sweeps", "/")
+    yield Shot("new-sweep", f"/new?from={scene.digits}")
+    yield Shot("sweep-table", digits)
+    yield Shot("sweep-filtered", f"{digits}/table?filter=optimizer:adam+lr<0.005")
+    yield Shot("sweep-curves", f"{digits}/curves")
+    yield Shot("sweep-analysis", f"{digits}/analysis")
+    yield Shot("sweep-front", f"/sweeps/{scene.front}/analysis")
+    yield Shot("sweep-devices", f"{watched}/devices")
+    yield Shot("sweep-ensemble", f"{digits}/ensemble")
+    yield Shot("sweep-configuration", f"{digits}/configuration")
+    yield Shot("sweep-running", watched)
+    best = ",".join(str(trial["number"]) for trial in scene.client.best(scene.digits, 3))
+    yield Shot("compare", f"{digits}/compare?trials={best}")
+    yield Shot("trial", f"/trials/{scene.best}")
+    yield Shot("trial-running", f"/trials/{scene.running}")
+    if scene.failed is not None:
+        yield Shot("trial-failed", f"/trials/{scene.failed}")
+    yield Shot("ensembles", "/ensembles")
+    yield Shot("ensemble", f"/ensembles/{scene.ensemble}")
+    yield Shot("devices", "/devices")
+
+
+def take(chrome: Browser, scene: Scene, folder: Path, only: str) -> None:
+    """Each page in each look; what overflows a window is said."""
+    with Visitor(chrome, scene.client.url) as first:
+        first.open("/login")
+        settle(first.page)
+        if only in "login":
+            first.page.screenshot(path=folder / "login-dark.png")
+        first.follow(fresh_link(scene.service.data.root))
+        state = first.state()
+    for look, (theme, size, scale) in LOOKS.items():
+        with Visitor(chrome, scene.client.url, theme=theme, size=size, scale=scale, state=state) as visitor:
+            for shot in shots(scene):
+                if only in shot.name:
+                    snap(visitor, shot, folder / f"{shot.name}-{look}.png")
+
+
+def snap(visitor: Visitor, shot: Shot, file: Path) -> None:
+    """One picture, when the page has come to rest."""
+    page = visitor.open(shot.path)
+    settle(page)
+    shot.do(page)
+    page.screenshot(path=file)
+    wide = overflow_px(page)
+    print(f"{file.name}{f': {wide} px wider than its window' if wide > 0 else ''}", flush=True)
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing says that it loads, and what was drawn is drawn."""
+    page.get_by_role("main").first.wait_for()
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    page.wait_for_timeout(700)
+
+
+def arguments() -> Any:
+    parser = argparse.ArgumentParser(prog="python -m tests.browser.screenshots", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", metavar="NAME")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Play the scene, and take every picture of it."""
+    asked = arguments()
+    if (reason := missing()) is not None:
+        raise SystemExit(f"no screenshots: {reason}")
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="podium-scene.") as folder, Scene(Path(folder)) as scene:
+        scene.play()
+        with browser() as chrome:
+            take(chrome, scene, asked.folder, asked.only)
+
+
+if __name__ == "__main__":
+    main()

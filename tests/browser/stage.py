@@ -1,0 +1,108 @@
+"""What the browser tests look at: one service, with sweeps that are finished, under way, and full of HTML."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser
+
+from api.client import Client
+from tests.browser.login import fresh_link, printed_link
+from tests.running_service import RunningService, function_sweep
+from tests.specs import builtin_document
+from tests.visitor import Visitor
+
+PROGRAMS = Path(__file__).parent / "programs"
+PLANTED = "<img src=x onerror=\"document.title='planted'\">"
+SPACE = {
+    "lr": {"min": 1e-4, "max": 1e-1, "log": True},
+    "width": {"min": 16, "max": 256},
+    "optimizer": {"values": ["adam", "sgd"]},
+}
+
+
+class Stage:
+    """One service and the cookie of an administrator; its sweeps are made when a test first asks for them."""
+
+    def __init__(self, folder: Path, chrome: Browser) -> None:
+        self.service = RunningService(folder / "data")
+        self._log = folder / "data.log"
+        self._chrome = chrome
+        self._state: Any = None
+
+    @property
+    def client(self) -> Client:
+        return self.service.client
+
+    @property
+    def url(self) -> str:
+        return self.service.client.url
+
+    def printed_link(self) -> str:
+        """The login link that `podium serve` printed last."""
+        return printed_link(self._log)
+
+    def fresh_link(self) -> str:
+        """Another one."""
+        return fresh_link(self.service.data.root)
+
+    def visitor(self, *, signed_in: bool = True, **options: Any) -> Visitor:
+        """A window; `options` are those of `Visitor`."""
+        return Visitor(self._chrome, self.url, state=self._signed_in() if signed_in else None, **options)
+
+    def _signed_in(self) -> Any:
+        if self._state is None:
+            with Visitor(self._chrome, self.url) as first:
+                first.follow(self.fresh_link())
+                self._state = first.state()
+        return self._state
+
+    def restart(self) -> None:
+        """The whole service ends and starts again at the same addresses."""
+        about = json.loads(self.service.data.service_file.read_text())
+        ports = (urlsplit(about["url"]).port or 0, urlsplit(about["gateway_url"]).port or 0)
+        self.service.__exit__(None, None, None)
+        self.service = RunningService(self.service.data.root, ports=ports)
+
+    # Sweeps, by id.
+
+    @functools.cached_property
+    def finished(self) -> int:
+        """40 trials with curves over three parameters, all ended."""
+        return self._run(self._curves("quick", name="curves", run_cap=40, parameters=SPACE))
+
+    @functools.cached_property
+    def digits(self) -> int:
+        """Six networks on images of digits, whose models may join an ensemble."""
+        parameters = {"lr": {"min": 1e-3, "max": 1e-2, "log": True}, "epochs": {"value": 2}}
+        split = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0}
+        return self._run(builtin_document(name="digits", run_cap=6, parameters=parameters, validation=split))
+
+    @functools.cached_property
+    def planted(self) -> int:
+        """A sweep whose every text is HTML; its trial 1 fails."""
+        choice = {"<b>choice</b>": {"values": [PLANTED, "other"]}, PLANTED: {"value": PLANTED}}
+        first = [{"<b>choice</b>": PLANTED}] * 2
+        return self._run(self._curves("planted", name=PLANTED, run_cap=3, parameters=choice, enqueue=first))
+
+    def going(self, **changes: Any) -> int:
+        """A new sweep whose trials go on until somebody stops them."""
+        return int(self.client.submit(self._curves("going", name="going", **changes))["id"])
+
+    def _curves(self, function: str, **changes: Any) -> dict[str, Any]:
+        return function_sweep(PROGRAMS, f"curves:{function}", **changes)
+
+    def _run(self, document: dict[str, Any]) -> int:
+        sweep = int(self.client.submit(document)["id"])
+        assert self.client.wait(sweep, 60)["state"] == "finished"
+        return sweep
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.service.__exit__(*error)

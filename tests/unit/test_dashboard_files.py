@@ -1,0 +1,45 @@
+"""The dashboard's files as they are committed: where npm's packages come from, and what the pages weigh."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "api" / "dashboard"
+STATIC = ROOT / "api" / "static"
+BUDGET_BYTES = 200_000
+
+
+def test_the_lock_file_names_every_package_by_its_content_and_none_by_an_address() -> None:
+    lock = json.loads((DASHBOARD / "package-lock.json").read_text())
+    packages = {name: package for name, package in lock["packages"].items() if name}
+
+    assert packages
+    assert [name for name, package in packages.items() if "resolved" in package] == []
+    assert [name for name, package in packages.items() if not package.get("integrity")] == []
+    assert "omit-lockfile-registry-resolved=true" in (DASHBOARD / ".npmrc").read_text().split()
+
+
+def test_every_package_that_is_asked_for_has_one_version() -> None:
+    asked = json.loads((DASHBOARD / "package.json").read_text())
+    versions = {**asked["dependencies"], **asked["devDependencies"]}
+
+    assert [f"{name} {version}" for name, version in versions.items() if not re.fullmatch(r"[0-9.]+", version)] == []
+
+
+@pytest.mark.skipif(not STATIC.exists(), reason="the dashboard is not built; make dashboard")
+def test_the_pages_code_is_small_and_comes_from_one_place() -> None:
+    code = {path.name: path.read_bytes() for path in STATIC.rglob("*") if path.suffix in (".js", ".css", ".html")}
+
+    assert sum(len(gzip.compress(text)) for text in code.values()) <= BUDGET_BYTES
+    page = code["index.html"].decode()
+    assert re.findall(r"""(?:src|href)="(?!/)""", page) == []
+    assert "<style" not in page
+    assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
+    css = " ".join(text.decode() for name, text in code.items() if name.endswith(".css"))
+    assert re.findall(r"(?:@import|url\()[^;)]*//", css) == []

@@ -1,0 +1,147 @@
+"""A person at the dashboard: Debian's Chromium, one window, and what must hold in it whatever is looked at.
+
+Used by the tests in `tests/browser` and by the screenshots. What a page asks of another origin, what it prints as an
+error and what it throws is kept, so that `assert_clean` can judge it in the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "api" / "static" / "index.html"
+AXE = ROOT / "api" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+Theme = Literal["dark", "light"]
+DESK = (1280, 800)
+PHONE = (390, 844)
+WAIT_MS = 15_000.0
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+# Chromium says so of every answer above 399 and of every refused connection; the page says it itself, in words.
+_SAID_BY_THE_NETWORK = re.compile(r"Failed to load resource|net::ERR_|EventSource")
+
+
+def chromium() -> str | None:
+    """The browser of this system, or the one that PODIUM_CHROMIUM names."""
+    named = os.environ.get("PODIUM_CHROMIUM")
+    return named or next((found for name in _NAMES if (found := shutil.which(name))), None)
+
+
+def missing() -> str | None:
+    """Why no page can be looked at here, or None."""
+    if chromium() is None:
+        return "no Chromium here; on Debian: apt install chromium"
+    if not BUILD.exists():
+        return "the dashboard is not built; make dashboard"
+    return None
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Chromium without a screen, and nothing of anybody's settings in it."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium(), args=list(_FLAGS))
+        yield opened
+        opened.close()
+
+
+class Visitor:
+    """One window, signed in when it has followed a login link; closes with its `with` block."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        url: str,
+        *,
+        theme: Theme = "dark",
+        size: tuple[int, int] = DESK,
+        state: Any = None,
+        scale: float = 1,
+    ) -> None:
+        """`state`: what another visitor's window kept, its cookie for one."""
+        self.url = url
+        self.strangers: list[str] = []
+        self.complaints: list[str] = []
+        self._context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, device_scale_factor=scale, color_scheme=theme,
+            reduced_motion="reduce", locale="en-GB", timezone_id="UTC", storage_state=state,
+        )  # fmt: skip
+        self._context.set_default_timeout(WAIT_MS)
+        self._context.on("request", self._look_at)
+        self._context.on("console", self._hear)
+        self._context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        self.page: Page = self._context.new_page()
+
+    def _look_at(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and f"{address.scheme}://{address.netloc}" != self.url:
+            self.strangers.append(request.url)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not _SAID_BY_THE_NETWORK.search(message.text):
+            self.complaints.append(message.text)
+
+    def follow(self, link: str) -> Page:
+        """Open a login link; the page when it has let the visitor in."""
+        self.page.goto(link)
+        self.page.get_by_role("navigation").first.wait_for()
+        return self.page
+
+    def open(self, path: str) -> Page:
+        """A page of the dashboard, as far as the browser waits for it."""
+        self.page.goto(self.url + path)
+        return self.page
+
+    def state(self) -> Any:
+        """What this window keeps, for another one."""
+        return self._context.storage_state()
+
+    def close(self) -> None:
+        self._context.close()
+
+    def assert_clean(self) -> None:
+        """Nothing was asked of another origin; nothing was refused by the policy, thrown, or printed as an error."""
+        assert self.strangers == [], "requests that left the origin"
+        assert self.complaints == [], "the page threw, or printed errors"
+
+    def __enter__(self) -> Visitor:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+        if error[0] is None:
+            self.assert_clean()
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds serious or critical on the page as it stands, each with the elements it is about."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['help']}: {', '.join(' '.join(map(str, node['target'])) for node in one['nodes'][:5])}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def overflow_px(page: Page) -> int:
+    """How far the page is wider than its window: a phone would scroll sideways."""
+    found: int = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return found
