@@ -12,7 +12,7 @@ from db.filter_terms import terms_of
 from db.tables import trials
 from db.trial_filter import where_of
 from sweep.errors import FilterError
-from sweep.trial import Cause
+from sweep.trial import Cause, Params
 from tests.service_rig import ServiceRig
 
 SPACE = {
@@ -34,7 +34,7 @@ def sweep_id(service: ServiceRig) -> int:
     """Five trials, and another sweep that no filter may find."""
     other, sweep_id = service.sweep(), service.sweep(parameters=SPACE, program={"function": "train:objective"})
     service.trial(other, 0, 0.5, params={"lr": 0.001, "optimizer": "adam"})
-    rows = [
+    rows: list[tuple[Params, float | None, Cause | None]] = [
         ({"lr": 0.001, "optimizer": "adam", "flag": True, "layers": 1}, 0.5, None),
         ({"lr": 0.01, "optimizer": "sgd", "flag": False, "layers": 2}, 0.9, None),
         ({"lr": 0.1, "optimizer": 'my "own"', "flag": True, "layers": 3}, 0.7, None),
