@@ -108,6 +108,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ensembles/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Ensemble
+         * @description What would be built of this request, and how good it is on rows that are at hand; nothing is created.
+         */
+        post: operations["preview_ensemble_api_v1_ensembles_preview_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ensembles/{ensemble_id}": {
         parameters: {
             query?: never;
@@ -288,6 +308,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ensembles/{ensemble_id}/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Samples
+         * @description Rows to try. 409 where the networks' own code brought the data: those rows are not known here.
+         */
+        get: operations["show_samples_api_v1_ensembles__ensemble_id__samples_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ensembles/{ensemble_id}/start": {
         parameters: {
             query?: never;
@@ -342,6 +382,141 @@ export interface paths {
          * @description Build another version: it takes over as soon as it is ready, or answers a share of the requests as a canary.
          */
         post: operations["add_version_api_v1_ensembles__ensemble_id__versions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Events
+         * @description What happens, as server-sent events, about four times a second at most.
+         *
+         *     `changes` names the sweeps, trials, devices and ensembles that are to be looked at again; `metrics` the last points
+         *     of running trials of `sweep` and of `trial`; `log` how large the log of `trial` is; `health` how the members of
+         *     `ensemble` do; `reset` says that too much was missed: look at everything. 503 when too many pages follow: then ask
+         *     for what is wanted every few seconds.
+         */
+        get: operations["follow_events_api_v1_events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/login-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make Login Link
+         * @description A link for a browser that is to do what the one who asks may do. It works once.
+         */
+        post: operations["make_login_link_api_v1_login_links_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Session
+         * @description Who asks, by token or by cookie.
+         */
+        get: operations["show_session_api_v1_session_get"];
+        put?: never;
+        /**
+         * Log In
+         * @description Log a browser in: the answer sets a cookie. A code works once.
+         */
+        post: operations["log_in_api_v1_session_post"];
+        /**
+         * Log Out
+         * @description End the session of this browser; a token stays what it is.
+         */
+        delete: operations["log_out_api_v1_session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweep-files/read": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read Sweep File
+         * @description Check a sweep file and say what it means, starting nothing. What is wrong with it is part of the answer.
+         */
+        post: operations["read_sweep_file_api_v1_sweep_files_read_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweep-files/submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit Sweep File
+         * @description Submit a sweep file as text; otherwise like `POST /sweeps`.
+         */
+        post: operations["submit_sweep_file_api_v1_sweep_files_submit_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweep-files/write": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write Sweep File
+         * @description Change some keys of a sweep file; the rest of the text, comments too, stays as it is.
+         *
+         *     One in W&B's syntax becomes one of ours. 422 where the text cannot be read.
+         */
+        post: operations["write_sweep_file_api_v1_sweep_files_write_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -514,6 +689,26 @@ export interface paths {
          * @description The same, typed; 501 where the service was installed without `podium[parquet]`.
          */
         get: operations["export_parquet_api_v1_sweeps__sweep_id__export_parquet_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Sweep File
+         * @description The sweep file of a sweep, as YAML: as it was submitted, without what the service wrote into it.
+         */
+        get: operations["show_sweep_file_api_v1_sweeps__sweep_id__file_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -921,6 +1116,36 @@ export interface components {
             wall_s: components["schemas"]["SpendingView"];
         };
         /**
+         * ChoiceView
+         * @description One choice on the way to the members, and the loss with it: lower is better.
+         */
+        ChoiceView: {
+            /** Position */
+            position: number;
+            /** Score */
+            score: number;
+            /** Trial Id */
+            trial_id: number;
+        };
+        /**
+         * ClassificationScores
+         * @description Of the probabilities as they are served, but for the two calibration errors; losses in nats.
+         */
+        ClassificationScores: {
+            /** Accuracy */
+            accuracy: number;
+            /** Brier */
+            brier: number;
+            /** Ece */
+            ece: number;
+            /** Ece After Temperature */
+            ece_after_temperature: number | null;
+            /** Log Loss */
+            log_loss: number;
+            /** Temperature */
+            temperature: number | null;
+        };
+        /**
          * Clone
          * @description What a clone has otherwise than its trial.
          */
@@ -929,6 +1154,38 @@ export interface components {
             params?: {
                 [key: string]: string | number | boolean | null;
             };
+        };
+        /**
+         * ContenderView
+         * @description A trial that could be chosen; `weight` 0 where it is not, `scores` on validation where it left predictions.
+         */
+        ContenderView: {
+            /** Number */
+            number: number;
+            /** Scores */
+            scores: {
+                [key: string]: number;
+            } | null;
+            /** Sweep Id */
+            sweep_id: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Value */
+            value: number | null;
+            /** Weight */
+            weight: number;
+        };
+        /**
+         * Degradation
+         * @description By number of members that answered, from 1 to all.
+         */
+        Degradation: {
+            /** Safe Quorum */
+            safe_quorum: number | null;
+            /** Sizes */
+            sizes: components["schemas"]["SizeScores"][];
+            /** Subsets */
+            subsets: components["schemas"]["SubsetScores"][];
         };
         /**
          * DeviceView
@@ -1123,10 +1380,7 @@ export interface components {
             quorum: number;
             /** Reason */
             reason: string;
-            /** Selection */
-            selection: {
-                [key: string]: unknown;
-            };
+            selection: components["schemas"]["SelectionView"];
             /** State */
             state: string;
             /** Sweep Id */
@@ -1198,10 +1452,7 @@ export interface components {
             id: number;
             /** Reason */
             reason: string;
-            /** Result */
-            result: {
-                [key: string]: unknown;
-            } | null;
+            result: components["schemas"]["ResultView"] | null;
             /** Split */
             split: string;
             /** State */
@@ -1231,6 +1482,70 @@ export interface components {
              * @description of the metric; null: none
              */
             target?: number | null;
+        };
+        /**
+         * FiguresView
+         * @description An ensemble and its members on the same rows. Differences are ensemble minus best single network.
+         *
+         *     A figure that does not exist for the task is null. `reliability` is empty for values.
+         */
+        FiguresView: {
+            /** Best Member */
+            best_member: number;
+            /** Best Reliability */
+            best_reliability: components["schemas"]["ReliabilityBin"][];
+            degradation: components["schemas"]["Degradation"];
+            /** Difference */
+            difference: number;
+            /** Difference Ci95 */
+            difference_ci95: [
+                number,
+                number
+            ];
+            /** Disagreement */
+            disagreement: number[][];
+            /** Ensemble */
+            ensemble: components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"];
+            /** Flags */
+            flags: string[];
+            /** Log Loss Difference */
+            log_loss_difference: number | null;
+            /** Log Loss Difference Ci95 */
+            log_loss_difference_ci95: [
+                number,
+                number
+            ] | null;
+            mcnemar: components["schemas"]["McNemar"] | null;
+            /** Members */
+            members: (components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"])[];
+            /** Metric */
+            metric: string;
+            /** Quorum */
+            quorum: number;
+            /** Reliability */
+            reliability: components["schemas"]["ReliabilityBin"][];
+            /** Rows */
+            rows: number;
+            /** Split */
+            split: string;
+            /** Task */
+            task: string;
+            /** Uncertainty */
+            uncertainty: components["schemas"]["MeanEntropy"] | components["schemas"]["MeanVariance"];
+        };
+        /**
+         * FileProblemView
+         * @description One thing that is wrong: the key of the document, and where in the text that is.
+         */
+        FileProblemView: {
+            /** Column */
+            column: number | null;
+            /** Line */
+            line: number | null;
+            /** Message */
+            message: string;
+            /** Path */
+            path: string[];
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -1297,6 +1612,117 @@ export interface components {
             values: number[] | null;
         };
         JsonValue: unknown;
+        /**
+         * KeyChange
+         * @description A new value for one key.
+         */
+        KeyChange: {
+            /**
+             * Path
+             * @description the key, from the top of the file
+             */
+            path: string[];
+            /**
+             * Value
+             * @description as YAML; null removes the key
+             */
+            value: string | null;
+        };
+        /**
+         * LinkWanted
+         * @description How long a login link is to hold.
+         */
+        LinkWanted: {
+            /**
+             * Valid S
+             * @default 600
+             */
+            valid_s: number;
+        };
+        /**
+         * Login
+         * @description What lets a browser in: the code of a login link, or a token; one of them.
+         */
+        Login: {
+            /** Code */
+            code?: string | null;
+            /** Token */
+            token?: string | null;
+        };
+        /**
+         * LoginLinkView
+         * @description A link that logs a browser in, once.
+         */
+        LoginLinkView: {
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Url */
+            url: string;
+        };
+        /**
+         * McNemar
+         * @description Are two classifiers right equally often? Only the rows that one of them alone has right can tell.
+         */
+        McNemar: {
+            /** Exact */
+            exact: boolean;
+            /** Only Best Right */
+            only_best_right: number;
+            /** Only Ensemble Right */
+            only_ensemble_right: number;
+            /** P Value */
+            p_value: number;
+        };
+        /**
+         * MeanEntropy
+         * @description In nats: predictive = expected, the members' own, + mutual information, their disagreement.
+         *
+         *     That is exact for the mean of probabilities. Where a temperature or another rule makes a row surer than its members
+         *     are, its mutual information is 0 and all its entropy is expected.
+         */
+        MeanEntropy: {
+            /** Expected Entropy */
+            expected_entropy: number;
+            /** Mutual Information */
+            mutual_information: number;
+            /** Predictive Entropy */
+            predictive_entropy: number;
+        };
+        /**
+         * MeanVariance
+         * @description In the targets' unit squared, over rows and outputs: total = noise + variance of the members' means.
+         */
+        MeanVariance: {
+            /** Noise Variance */
+            noise_variance: number;
+            /** Total Variance */
+            total_variance: number;
+            /** Variance Of Means */
+            variance_of_means: number;
+        };
+        /**
+         * MemberPartView
+         * @description One member's part in an answer; times are milliseconds.
+         */
+        MemberPartView: {
+            /** Compute Ms */
+            compute_ms: number;
+            /** Epoch */
+            epoch: number;
+            /** Member Id */
+            member_id: number;
+            /** Message */
+            message: string;
+            /** Queue Ms */
+            queue_ms: number;
+            /** Status */
+            status: string;
+            /** Trial Id */
+            trial_id: number;
+        };
         /**
          * MemberView
          * @description A member of a version; `state` is that of its best replica.
@@ -1467,11 +1893,66 @@ export interface components {
             } | null;
         };
         /**
+         * ParameterView
+         * @description One parameter of the space, in words.
+         */
+        ParameterView: {
+            /** Condition */
+            condition: string;
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+            /** Range */
+            range: string;
+            /** Scale */
+            scale: string;
+        };
+        /**
          * Placement
          * @description Whether a member's device goes on running trials.
          * @enum {string}
          */
         Placement: "shared" | "dedicated";
+        /**
+         * PlacesView
+         * @description On how many of the service's devices it could run now.
+         */
+        PlacesView: {
+            /** At Once */
+            at_once: number;
+            /** Count */
+            count: number;
+            /** Kinds */
+            kinds: string[];
+            /** Usable */
+            usable: number;
+        };
+        /**
+         * PlanView
+         * @description What the sweep would do.
+         */
+        PlanView: {
+            /** Code */
+            code: string | null;
+            /** Data */
+            data: string | null;
+            devices: components["schemas"]["PlacesView"];
+            /** Grid Size */
+            grid_size: number | null;
+            /** Method */
+            method: string;
+            /** Run Cap */
+            run_cap: number;
+            /** Searched By */
+            searched_by: string;
+            /** Space */
+            space: components["schemas"]["ParameterView"][];
+            /** Terms */
+            terms: {
+                [key: string]: string;
+            };
+        };
         /**
          * Plateau
          * @description The sweep ends when `trials` counted ones in a row have not improved the best by more than `min_delta`.
@@ -1507,6 +1988,114 @@ export interface components {
          * @enum {string}
          */
         Precision: "float32" | "bfloat16";
+        /**
+         * PredictionView
+         * @description An answer; what there is only for classes, or only for values, is missing for the others.
+         */
+        PredictionView: {
+            /** Answered */
+            answered: number;
+            /** Deadline Ms */
+            deadline_ms: number;
+            /** Degraded */
+            degraded: boolean;
+            /** Disagreement */
+            disagreement?: number[][] | null;
+            /** Ensemble */
+            ensemble: string;
+            /** Entropy */
+            entropy?: number[] | null;
+            /** Labels */
+            labels?: string[] | null;
+            /** Member Outputs */
+            member_outputs?: (number[][] | null)[] | null;
+            /** Members */
+            members: components["schemas"]["MemberPartView"][];
+            /** Mode */
+            mode: string;
+            /** Mutual Information */
+            mutual_information?: number[] | null;
+            /** Outcome */
+            outcome: string;
+            /** Outputs */
+            outputs: number[][];
+            /** Quorum */
+            quorum: number;
+            /** Requested */
+            requested: number;
+            /** Total Ms */
+            total_ms: number;
+            /** Variance */
+            variance?: number[][] | null;
+            /** Version */
+            version: number;
+            /** Weights */
+            weights: number[];
+        };
+        /**
+         * PreviewView
+         * @description What `POST /ensembles` would build of the same body.
+         *
+         *     `figures` are on calibration rows, or on validation with a flag that says so, never on test. Where there are none,
+         *     `unknown` says why.
+         */
+        PreviewView: {
+            /** Candidates */
+            candidates: number;
+            /** Classes */
+            classes: string[];
+            /** Contenders */
+            contenders: components["schemas"]["ContenderView"][];
+            figures: components["schemas"]["FiguresView"] | null;
+            /** Goal */
+            goal: string;
+            /** Member Ids */
+            member_ids: number[];
+            /** Note */
+            note: string;
+            /** Path */
+            path: components["schemas"]["StepView"][];
+            /** Quorum */
+            quorum: number;
+            /** Rows There */
+            rows_there: number;
+            /** Task */
+            task: string;
+            /** Temperature */
+            temperature: number;
+            /** Unknown */
+            unknown: string;
+            /** Weights */
+            weights: number[];
+        };
+        /**
+         * RegressionScores
+         * @description Over all rows and outputs alike, in the targets' unit; None where no variance of the noise is known.
+         */
+        RegressionScores: {
+            /** Coverage95 */
+            coverage95: number | null;
+            /** Interval95 Width */
+            interval95_width: number | null;
+            /** Mae */
+            mae: number;
+            /** Nll */
+            nll: number | null;
+            /** Rmse */
+            rmse: number;
+        };
+        /**
+         * ReliabilityBin
+         * @description Rows of about the same confidence: a point of the reliability diagram.
+         */
+        ReliabilityBin: {
+            /** Accuracy */
+            accuracy: number;
+            /** Confidence */
+            confidence: number;
+            /** Count */
+            count: number;
+        };
         /**
          * Remarks
          * @description What people write about a trial; what is left out stays as it is.
@@ -1550,7 +2139,67 @@ export interface components {
             restarts: number;
             /** State */
             state: string;
+            /** Waiting */
+            waiting: number | null;
         };
+        /**
+         * ResultView
+         * @description The figures of a version that was asked.
+         */
+        ResultView: {
+            /** Best Member */
+            best_member: number;
+            /** Best Reliability */
+            best_reliability: components["schemas"]["ReliabilityBin"][];
+            degradation: components["schemas"]["Degradation"];
+            /** Difference */
+            difference: number;
+            /** Difference Ci95 */
+            difference_ci95: [
+                number,
+                number
+            ];
+            /** Disagreement */
+            disagreement: number[][];
+            /** Ensemble */
+            ensemble: components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"];
+            /** Flags */
+            flags: string[];
+            /** Log Loss Difference */
+            log_loss_difference: number | null;
+            /** Log Loss Difference Ci95 */
+            log_loss_difference_ci95: [
+                number,
+                number
+            ] | null;
+            mcnemar: components["schemas"]["McNemar"] | null;
+            /** Members */
+            members: (components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"])[];
+            /** Metric */
+            metric: string;
+            /** Mode */
+            mode: string;
+            /** Quorum */
+            quorum: number;
+            /** Reliability */
+            reliability: components["schemas"]["ReliabilityBin"][];
+            /** Rows */
+            rows: number;
+            /** Split */
+            split: string;
+            /** Task */
+            task: string;
+            /** Uncertainty */
+            uncertainty: components["schemas"]["MeanEntropy"] | components["schemas"]["MeanVariance"];
+            /** Version */
+            version: number;
+        };
+        /**
+         * Role
+         * @description What a token's holder may do; each role may do all that the ones before it may.
+         * @enum {string}
+         */
+        Role: "viewer" | "submitter" | "admin";
         /**
          * Rule
          * @description How the members' predictions become one.
@@ -1558,11 +2207,95 @@ export interface components {
          */
         Rule: "mean" | "logit_mean" | "weighted" | "median" | "trimmed_mean" | "hard_vote" | "stacking";
         /**
+         * SamplesView
+         * @description Rows as `predict` takes them, with what is true of them.
+         *
+         *     `image` is channels, height and width where the rows are images; `columns` names the values of a table, if they
+         *     have names. `low` and `high` are the least and the largest value of the first rows of the split.
+         */
+        SamplesView: {
+            /** Columns */
+            columns: string[];
+            /** High */
+            high: number;
+            /** Image */
+            image: [
+                number,
+                number,
+                number
+            ] | null;
+            /** Inputs */
+            inputs: number[][];
+            /** Labels */
+            labels: string[] | null;
+            /** Low */
+            low: number;
+            /** Split */
+            split: string;
+            /** Start */
+            start: number;
+            /** Targets */
+            targets: number[][] | null;
+            /** There */
+            there: number;
+        };
+        /**
          * Select
          * @description How members are chosen from finished trials.
          * @enum {string}
          */
         Select: "top_k" | "greedy" | "diverse" | "explicit";
+        /**
+         * SelectionView
+         * @description How the members were found; `candidates` is how many there were to choose from.
+         */
+        SelectionView: {
+            /** Best Member */
+            best_member: number;
+            /** Candidates */
+            candidates?: number | null;
+            /** Fitted On */
+            fitted_on: string | null;
+            /** Forced */
+            forced: boolean;
+            /** Method */
+            method: string;
+            /** Note */
+            note: string;
+            /** Path */
+            path: components["schemas"]["ChoiceView"][];
+        };
+        /**
+         * SessionView
+         * @description Who asks, and what they may do.
+         */
+        SessionView: {
+            /** Expires At */
+            expires_at: string | null;
+            /** Name */
+            name: string;
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * SizeScores
+         * @description Over the subsets of so many members; the worst of each figure, not of one subset.
+         */
+        SizeScores: {
+            /** Answered */
+            answered: number;
+            /** Every Subset */
+            every_subset: boolean;
+            /** Mean */
+            mean: {
+                [key: string]: number;
+            };
+            /** Subsets */
+            subsets: number;
+            /** Worst */
+            worst: {
+                [key: string]: number;
+            };
+        };
         /**
          * SpendingView
          * @description How much of something is used, and how much is allowed; null: no bound.
@@ -1579,6 +2312,83 @@ export interface components {
          * @enum {string}
          */
         Split: "validation" | "calibration" | "test";
+        /**
+         * StepView
+         * @description The ensemble after one more choice; `inside` is false where it goes on beyond what was asked for.
+         */
+        StepView: {
+            /** Calibration */
+            calibration: {
+                [key: string]: number;
+            } | null;
+            /** Inside */
+            inside: boolean;
+            /** Members */
+            members: number;
+            /** Number */
+            number: number;
+            /** Trial Id */
+            trial_id: number;
+            /** Validation */
+            validation: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * SubsetScores
+         * @description The ensemble's answers if these members, by position, had answered and no others.
+         */
+        SubsetScores: {
+            /** Answered */
+            answered: number[];
+            /** Scores */
+            scores: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * SweepFileChange
+         * @description A sweep file, and what is to change in it.
+         */
+        SweepFileChange: {
+            /** Changes */
+            changes: components["schemas"]["KeyChange"][];
+            /** Text */
+            text: string;
+        };
+        /**
+         * SweepFileText
+         * @description A sweep file: YAML, or JSON.
+         */
+        SweepFileText: {
+            /** Text */
+            text: string;
+        };
+        /**
+         * SweepFileView
+         * @description What a sweep file says. It can be submitted as it is where `problems` is empty.
+         */
+        SweepFileView: {
+            /** Document */
+            document: {
+                [key: string]: unknown;
+            } | null;
+            /** Notes */
+            notes: string[];
+            /** Numbers */
+            numbers: {
+                [key: string]: string;
+            };
+            plan: components["schemas"]["PlanView"] | null;
+            /** Problems */
+            problems: components["schemas"]["FileProblemView"][];
+            /** Samples */
+            samples: {
+                [key: string]: string | number | boolean | null;
+            }[];
+            /** Wandb */
+            wandb: boolean;
+        };
         /**
          * SweepImport
          * @description A whole study.
@@ -1621,6 +2431,8 @@ export interface components {
             created_at: string | null;
             /** Device Busy Share */
             device_busy_share: number | null;
+            /** Devices */
+            devices: string[];
             /** Ended At */
             ended_at: string | null;
             /** Ensemble Error */
@@ -1629,6 +2441,8 @@ export interface components {
             ensemble_id: number | null;
             /** Ensembles */
             ensembles: number[];
+            /** Eta S */
+            eta_s: number | null;
             /** Id */
             id: number;
             /** Name */
@@ -1647,6 +2461,10 @@ export interface components {
             started_at: string | null;
             /** State */
             state: string;
+            /** Versions */
+            versions: {
+                [key: string]: string;
+            } | null;
             warm_start: components["schemas"]["WarmStartView"] | null;
         };
         /**
@@ -1925,6 +2743,14 @@ export interface components {
             /** Why */
             why: string[];
         };
+        /**
+         * WrittenView
+         * @description A sweep file as it is now.
+         */
+        WrittenView: {
+            /** Text */
+            text: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -2110,6 +2936,39 @@ export interface operations {
             };
         };
     };
+    preview_ensemble_api_v1_ensembles_preview_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnsembleRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     show_ensemble_api_v1_ensembles__ensemble_id__get: {
         parameters: {
             query?: never;
@@ -2273,21 +3132,37 @@ export interface operations {
     };
     predict_api_v1_ensembles__ensemble_id__predict_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description with each member's own outputs */
+                members?: boolean;
+                /** @description only if all members answer */
+                whole?: boolean;
+            };
             header?: never;
             path: {
                 ensemble_id: number;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** Deadline Ms */
+                    deadline_ms?: number | null;
+                    /** Inputs */
+                    inputs: number[][];
+                };
+            };
+        };
         responses: {
-            /** @description Successful Response */
+            /** @description the answer */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["PredictionView"];
+                };
             };
             /** @description Validation Error */
             422: {
@@ -2380,6 +3255,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EnsembleView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    show_samples_api_v1_ensembles__ensemble_id__samples_get: {
+        parameters: {
+            query?: {
+                split?: components["schemas"]["Split"];
+                /** @description the first row; beyond the last one it begins anew */
+                start?: number;
+                n?: number;
+            };
+            header?: never;
+            path: {
+                ensemble_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SamplesView"];
                 };
             };
             /** @description Validation Error */
@@ -2490,13 +3401,258 @@ export interface operations {
             };
         };
     };
+    follow_events_api_v1_events_get: {
+        parameters: {
+            query?: {
+                sweep?: number | null;
+                trial?: number | null;
+                ensemble?: number | null;
+                /** @description the id of the last message that was got */
+                after?: number | null;
+            };
+            header?: {
+                "last-event-id"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    make_login_link_api_v1_login_links_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LinkWanted"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginLinkView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    show_session_api_v1_session_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+        };
+    };
+    log_in_api_v1_session_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    log_out_api_v1_session_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    read_sweep_file_api_v1_sweep_files_read_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepFileText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepFileView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    submit_sweep_file_api_v1_sweep_files_submit_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepFileText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    write_sweep_file_api_v1_sweep_files_write_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepFileChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrittenView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     list_sweeps_api_v1_sweeps_get: {
         parameters: {
             query?: {
                 /** @description `next` of the page before */
                 after?: number | null;
                 limit?: number;
-                state?: components["schemas"]["SweepState"] | null;
+                /** @description one, or several: state=queued&state=running */
+                state?: components["schemas"]["SweepState"][];
+                /** @description a part of the name */
+                search?: string;
             };
             header?: never;
             path?: never;
@@ -2803,6 +3959,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    show_sweep_file_api_v1_sweeps__sweep_id__file_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": string;
+                };
             };
             /** @description Validation Error */
             422: {

@@ -1,6 +1,140 @@
-// The page "Log in".
-import { PageHead } from "../widgets/panel";
+// Logging in: a link's code is swapped for a cookie at once; without one, a form takes a token.
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
+import { useLocation, useSearch } from "wouter";
+import { ApiError, api, done } from "../api";
+import { Button } from "../widgets/button";
+import { Copy } from "../widgets/copy";
+import { Field } from "../widgets/field";
+import "./login.css";
+
+type Secret = { code: string } | { token: string };
 
 export function LoginPage() {
-  return <PageHead title="Log in" />;
+  const queries = useQueryClient();
+  const [, go] = useLocation();
+  const back = placeOf(new URLSearchParams(useSearch()).get("back"));
+  const [entering, setEntering] = useState(() => window.location.hash.length > 1);
+  const [problem, setProblem] = useState("");
+
+  const enter = useCallback(
+    async (secret: Secret) => {
+      setEntering(true);
+      setProblem("");
+      try {
+        await logIn(secret);
+        queries.clear();
+        go(back, { replace: true });
+      } catch (error) {
+        setProblem(error instanceof Error ? error.message : String(error));
+        setEntering(false);
+      }
+    },
+    [queries, go, back],
+  );
+
+  const latest = useRef(enter);
+  latest.current = enter;
+  useEffect(() => {
+    const follow = () => {
+      const code = takeCode();
+      if (code) void latest.current({ code });
+    };
+    follow();
+    window.addEventListener("hashchange", follow); // a link that is pasted into this very tab loads nothing
+    return () => window.removeEventListener("hashchange", follow);
+  }, []);
+
+  return (
+    <main className="login">
+      <div className="login-card">
+        <p className="login-brand">
+          <img src="/podium.svg" alt="" width={30} height={30} />
+          Podium
+        </p>
+        {entering ? (
+          <p className="login-wait" role="status">
+            Logging in …
+          </p>
+        ) : (
+          <LoginForm problem={problem} onToken={token => void enter({ token })} />
+        )}
+      </div>
+    </main>
+  );
+}
+
+function LoginForm({ problem, onToken }: { problem: string; onToken: (token: string) => void }) {
+  const [token, setToken] = useState("");
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (token.trim()) onToken(token.trim());
+  };
+  return (
+    <>
+      <h1>Log in</h1>
+      {problem && (
+        <p className="login-problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <p>Where the service runs, this prints a link that logs a browser in once:</p>
+      <p className="login-command">
+        <code>podium login</code>
+        <Copy text="podium login" what="the command" />
+      </p>
+      <form onSubmit={submit}>
+        <Field
+          label="Or paste a token"
+          hint={
+            <>
+              Yours, or the admin’s from <code>admin.token</code> in the data directory.
+            </>
+          }
+        >
+          <input
+            type="password"
+            name="token"
+            autoComplete="current-password"
+            spellCheck={false}
+            value={token}
+            onChange={event => setToken(event.target.value)}
+          />
+        </Field>
+        <Button type="submit" primary disabled={!token.trim()}>
+          Log in
+        </Button>
+      </form>
+    </>
+  );
+}
+
+/** Log in; a code that does not work any more is no matter to who is in already. Throws `ApiError`. */
+async function logIn(secret: Secret): Promise<void> {
+  try {
+    await done(api.POST("/api/v1/session", { body: secret }));
+  } catch (error) {
+    const used = "code" in secret && error instanceof ApiError && error.status === 401;
+    if (!used || !(await isIn())) throw error;
+  }
+}
+
+async function isIn(): Promise<boolean> {
+  const { response } = await api.GET("/api/v1/session");
+  return response.ok;
+}
+
+/** The code of the link, which is taken out of the address and of the browser's history at once. */
+function takeCode(): string {
+  const code = window.location.hash.slice(1);
+  if (code) window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  return code;
+}
+
+/** Where to go afterwards: a place of the dashboard, whatever the address says. */
+export function placeOf(back: string | null): string {
+  if (!back?.startsWith("/")) return "/";
+  const place = new URL(back, window.location.origin);
+  if (place.origin !== window.location.origin || place.pathname === "/login") return "/";
+  return place.pathname + place.search;
 }
