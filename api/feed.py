@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from sweep.trial import TrialState
 
 LOOK_S = 0.25
 HEALTH_S = 1.0
+RECENT_S = 3.0  # a page that is new may have read what was true before its stream began
 MAX_STREAMS = 200
 MAX_BEHIND = 5_000  # events; a page that missed more looks at everything again
 MAX_RUNNING = 64  # trials of a sweep whose points are followed, the newest
@@ -59,7 +61,7 @@ class Feed:
         return len(self._subscriptions)
 
     async def subscribe(self, watch: Watch, after: int | None = None) -> Subscription:
-        """Follow, from the event `after` on if it is given. Raises `ServiceError` when there are too many.
+        """Follow, from the event `after` on or from just now. Raises `ServiceError` when there are too many.
 
         It is registered before the past is read, so that nothing falls between; what it hears twice is merged.
         """
@@ -71,10 +73,7 @@ class Feed:
         self._subscriptions.add(subscription)
         try:
             await self._start()
-            if after is None:
-                subscription.begin(self._position)
-            else:
-                await self._catch_up(subscription, after)
+            await self._catch_up(subscription, await asyncio.to_thread(self._recent) if after is None else after)
         except BaseException:
             self.leave(subscription)
             raise
@@ -144,6 +143,10 @@ class Feed:
     def _span(self) -> tuple[int, int]:
         with self._service.database.read() as connection:
             return events.span(connection)
+
+    def _recent(self) -> int:
+        with self._service.database.read() as connection:
+            return events.before(connection, time.time() - RECENT_S)
 
     def _news(self, after: int) -> list[News]:
         with self._service.database.read() as connection:

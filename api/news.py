@@ -155,10 +155,10 @@ class Subscription:
         return [*self._greeting(), *self._about_changes(), *self._about_the_rest()]
 
     def _greeting(self) -> Iterable[ServerSentEvent]:
-        """The first message has an id alone: from there a browser goes on after a break."""
+        """The first message is there for its id: from there a browser goes on after a break."""
         if not self._greeted:
             self._greeted = True
-            yield ServerSentEvent(comment="podium", id=str(self._told), retry=RETRY_MS)
+            yield ServerSentEvent(event="hello", data={}, id=str(self._told), retry=RETRY_MS)
 
     def _about_changes(self) -> Iterable[ServerSentEvent]:
         if self._reset or self._changes.too_many:

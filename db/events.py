@@ -69,3 +69,9 @@ def span(connection: Connection) -> tuple[int, int]:
     oldest = connection.execute(select(func.min(events.c.id))).scalar_one_or_none()
     newest = connection.execute(select(func.max(events.c.id))).scalar_one_or_none()
     return oldest or 0, newest or 0
+
+
+def before(connection: Connection, at: float) -> int:
+    """The id of the last event that is older than `at`; 0 where there is none. Looks back from the newest one."""
+    older = select(events.c.id).where(events.c.at < at).order_by(events.c.id.desc()).limit(1)
+    return connection.execute(older).scalar_one_or_none() or 0

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ import uvicorn
 from api import events as events_api
 from api import feed as feed_module
 from api.listen import ReadyServer
+from db import events
+from db.events import NewEvent
 from db.tokens import Role
 from sweep.trial import SweepState
 from tests.running_service import wait_for
@@ -32,7 +35,7 @@ EVENTS = "/api/v1/events"
 
 @dataclass(frozen=True)
 class Message:
-    """A server-sent event as a browser reads it; one without a name and data only has an id."""
+    """A server-sent event as a browser reads it."""
 
     event: str | None
     id: str | None
@@ -97,19 +100,29 @@ def ended(stream: Iterator[Message]) -> bool:
 def test_a_page_hears_what_happens_and_goes_on_where_it_was(rig: ServiceRig) -> None:
     with serving(rig) as (url, _):
         with following(url) as stream:
-            assert next(stream) == Message(None, "0", None)
+            assert next(stream) == Message("hello", "0", {})
             sweep_id = rig.sweep()
             first = next(stream)
         assert (first.event, first.data["sweeps"], first.id) == ("changes", [sweep_id], "1")
         rig.end_sweep(sweep_id, SweepState.FINISHED)
         with following(url, last=first.id) as stream:
-            assert next(stream).event is None
+            assert next(stream).event == "hello"
             missed = next(stream)
         assert (missed.data["kinds"], missed.id) == (["sweep.finished", "sweep.running"], "3")
         with following(url, after=3) as stream:
-            assert next(stream) == Message(None, "3", None)
+            assert next(stream) == Message("hello", "3", {})
             rig.sweep()
             assert next(stream).data["kinds"] == ["sweep.queued"]
+
+
+def test_a_new_page_hears_of_what_happened_just_before_it_came(rig: ServiceRig) -> None:
+    rig.sweep()
+    now = time.time()
+    with rig.database.write() as connection:
+        events.add(connection, [NewEvent(now, "sweep.paused", 1), NewEvent(now, "sweep.running", 1)])
+    with serving(rig) as (url, _), following(url) as stream:
+        assert next(stream) == Message("hello", "3", {})
+        assert next(stream).data["kinds"] == ["sweep.paused", "sweep.running"]
 
 
 @pytest.mark.parametrize("after", [5, 99_999])
@@ -120,7 +133,7 @@ def test_who_missed_too_much_or_comes_from_another_database_looks_at_everything(
     for _ in range(12):
         rig.sweep()
     with serving(rig) as (url, _), following(url, after=after) as stream:
-        assert [next(stream).event, next(stream).event] == [None, "reset"]
+        assert [next(stream).event, next(stream).event] == ["hello", "reset"]
         rig.sweep()
         assert next(stream).event == "changes"
 
@@ -130,7 +143,7 @@ def test_the_trial_that_is_looked_at_shows_its_points_and_its_log(rig: ServiceRi
     trial_id = rig.trial(sweep_id, 0, None, model=False, log="epoch 1\n")
     other = rig.trial(sweep_id, 1, None, model=False)
     with serving(rig) as (url, _), following(url, trial=trial_id) as stream, following(url, sweep=sweep_id) as both:
-        assert next(stream).event is None
+        assert next(stream).event == "hello"
         assert next(stream) == Message("log", None, {"trial_id": trial_id, "attempt": 1, "size_bytes": 8})
         rig.points(trial_id, "loss", 0.5, 0.25)
         assert next(stream) == Message("metrics", None, {"points": {str(trial_id): {"loss": [1, 0.25]}}})
@@ -148,7 +161,7 @@ def test_the_ensemble_that_is_looked_at_shows_its_members(rig: ServiceRig) -> No
     sweep_id = rig.sweep()
     ensemble_id = rig.ensemble(sweep_id, [rig.trial(sweep_id, 0, 0.5)])
     with serving(rig) as (url, _), following(url, ensemble=ensemble_id) as stream:
-        assert next(stream).event is None
+        assert next(stream).event == "hello"
         health = next(stream)
         assert (health.event, health.data["ensemble_id"]) == ("health", ensemble_id)
         assert [member["state"] for member in health.data["members"]] == ["starting"]
@@ -156,7 +169,7 @@ def test_the_ensemble_that_is_looked_at_shows_its_members(rig: ServiceRig) -> No
         later = [next(stream), next(stream)]
         assert {message.event for message in later} == {"changes", "health"}
     with serving(rig) as (url, _), following(url, ensemble=99) as stream:
-        assert next(stream).event is None
+        assert next(stream).event == "hello"
         rig.sweep()
         assert next(stream).event == "changes"
 

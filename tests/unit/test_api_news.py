@@ -18,7 +18,7 @@ def begun(position: int = 7, **watch: int) -> Subscription:
     subscription = Subscription(Watch(**watch))
     subscription.begin(position)
     (greeting,) = subscription.take()
-    assert (greeting.id, greeting.data, greeting.retry) == (str(position), None, 1000)
+    assert (greeting.event, greeting.id, greeting.retry) == ("hello", str(position), 1000)
     return subscription
 
 
@@ -71,7 +71,7 @@ def test_what_names_too_many_trials_is_a_reset() -> None:
 def test_one_that_is_too_far_behind_is_told_to_look_at_everything() -> None:
     subscription = Subscription(Watch())
     subscription.begin(40, reset=True)
-    assert [message.event for message in subscription.take()] == [None, "reset"]
+    assert [message.event for message in subscription.take()] == ["hello", "reset"]
 
 
 def test_nothing_is_told_before_the_past_is_known() -> None:
@@ -79,7 +79,7 @@ def test_nothing_is_told_before_the_past_is_known() -> None:
     subscription.hear([News(8, "sweep.queued", 1, None, None)], 8)
     assert subscription.take() == []
     subscription.begin(8)
-    assert [message.event for message in subscription.take()] == [None, "changes"]
+    assert [message.event for message in subscription.take()] == ["hello", "changes"]
 
 
 def test_points_are_told_once_and_the_last_of_each() -> None:
@@ -134,6 +134,8 @@ def test_news_are_what_events_are_about(service: ServiceRig) -> None:
         events.add(connection, [NewEvent(AT, "sweep.queued", 3), NewEvent(AT, "trial.running", 3, 4)])
         assert events.news(connection, 1, 10) == [News(2, "trial.running", 3, 4, None)]
         assert events.span(connection) == (1, 2)
+        events.add(connection, [NewEvent(AT + 9, "sweep.queued", 4)])
+        assert [events.before(connection, AT + after) for after in (0, 1, 9, 10)] == [0, 2, 2, 3]
 
 
 def test_an_evaluation_tells_of_each_of_its_states(service: ServiceRig) -> None:

@@ -1,105 +1,121 @@
 // One stream of events per tab: what changed on the service is fetched again, the rest is handed to who listens.
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { keys } from "./keys";
+import { Stale } from "./stale";
+import { type Hear, Stream, type StreamState } from "./stream";
 
 /** What the page looks at: the stream tells more of it. */
 export type Focus = { sweep?: number; trial?: number; ensemble?: number };
-export type LiveState = "live" | "reconnecting" | "off";
+export type LiveState = StreamState;
 export type Changes = {
   sweeps: number[];
   trials: Record<string, number[]>;
   devices: boolean;
   ensembles: number[];
   evaluations: number[];
+  kinds: string[];
 };
-type Listener = (kind: string, data: unknown) => void;
+/** "metrics": the last [step, value] of running trials, by trial and metric. */
+export type LivePoints = { points: Record<string, Record<string, [number, number]>> };
+/** "log": how large the log of the trial in focus has become. */
+export type LiveLog = { trial_id: number; attempt: number; size_bytes: number };
 
 const POLL_MS = 5_000;
-const PUSHED = ["changes", "metrics", "log", "health", "reset"];
 
-type Live = { state: LiveState; look: (focus: Focus) => void; listen: (listener: Listener) => () => void };
-const LiveContext = createContext<Live>({ state: "off", look: () => undefined, listen: () => () => undefined });
+type Live = { look: (focus: Focus) => void; listen: (hear: Hear) => () => void };
+const LiveContext = createContext<Live>({ look: () => undefined, listen: () => () => undefined });
+const LiveStateContext = createContext<LiveState>("connecting");
 
 export function useLiveState(): LiveState {
-  return useContext(LiveContext).state;
+  return useContext(LiveStateContext);
 }
 
-/** Say what the page looks at. */
+/** Say what the page looks at, for as long as it is there. */
 export function useFocus({ sweep, trial, ensemble }: Focus): void {
   const { look } = useContext(LiveContext);
-  useEffect(() => look({ sweep, trial, ensemble }), [look, sweep, trial, ensemble]);
+  useEffect(() => {
+    look({ sweep, trial, ensemble });
+    return () => look({});
+  }, [look, sweep, trial, ensemble]);
 }
 
-/** Hear every message of one kind ("metrics", "log", "health"). */
-export function useLive(kind: string, hear: (data: unknown) => void): void {
+/** Hear every message of one kind ("metrics", "log", "health", "changes", "reset"). */
+export function useLive<T>(kind: string, hear: (data: T) => void): void {
   const { listen } = useContext(LiveContext);
   const latest = useRef(hear);
-  latest.current = hear;
-  useEffect(() => listen((said, data) => said === kind && latest.current(data)), [listen, kind]);
+  useEffect(() => {
+    latest.current = hear;
+  });
+  useEffect(() => listen((said, data) => said === kind && latest.current(data as T)), [listen, kind]);
 }
 
 export function LiveProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
-  const [focus, setFocus] = useState("");
-  const [state, setState] = useState<LiveState>("reconnecting");
-  const listeners = useRef(new Set<Listener>());
+  const [state, setState] = useState<LiveState>("connecting");
+  const stream = useRef<Stream | null>(null);
+  const focus = useRef("");
+  const listeners = useRef(new Set<Hear>());
 
   useEffect(() => {
-    const source = new EventSource(`/api/v1/events${focus}`);
-    let lost = false;
-    source.onopen = () => {
-      setState("live");
-      if (lost) void queries.invalidateQueries();
-      lost = false;
-    };
-    source.onerror = () => {
-      lost = true;
-      setState("reconnecting");
-    };
-    for (const kind of PUSHED) {
-      source.addEventListener(kind, event => {
-        const data: unknown = JSON.parse((event as MessageEvent<string>).data || "{}");
-        if (kind === "changes") invalidate(queries, data as Changes);
-        if (kind === "reset") void queries.invalidateQueries();
+    const stale = new Stale(queries);
+    stream.current = new Stream({
+      hear: (kind, data) => {
+        if (kind === "changes") stale.add(staleKeys(data as Changes));
+        if (kind === "reset") stale.add([[]]);
         for (const listener of listeners.current) listener(kind, data);
-      });
-    }
-    return () => source.close();
-  }, [focus, queries]);
+      },
+      onState: setState,
+    });
+    stream.current.look(focus.current);
+    return () => {
+      stream.current?.close();
+      stream.current = null;
+      stale.close();
+    };
+  }, [queries]);
 
   useEffect(() => {
-    if (state === "live") return;
-    const timer = setInterval(() => void queries.invalidateQueries(), POLL_MS);
+    if (state === "live") {
+      void queries.invalidateQueries({ predicate: query => query.state.status === "error" });
+      return;
+    }
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "hidden") void queries.invalidateQueries(undefined, { cancelRefetch: false });
+    }, POLL_MS);
     return () => clearInterval(timer);
   }, [state, queries]);
 
-  const live = useMemo<Live>(
-    () => ({
-      state,
-      look: next => setFocus(asQuery(next)),
-      listen: listener => {
-        listeners.current.add(listener);
-        return () => listeners.current.delete(listener);
-      },
-    }),
-    [state],
+  const [live] = useState<Live>(() => ({
+    look: next => {
+      focus.current = asQuery(next);
+      stream.current?.look(focus.current);
+    },
+    listen: hear => {
+      listeners.current.add(hear);
+      return () => listeners.current.delete(hear);
+    },
+  }));
+  return (
+    <LiveContext.Provider value={live}>
+      <LiveStateContext.Provider value={state}>{children}</LiveStateContext.Provider>
+    </LiveContext.Provider>
   );
-  return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
 }
 
 function asQuery(focus: Focus): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(focus)) if (value !== undefined) query.set(key, String(value));
-  return query.size > 0 ? `?${query}` : "";
+  return query.toString();
 }
 
-function invalidate(queries: QueryClient, changes: Changes): void {
-  const stale = [...(changes.sweeps.length > 0 ? [keys.sweeps()] : [])] as (readonly unknown[])[];
+/** The beginnings of the keys that a message makes old. */
+export function staleKeys(changes: Changes): (readonly unknown[])[] {
+  const stale: (readonly unknown[])[] = changes.sweeps.length > 0 ? [keys.sweeps()] : [];
   for (const id of new Set([...changes.sweeps, ...Object.keys(changes.trials).map(Number)])) stale.push(keys.sweep(id));
   for (const id of Object.values(changes.trials).flat()) stale.push(keys.trial(id));
   if (changes.devices) stale.push(keys.devices());
   if (changes.ensembles.length > 0) stale.push(keys.ensembles());
   for (const id of new Set([...changes.ensembles, ...changes.evaluations])) stale.push(keys.ensemble(id));
-  for (const queryKey of stale) void queries.invalidateQueries({ queryKey });
+  return stale;
 }

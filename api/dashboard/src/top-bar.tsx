@@ -51,13 +51,15 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
 
 function LiveMark() {
   const state = useLiveState();
-  const text = state === "live" ? "Live" : "Reconnecting";
+  const text = { live: "Live", connecting: "Connecting", reconnecting: "Reconnecting" }[state];
   return (
     <span
       className={`bar-live bar-live-${state}`}
       role="status"
       title={
-        state === "live" ? "Changes appear by themselves" : "The service does not answer; asked again every few seconds"
+        state === "reconnecting"
+          ? "The service does not answer; asked again every few seconds"
+          : "Changes appear by themselves"
       }
     >
       <span className="bar-dot" aria-hidden="true" />

@@ -1,0 +1,121 @@
+// The stream: where it is opened again, what it does when it is refused, and that hidden tabs let it go.
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Stream, type StreamState } from "./stream";
+
+class FakeSource {
+  static opened: FakeSource[] = [];
+  readyState = 0;
+  onopen: (() => void) | null = null;
+  onerror: (() => void) | null = null;
+  private readonly heard = new Map<string, (event: { data: string; lastEventId: string }) => void>();
+
+  constructor(readonly url: string) {
+    FakeSource.opened.push(this);
+  }
+
+  addEventListener(kind: string, hear: (event: { data: string; lastEventId: string }) => void) {
+    this.heard.set(kind, hear);
+  }
+
+  say(kind: string, data: unknown, id = "") {
+    this.heard.get(kind)?.({ data: JSON.stringify(data), lastEventId: id });
+  }
+
+  fail(readyState: number) {
+    this.readyState = readyState;
+    this.onerror?.();
+  }
+
+  close() {
+    this.readyState = 2;
+  }
+}
+
+let heard: [string, unknown][] = [];
+let states: StreamState[] = [];
+let stream: Stream;
+
+const latest = () => FakeSource.opened.at(-1) as FakeSource;
+const urls = () => FakeSource.opened.map(source => source.url);
+
+function visible(state: "hidden" | "visible") {
+  Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("EventSource", FakeSource);
+  FakeSource.opened = [];
+  heard = [];
+  states = [];
+  stream = new Stream({ hear: (kind, data) => heard.push([kind, data]), onState: state => states.push(state) });
+});
+
+afterEach(() => {
+  stream.close();
+  visible("visible");
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+test("what is looked at first is in the first address", () => {
+  stream.look("sweep=3");
+  vi.advanceTimersByTime(200);
+  expect(urls()).toEqual(["/api/v1/events?sweep=3"]);
+});
+
+test("another view goes on where the stream was", () => {
+  vi.advanceTimersByTime(0);
+  latest().onopen?.();
+  latest().say("hello", {}, "41");
+  latest().say("changes", { sweeps: [1] }, "42");
+  latest().say("log", { trial_id: 1 });
+  stream.look("");
+  stream.look("trial=7");
+  vi.advanceTimersByTime(200);
+  expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?trial=7&after=42"]);
+  expect(FakeSource.opened[0]?.readyState).toBe(2);
+  expect(heard.map(([kind]) => kind)).toEqual(["hello", "changes", "log"]);
+  expect(states).toEqual(["live"]);
+});
+
+test("back to the same view is no new stream", () => {
+  stream.look("sweep=3");
+  vi.advanceTimersByTime(200);
+  stream.look("");
+  stream.look("sweep=3");
+  vi.advanceTimersByTime(1_000);
+  expect(urls()).toHaveLength(1);
+});
+
+test("a broken connection is left to the browser, a refused one is asked for again ever more slowly", () => {
+  vi.advanceTimersByTime(0);
+  latest().fail(0);
+  vi.advanceTimersByTime(60_000);
+  expect(urls()).toHaveLength(1);
+  latest().fail(2);
+  vi.advanceTimersByTime(2_000);
+  expect(urls()).toHaveLength(2);
+  latest().fail(2);
+  vi.advanceTimersByTime(2_000);
+  expect(urls()).toHaveLength(2);
+  vi.advanceTimersByTime(2_000);
+  expect(urls()).toHaveLength(3);
+  latest().onopen?.();
+  expect(states).toEqual(["reconnecting", "reconnecting", "reconnecting", "live"]);
+});
+
+test("a hidden tab lets its stream go and takes it up again where it was", () => {
+  vi.advanceTimersByTime(0);
+  latest().say("hello", {}, "9");
+  visible("hidden");
+  vi.advanceTimersByTime(4_000);
+  visible("visible");
+  expect(latest().readyState).toBe(0);
+  visible("hidden");
+  vi.advanceTimersByTime(6_000);
+  expect(latest().readyState).toBe(2);
+  visible("visible");
+  expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?after=9"]);
+});

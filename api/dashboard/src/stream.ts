@@ -1,0 +1,88 @@
+// The one stream of events of a tab: opened again where it was, after breaks, and let go while nobody looks at the tab.
+
+export type StreamState = "connecting" | "live" | "reconnecting";
+export type Hear = (kind: string, data: unknown) => void;
+
+export const KINDS = ["hello", "changes", "metrics", "log", "health", "reset"];
+const FOCUS_MS = 150; // two pages that follow each other open one stream
+const HIDDEN_MS = 5_000; // a browser has six connections to a service: tabs in the back leave theirs to others
+const FIRST_RETRY_MS = 2_000;
+const LAST_RETRY_MS = 30_000;
+
+type Options = { hear: Hear; onState: (state: StreamState) => void };
+
+/** A broken connection is mended by the browser itself; one that was refused is asked for again, ever more slowly. */
+export class Stream {
+  private source: EventSource | null = null;
+  private query = "";
+  private openQuery = "";
+  private last = "";
+  private retryMs = FIRST_RETRY_MS;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private closed = false;
+
+  constructor(private readonly options: Options) {
+    document.addEventListener("visibilitychange", this.onVisible);
+    this.later(0);
+  }
+
+  /** What the page looks at, as a query: "sweep=3&trial=7". */
+  look(query: string): void {
+    if (query === this.query) return;
+    this.query = query;
+    this.later(FOCUS_MS);
+  }
+
+  close(): void {
+    this.closed = true;
+    document.removeEventListener("visibilitychange", this.onVisible);
+    clearTimeout(this.timer);
+    this.source?.close();
+  }
+
+  private readonly onVisible = () => {
+    if (document.visibilityState === "hidden") {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.drop(), HIDDEN_MS);
+    } else {
+      clearTimeout(this.timer);
+      this.open();
+    }
+  };
+
+  private drop(): void {
+    this.source?.close();
+    this.source = null;
+  }
+
+  private later(ms: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.open(), ms);
+  }
+
+  private open(): void {
+    if (this.closed || (this.source && this.openQuery === this.query)) return;
+    this.drop();
+    this.openQuery = this.query;
+    const query = [this.query, this.last && `after=${this.last}`].filter(Boolean).join("&");
+    const source = new EventSource(`/api/v1/events${query && `?${query}`}`);
+    this.source = source;
+    source.onopen = () => {
+      this.retryMs = FIRST_RETRY_MS;
+      this.options.onState("live");
+    };
+    source.onerror = () => {
+      this.options.onState("reconnecting");
+      if (source.readyState !== 2) return; // the browser asks again
+      this.drop();
+      this.later(this.retryMs);
+      this.retryMs = Math.min(2 * this.retryMs, LAST_RETRY_MS);
+    };
+    for (const kind of KINDS) source.addEventListener(kind, event => this.hear(kind, event as MessageEvent<string>));
+  }
+
+  private hear(kind: string, event: MessageEvent<string>): void {
+    if (event.lastEventId) this.last = event.lastEventId;
+    this.options.hear(kind, JSON.parse(event.data || "{}"));
+  }
+}
