@@ -21,6 +21,7 @@ from api import (
     session,
     sweep_files,
     sweeps,
+    trial_table,
     trials,
 )
 from api.auth import Doorkeeper
@@ -53,6 +54,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         schemas,
         session,
         sweeps,
+        trial_table,
         sweep_files,
         exports,
         imports,

@@ -108,12 +108,14 @@ class Client(EnsembleCalls, ExportCalls):
         found: list[dict[str, Any]] = self._json("GET", f"/api/v1/sweeps/{sweep_id}/best", params=params)
         return found
 
-    def trials(self, sweep_id: int, sort: str = "number", state: str | None = None) -> Iterator[dict[str, Any]]:
-        """The trials of a sweep, by number, or by `value`, `values.NAME`, `params.NAME`; with - before it falling.
+    def trials(
+        self, sweep_id: int, sort: str = "number", state: str | None = None, filter: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The trials of a sweep, by number, or by `value`, `params.NAME` or another column; with - before it falling.
 
-        All, or those in one state.
+        All, those in one state, or those that a filter finds (docs/dashboard.md).
         """
-        only = {} if state is None else {"state": state}
+        only = {name: text for name, text in (("state", state), ("filter", filter)) if text is not None}
         return self._pages(f"/api/v1/sweeps/{sweep_id}/trials", limit=1000, sort=sort, **only)
 
     def open_sweep(self, sweep_id: int) -> Sweep:

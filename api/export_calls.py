@@ -18,26 +18,40 @@ TableFormat = Literal["csv", "parquet", "jsonl"]
 class ExportCalls(Connection):
     """What notebooks, spreadsheets and other tools read."""
 
-    def export(self, sweep_id: int, path: Path | str, table: TableFormat | None = None) -> Path:
+    def export(
+        self, sweep_id: int, path: Path | str, table: TableFormat | None = None, filter: str | None = None
+    ) -> Path:
         """Write a sweep's trials to a file as CSV, Parquet or JSON lines, which its suffix says if `table` does not.
 
-        The file appears whole. Raises `NotFoundError`, and `PodiumError` where the service lacks pyarrow for Parquet.
+        All, or those that a filter finds. The file appears whole.
+        Raises `NotFoundError`, and `PodiumError` where the service lacks pyarrow for Parquet.
         """
         target = Path(path)
         suffix = table or target.suffix.removeprefix(".")
         if suffix not in get_args(TableFormat):
             raise PodiumError(f"{target} does not end in .csv, .parquet or .jsonl; say which with table=")
         path = f"{_sweep(sweep_id)}/export.{suffix}"
-        with self._stream(path) as response, appearing(target) as file:
+        with (
+            self._stream(path, params={} if filter is None else {"filter": filter}) as response,
+            appearing(target) as file,
+        ):
             _copy(response.iter_bytes(), file)
         return target
 
-    def exported_trials(self, sweep_id: int, *, curves: bool = True) -> Iterator[dict[str, Any]]:
-        """Every trial with all that is known of it; without `curves`, `metrics` is empty."""
-        params = {"curves": str(curves).lower()}
+    def exported_trials(
+        self, sweep_id: int, *, curves: bool = True, filter: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Every trial, or those that a filter finds, with all that is known of it; `metrics` only with `curves`."""
+        params = {"curves": str(curves).lower()} | ({} if filter is None else {"filter": filter})
         with self._stream(f"{_sweep(sweep_id)}/export.jsonl", params=params) as response:
             for line in response.iter_lines():
                 yield json.loads(line)
+
+    def count_trials(self, sweep_id: int, filter: str | None = None) -> int:
+        """How many trials a sweep has, or how many of them a filter finds."""
+        params: dict[str, Any] = {"limit": 1} | ({} if filter is None else {"filter": filter})
+        count: int = self._object("GET", f"{_sweep(sweep_id)}/table", params=params)["matching"]
+        return count
 
     def import_sweep(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Keep a study as a finished sweep. The same one is taken once, however often it is sent.

@@ -76,15 +76,20 @@ def _wrong(option: str, message: str) -> InvalidSpecError:
     return InvalidSpecError([Problem((option,), message)], "")
 
 
-def export(client: Client, sweep_id: int, target: str, wanted: ExportFormat, name: str | None) -> Exported:
-    """Write it. `name` is the study's or the experiment's; the sweep's where it is None."""
+def export(
+    client: Client, sweep_id: int, target: str, wanted: ExportFormat, name: str | None, filter: str | None = None
+) -> Exported:
+    """Write it: all trials, or those that a filter finds.
+
+    `name` is the study's or the experiment's; the sweep's where it is None.
+    """
     sweep = client.sweep(sweep_id)
     name = name or sweep["name"]
     if wanted in _TABLES:
         _check_folder(target)
-        client.export(sweep_id, target, _TABLES[wanted])
-        return Exported(sweep_id, wanted, target, sum(sweep["counts"].values()), "")
-    trials = list(client.exported_trials(sweep_id))
+        client.export(sweep_id, target, _TABLES[wanted], filter)
+        return Exported(sweep_id, wanted, target, client.count_trials(sweep_id, filter), "")
+    trials = list(client.exported_trials(sweep_id, filter=filter))
     look = _WRITERS[wanted](sweep, trials, target, name)
     return Exported(sweep_id, wanted, target, len(trials), look)
 

@@ -14,10 +14,12 @@ from sqlalchemy import Connection
 from api.auth import submitter, viewer
 from api.remaining import eta_s
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
+from api.trial_table import Filter, Sort
 from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_view
 from db import devices, going, requests, spending, sweeps, trial_pages, warm_starts
 from db.going import Going
 from db.sweeps import SweepRow
+from db.trial_filter import where_of
 from db.trial_order import order_of
 from db.trial_pages import TrialRow
 from sweep import bundles
@@ -128,16 +130,21 @@ def list_trials(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     state: TrialState | None = None,
-    sort: Annotated[str, Query(max_length=250)] = "number",
+    sort: Sort = "number",
+    filter: Filter = None,
     service: ServiceContext = context,
 ) -> Page[TrialView]:
-    """Trials of a sweep by number, `value`, `values.NAME` (an objective) or `params.NAME`; falling with - before it.
+    """Trials of a sweep by number, `value`, `params.NAME` or another column; falling with - before it.
 
     Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
     """
     with service.database.read() as connection:
-        order = order_of(sort, sweeps.get(connection, sweep_id))
-        rows = trial_pages.page(connection, sweep_id, after=after, limit=limit + 1, state=state, order=order)
+        sweep = sweeps.get(connection, sweep_id)
+        order = order_of(sort, sweep)
+        where = where_of(connection, filter, sweep)
+        rows = trial_pages.page(
+            connection, sweep_id, after=after, limit=limit + 1, state=state, order=order, among=where
+        )
     items = [TrialView.of(row) for row in rows[:limit]]
     return Page(items=items, next=items[-1].number if len(rows) > limit else None)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
 from db import sweeps, trial_pages
 from db.tables import attempts, metrics, trial_attrs, trial_params, trials
@@ -113,9 +113,20 @@ def kind_of(types: set[str]) -> Kind:
     return _KINDS.get(frozenset(types - {"null"}), Kind.JSON)
 
 
-def part(connection: Connection, wanted: Shape, after: int, limit: int, *, curves: bool) -> list[ExportedTrial]:
-    """The next `limit` trials after number `after`: fewer, but one at least, where their curves have many points."""
-    rows = trial_pages.page(connection, wanted.sweep_id, after=after, limit=limit)
+def part(
+    connection: Connection,
+    wanted: Shape,
+    after: int,
+    limit: int,
+    *,
+    among: ColumnElement[bool] | None = None,
+    curves: bool,
+) -> list[ExportedTrial]:
+    """The next `limit` trials after number `after`: fewer, but one at least, where their curves have many points.
+
+    `among` is a filter's condition.
+    """
+    rows = trial_pages.page(connection, wanted.sweep_id, after=after, limit=limit, among=among)
     rows = [row for row in rows if row.number <= wanted.last_number]
     found: dict[int, Curves] = {}
     if curves and rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
 
@@ -57,6 +58,11 @@ class SweepRow:
         """The name and the goal of each metric that its trials are judged by; mostly one."""
         several = json.loads(self.spec_json).get("metrics") or ()
         return tuple((metric["name"], metric["goal"]) for metric in several) or ((self.metric, self.goal),)
+
+
+def parameters_of(sweep: SweepRow) -> dict[str, dict[str, Any]]:
+    """The parameters that the sweep file names, as it writes them, in its order."""
+    return json.loads(sweep.spec_json).get("parameters") or {}
 
 
 def accept(

@@ -15,20 +15,22 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
 
 from db.filter_terms import Term, Value, terms_of
-from db.sweeps import SweepRow
-from db.tables import attempts, trial_constraints, trial_params, trial_values, trials
+from db.sweeps import SweepRow, parameters_of
+from db.tables import (
+    trial_attrs,
+    trial_constraints,
+    trial_notes,
+    trial_params,
+    trial_tags,
+    trial_values,
+    trials,
+)
+from db.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from db.trial_notes import FEASIBLE
 from sweep.trial import Cause, TrialState
 
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000
-NOW = (func.julianday("now") - 2440587.5) * 86400.0
-# How long a trial took from its first start to its end, or up to now.
-DURATION_S = func.coalesce(trials.c.ended_at, NOW) - trials.c.started_at
-
-_CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.c.attempt)
-DEVICE = select(attempts.c.device_id).where(_CURRENT).scalar_subquery()
-CAUSE = select(attempts.c.cause).where(_CURRENT).scalar_subquery()
 _CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
 _SAME = (":", "=", "!=")
 Condition = ColumnElement[bool]
@@ -72,13 +74,14 @@ class _Filter:
         table = _TABLES[kind]
         if not self._is_known(kind, name):
             raise term.wrong(self._unknown(term.name))
-        row = _param(term) if table is trial_params else _numbers(table.c.value, term)
+        numbers = {"params": trial_params.c.number, "attrs": ATTR_NUMBER}
+        row = _mixed(numbers[kind], table.c.value, term) if kind in numbers else _numbers(table.c.value, term)
         return exists().where(table.c.trial_id == trials.c.id, table.c.name == name, row)
 
     def _is_known(self, kind: str, name: str) -> bool:
         if kind == "values":
             return name in dict(self.sweep.objectives)
-        if kind == "params" and name in _space(self.sweep):
+        if kind == "params" and name in parameters_of(self.sweep):
             return True
         table = _TABLES[kind]
         there = select(literal(1)).select_from(trials).join(table, table.c.trial_id == trials.c.id)
@@ -87,7 +90,7 @@ class _Filter:
 
     def _unknown(self, name: str) -> str:
         values = [f"values.{each}" for each, _ in self.sweep.objectives] if len(self.sweep.objectives) > 1 else []
-        known = [*_space(self.sweep), *_FIELDS, *values]
+        known = [*parameters_of(self.sweep), *_FIELDS, *values]
         close = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"there is no {name!r}{hint}; known are {', '.join(known)}"
@@ -96,11 +99,13 @@ class _Filter:
         (word,) = term.values
         escaped = json.dumps(word.text)[1:-1]
         text = and_(trial_params.c.number.is_(None), trial_params.c.value.contains(escaped, autoescape=True))
-        return exists().where(trial_params.c.trial_id == trials.c.id, text)
-
-
-def _space(sweep: SweepRow) -> list[str]:
-    return list(json.loads(sweep.spec_json).get("parameters") or {})
+        return or_(
+            exists().where(trial_tags.c.trial_id == trials.c.id, trial_tags.c.tag.contains(word.text, autoescape=True)),
+            exists().where(
+                trial_notes.c.trial_id == trials.c.id, trial_notes.c.note.contains(word.text, autoescape=True)
+            ),
+            exists().where(trial_params.c.trial_id == trials.c.id, text),
+        )
 
 
 def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
@@ -154,16 +159,15 @@ def _text_is(column: ColumnElement[Any], text: str, *, wild: bool) -> Condition:
     return column.like(escaped.replace("*", "%"), escape="\\")
 
 
-def _param(term: Term) -> Condition:
-    """A row of `trial_params` against what a term says: its number, or its JSON."""
+def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of numbers and a column of the same as JSON, against what a term says."""
     if term.operator not in _SAME:
-        return _compared(trial_params.c.number, term.operator, _one_number(term))
-    among = or_(*(_param_is(value) for value in term.values))
+        return _compared(number, term.operator, _one_number(term))
+    among = or_(*(_mixed_is(number, column, value) for value in term.values))
     return ~func.coalesce(among, false()) if term.operator == "!=" else among
 
 
-def _param_is(value: Value) -> Condition:
-    column, number = trial_params.c.value, trial_params.c.number
+def _mixed_is(number: ColumnElement[Any], column: ColumnElement[Any], value: Value) -> Condition:
     if value.range is not None:
         return _number_is(number, value)
     same = _text_is(column, json.dumps(value.text), wild=not value.quoted)
@@ -202,6 +206,23 @@ def _text_field(column: ColumnElement[Any]) -> Any:
     return lambda _, term: _texts(column, term)
 
 
+def _tag(_: SweepRow, term: Term) -> Condition:
+    """One of a trial's tags; != is of trials with none of these."""
+    if term.operator not in _SAME:
+        raise term.wrong("write tag:keep, or several with commas between")
+    among = or_(*(_text_is(trial_tags.c.tag, value.text, wild=not value.quoted) for value in term.values))
+    found = exists().where(trial_tags.c.trial_id == trials.c.id, among)
+    return ~found if term.operator == "!=" else found
+
+
+def _note(_: SweepRow, term: Term) -> Condition:
+    """Words of the note; * is any note."""
+    if term.operator not in (":", "="):
+        raise term.wrong("write note:word, or note:* for any note")
+    words = [true() if v.text == "*" else trial_notes.c.note.contains(v.text, autoescape=True) for v in term.values]
+    return exists().where(trial_notes.c.trial_id == trials.c.id, or_(*words))
+
+
 def _top(sweep: SweepRow, term: Term) -> Condition:
     """The best finished trials of the sweep by its first metric, those that hold its constraints."""
     number = term.values[0].number
@@ -222,7 +243,12 @@ def _feasible(_: SweepRow, term: Term) -> Condition:
     return FEASIBLE if wanted == ["yes"] else ~FEASIBLE
 
 
-_TABLES: dict[str, Table] = {"params": trial_params, "values": trial_values, "constraints": trial_constraints}
+_TABLES: dict[str, Table] = {
+    "params": trial_params,
+    "values": trial_values,
+    "constraints": trial_constraints,
+    "attrs": trial_attrs,
+}
 _FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
     "state": _choice(trials.c.state, TrialState, {}),
     "number": _number_field(trials.c.number),
@@ -232,6 +258,8 @@ _FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
     "attempt": _number_field(trials.c.attempt),
     "device": _text_field(DEVICE),
     "cause": _choice(CAUSE, Cause, _CAUSES),
+    "tag": _tag,
+    "note": _note,
     "sampler": _text_field(trials.c.sampler),
     "feasible": _feasible,
     "top": _top,

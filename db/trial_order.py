@@ -1,64 +1,123 @@
-"""In which order a page of trials is: by number, by a value, by a parameter; api."""
+"""In which order a page of trials is: by number, by a value, a parameter, a state, a device; api."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, case, or_, select
 
-from db.sweeps import SweepRow
-from db.tables import trial_params, trial_values, trials
+from db.sweeps import SweepRow, parameters_of
+from db.tables import trial_attrs, trial_constraints, trial_params, trial_values, trials
+from db.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
 from sweep.errors import BadRequestError
+from sweep.trial import TrialState
+
+Columns = tuple[ColumnElement[Any], ...]
+# What goes on comes first, and what went wrong before what was not to be.
+_BY_STATE = case(
+    {
+        state.value: position
+        for position, state in enumerate(
+            (
+                TrialState.RUNNING,
+                TrialState.WAITING,
+                TrialState.FINISHED,
+                TrialState.PRUNED,
+                TrialState.FAILED,
+                TrialState.CANCELLED,
+            )
+        )
+    },
+    value=trials.c.state,
+)
+_FIELDS: dict[str, ColumnElement[Any]] = {
+    "number": trials.c.number,
+    "id": trials.c.id,
+    "state": _BY_STATE,
+    "value": trials.c.value,
+    "duration_s": DURATION_S,
+    "device": DEVICE,
+    "cause": CAUSE,
+    "attempt": trials.c.attempt,
+    "sampler": trials.c.sampler,
+    "started_at": trials.c.started_at,
+    "ended_at": trials.c.ended_at,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Trials by a column, those that have nothing in it last, and those with the same by number."""
+    """Trials by a column, then by those after it; who has nothing in it comes last, and the same go by number."""
 
-    column: ColumnElement[Any]
+    columns: Columns
     descending: bool = False
 
-    def by(self) -> tuple[ColumnElement[Any], ...]:
+    def by(self) -> Columns:
         """For ORDER BY."""
-        return self.column.is_(None), self.column.desc() if self.descending else self.column.asc(), trials.c.number
+        sorted_ = [(each.desc() if self.descending else each.asc()).nulls_last() for each in self.columns]
+        return *sorted_, trials.c.number
 
     def past(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
         """The trials that come after the one with this number."""
         this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
-        value = connection.execute(select(self.column).select_from(trials).where(this)).scalar_one_or_none()
-        later = trials.c.number > number
+        values = connection.execute(select(*self.columns).select_from(trials).where(this)).one_or_none()
+        later: ColumnElement[bool] = trials.c.number > number
+        for column, value in zip(self.columns[::-1], (values or [None] * len(self.columns))[::-1], strict=True):
+            later = self._after(column, value, later)
+        return later
+
+    def _after(self, column: ColumnElement[Any], value: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
         if value is None:
-            return and_(self.column.is_(None), later)
-        further = self.column < value if self.descending else self.column > value
-        return or_(further, and_(self.column == value, later), self.column.is_(None))
+            return and_(column.is_(None), later)
+        further = column < value if self.descending else column > value
+        return or_(further, and_(column == value, later), column.is_(None))
 
 
 def order_of(text: str, sweep: SweepRow) -> Order | None:
-    """`value`, `values.NAME` or `params.NAME`, with a minus before it descending; None for `number`, as ever.
+    """A column, with a minus before it falling; None for `number`, as ever.
 
-    Raises `BadRequestError` naming what there is.
+    Numbers before texts where a parameter is both. Raises `BadRequestError` naming what there is.
     """
     key = text.removeprefix("-")
     if text == "number":
         return None
     kind, _, name = key.partition(".")
-    if key == "number":
-        column: ColumnElement[Any] = trials.c.number
-    elif key == "value" or (kind == "values" and name == sweep.objectives[0][0]):
-        column = trials.c.value
+    columns: Columns
+    if key in _FIELDS:
+        columns = (_FIELDS[key],)
+    elif kind == "values" and name == sweep.objectives[0][0]:
+        columns = (trials.c.value,)
     elif kind == "values" and name in dict(sweep.objectives):
-        column = _of(trial_values, "value", name)
+        columns = (_of(trial_values, trial_values.c.value, name),)
+    elif kind == "constraints" and name:
+        columns = (_of(trial_constraints, trial_constraints.c.value, name),)
     elif kind == "params" and name:
-        column = _of(trial_params, "number", name)
+        columns = _numbers_then_texts(trial_params, trial_params.c.number, name)
+        columns = columns[:1] if _is_number(sweep, name) else columns
+    elif kind == "attrs" and name:
+        columns = _numbers_then_texts(trial_attrs, ATTR_NUMBER, name)
     else:
         values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
+        fields = ", ".join(_FIELDS)
         raise BadRequestError(
-            f"sort={text}: write number, value, {values} or params.NAME, with - before it for falling"
+            f"sort={text}: write {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
+            "with - before it for falling"
         )
-    return Order(column, text.startswith("-"))
+    return Order(columns, text.startswith("-"))
 
 
-def _of(table: Any, column: str, name: str) -> ColumnElement[Any]:
-    found = select(table.c[column]).where(table.c.trial_id == trials.c.id, table.c.name == name)
+def _is_number(sweep: SweepRow, name: str) -> bool:
+    """Whether the sweep file makes this parameter a range; then nobody needs to look for texts."""
+    known = parameters_of(sweep).get(name)
+    return known is not None and known.get("values") is None and known.get("value") is None
+
+
+def _numbers_then_texts(table: Table, number: ColumnElement[Any], name: str) -> Columns:
+    text = case((number.is_(None), table.c.value))
+    return _of(table, number, name), _of(table, text, name)
+
+
+def _of(table: Table, column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    found = select(column).where(table.c.trial_id == trials.c.id, table.c.name == name)
     return found.scalar_subquery()

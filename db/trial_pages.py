@@ -102,15 +102,42 @@ def page(
     limit: int = 100,
     state: TrialState | None = None,
     order: Order | None = None,
+    among: ColumnElement[bool] | None = None,
 ) -> list[TrialRow]:
-    """Trials of a sweep, by number or in another order, from the one after number `after` on."""
+    """Trials of a sweep, by number or in another order, from the one after number `after` on.
+
+    `among` is a filter's condition.
+    """
     where = [trials.c.sweep_id == sweep_id]
+    if among is not None:
+        where.append(among)
     if after is not None:
         where.append(trials.c.number > after if order is None else order.past(connection, sweep_id, after))
     if state is not None:
         where.append(trials.c.state == state.value)
+    return ordered(connection, and_(*where), order, limit)[0]
+
+
+def ordered(
+    connection: Connection,
+    where: ColumnElement[bool],
+    order: Order | None,
+    limit: int,
+    *,
+    offset: int = 0,
+    counted: bool = False,
+) -> tuple[list[TrialRow], int | None]:
+    """So many trials in an order, those at the beginning left out that `offset` says; and how many there are in all.
+
+    The second is None unless they are `counted`, or where `offset` is past the last. Only ids are sorted: rows with
+    all that they have would take three times as long.
+    """
     by = (trials.c.number,) if order is None else order.by()
-    return _select(connection, and_(*where), limit=limit, order=by)
+    many = [func.count().over()] if counted else []
+    statement = select(trials.c.id, *many).where(where).order_by(*by).limit(limit).offset(offset or None)
+    found = connection.execute(statement).all()
+    rows = {row.id: row for row in _select(connection, trials.c.id.in_([row[0] for row in found]))}
+    return [rows[row[0]] for row in found], found[0][1] if counted and found else None
 
 
 def best(

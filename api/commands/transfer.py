@@ -20,6 +20,9 @@ def export_sweep(
     name: Annotated[
         str | None, typer.Option("--study", help="name of the study or experiment; the sweep's if left out")
     ] = None,
+    filter_text: Annotated[
+        str | None, typer.Option("--filter", metavar="FILTER", help="only those it finds: 'state:finished lr<0.01'")
+    ] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
 ) -> None:
@@ -34,7 +37,7 @@ def export_sweep(
 
     wanted = exporting.format_of(to, None if format_name is None else exporting.named(format_name))
     with Client.of(data_dir) as client:
-        done = exporting.export(client, sweep_id, to, wanted, name)
+        done = exporting.export(client, sweep_id, to, wanted, name, filter_text)
     if as_json:
         show.print_json(asdict(done))
         return

@@ -27,7 +27,10 @@ Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE"
 def list_trials(
     sweep_id: SweepId,
     state: Annotated[TrialState | None, typer.Option(help="only those in this state")] = None,
-    sort: Annotated[str, typer.Option(help="number, value, values.NAME or params.NAME; -value: falling")] = "number",
+    sort: Annotated[str, typer.Option(help="number, value, params.NAME or another column; -value: falling")] = "number",
+    filter_text: Annotated[
+        str | None, typer.Option("--filter", metavar="FILTER", help="only those it finds: 'lr<0.01 -tag:bad top:50'")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="at most so many")] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     as_json: AsJson = False,
@@ -38,7 +41,7 @@ def list_trials(
 
     with Client.of(data_dir) as client:
         names = show.objectives(client.sweep(sweep_id))
-        trials = client.trials(sweep_id, sort, None if state is None else state.value)
+        trials = client.trials(sweep_id, sort, None if state is None else state.value, filter_text)
         found = list(itertools.islice(trials, limit))
     if as_json:
         show.print_json(found)

@@ -36,6 +36,7 @@ ROUTES = {
     **{f"POST {V1}/sweep-files/{action}": Role.SUBMITTER for action in ("read", "write", "submit")},
     f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
+    f"GET {V1}/sweeps/{{sweep_id}}/table": Role.VIEWER,
     **{f"GET {V1}/sweeps/{{sweep_id}}/export.{kind}": Role.VIEWER for kind in ("csv", "jsonl", "parquet")},
     f"POST {V1}/sweeps/import": Role.ADMIN,
     f"PATCH {V1}/sweeps/{{sweep_id}}": Role.SUBMITTER,

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from db import sweeps
+from db import requests, sweeps
 from db.filter_terms import terms_of
 from db.tables import trials
 from db.trial_filter import where_of
 from sweep.errors import FilterError
 from sweep.trial import Cause, Params
-from tests.service_rig import ServiceRig
+from tests.service_rig import AT, ServiceRig
 
 SPACE = {
     "lr": {"min": 1e-4, "max": 0.1, "log": True},
@@ -105,6 +105,25 @@ def sweep_id(service: ServiceRig) -> int:
 )
 def test_a_filter_finds(service: ServiceRig, sweep_id: int, text: str, expected: list[int]) -> None:
     assert numbers(service, sweep_id, text) == expected
+
+
+def test_tags_and_notes(service: ServiceRig, sweep_id: int) -> None:
+    with service.database.write() as connection:
+        requests.remark(connection, 2, AT, tags=["keep", "paper"])
+        requests.remark(connection, 3, AT, note="Too slow: 100 % busy", tags=["bad"])
+    for text, expected in {
+        "tag:keep": [0],
+        "tag:pap*,bad": [0, 1],
+        "tag!=bad": [0, 2, 3, 4],
+        "-tag:*": [2, 3, 4],
+        "note:slow": [1],
+        "note:*": [1],
+        "-note:*": [0, 2, 3, 4],
+        "slow": [1],
+        "100\\ %": [],
+        "paper": [0],
+    }.items():
+        assert numbers(service, sweep_id, text) == expected, text
 
 
 @pytest.mark.parametrize(

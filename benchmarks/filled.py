@@ -1,0 +1,157 @@
+"""A sweep with as many trials as one likes, written straight into a database: for what reads many; a benchmark."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert
+
+from db import sweeps
+from db.engine import Database
+from db.migrate import migrate
+from db.tables import attempts, metrics, trial_params, trials
+from sweep.spec import parse_spec
+
+CURVE_POINTS = 10
+_AT = 1_780_000_000.0
+_BATCH = 5_000
+PARAMETERS: dict[str, Any] = {
+    "lr": {"min": 1e-5, "max": 1e-1, "log": True},
+    "weight_decay": {"min": 1e-6, "max": 1e-2, "log": True},
+    "dropout": {"min": 0.0, "max": 0.6},
+    "momentum": {"min": 0.5, "max": 0.99},
+    "hidden": {"min": 16, "max": 512},
+    "layers": {"min": 1, "max": 6},
+    "optimizer": {"values": ["adam", "adamw", "sgd"]},
+    "activation": {"values": ["relu", "gelu", "tanh"]},
+}
+
+
+def fill(path: Path, count: int, *, name: str = "many") -> int:
+    """A sweep of `count` trials over eight parameters, each with a curve of ten points; returns its id."""
+    migrate(path)
+    database = Database(path)
+    spec = parse_spec(
+        {
+            "name": name,
+            "method": "random",
+            "metric": {"name": "val_accuracy", "goal": "maximize"},
+            "parameters": PARAMETERS,
+            "run_cap": count,
+            "program": {"function": "train:objective"},
+        }
+    )
+    with database.write() as connection:
+        sweep_id = sweeps.accept(connection, spec, _AT)[0]
+        connection.execute(
+            sweeps.sweeps.update()
+            .where(sweeps.sweeps.c.id == sweep_id)
+            .values(state="finished", reason="", started_at=_AT, ended_at=_AT + count)
+        )
+    for first in range(0, count, _BATCH):
+        with database.write() as connection:
+            _write(connection, sweep_id, range(first, min(first + _BATCH, count)))
+    database.close()
+    return sweep_id
+
+
+def params_of(number: int) -> dict[str, Any]:
+    """The parameters of a trial: the same for each benchmark."""
+    dice = random.Random(number)
+    return {
+        "lr": 10 ** dice.uniform(-5, -1),
+        "weight_decay": 10 ** dice.uniform(-6, -2),
+        "dropout": dice.uniform(0, 0.6),
+        "momentum": dice.uniform(0.5, 0.99),
+        "hidden": dice.randint(16, 512),
+        "layers": dice.randint(1, 6),
+        "optimizer": dice.choice(["adam", "adamw", "sgd"]),
+        "activation": dice.choice(["relu", "gelu", "tanh"]),
+    }
+
+
+def value_of(params: dict[str, Any]) -> float:
+    """A made-up accuracy, best near lr 0.003 and dropout 0.2."""
+    off = (math.log10(params["lr"]) + 2.5) ** 2 / 8 + (params["dropout"] - 0.2) ** 2
+    return 0.97 * math.exp(-off) - 0.02 * abs(params["layers"] - 3)
+
+
+def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
+    chosen = {number: params_of(number) for number in numbers}
+    connection.execute(insert(trials), [_trial(sweep_id, number, params) for number, params in chosen.items()])
+    connection.execute(insert(attempts), [_attempt(sweep_id, number) for number in numbers])
+    connection.execute(
+        insert(trial_params),
+        [
+            {
+                "trial_id": _id(sweep_id, number),
+                "name": name,
+                "number": float(value) if isinstance(value, int | float) else None,
+                "value": json.dumps(value),
+            }
+            for number, params in chosen.items()
+            for name, value in params.items()
+        ],
+    )
+    connection.execute(
+        insert(metrics),
+        [
+            {
+                "trial_id": _id(sweep_id, number),
+                "name": "val_accuracy",
+                "step": step,
+                "value": value_of(params) * (1 - math.exp(-step / 3)),
+                "attempt": 1,
+                "at": _AT + number + step / CURVE_POINTS,
+            }
+            for number, params in chosen.items()
+            for step in range(1, CURVE_POINTS + 1)
+        ],
+    )
+
+
+def _id(sweep_id: int, number: int) -> int:
+    return sweep_id * 1_000_000 + number
+
+
+def _state(number: int) -> str:
+    return "failed" if number % 50 == 49 else "pruned" if number % 5 == 4 else "finished"
+
+
+def _trial(sweep_id: int, number: int, params: dict[str, Any]) -> dict[str, Any]:
+    state = _state(number)
+    return {
+        "id": _id(sweep_id, number),
+        "sweep_id": sweep_id,
+        "number": number,
+        "state": state,
+        "value": value_of(params) if state == "finished" else None,
+        "attempt": 1,
+        "sampler": "random",
+        "created_at": _AT,
+        "started_at": _AT + number,
+        "ended_at": _AT + number + 2 + params["layers"],
+    }
+
+
+def _attempt(sweep_id: int, number: int) -> dict[str, Any]:
+    failed = _state(number) == "failed"
+    return {
+        "trial_id": _id(sweep_id, number),
+        "number": 1,
+        "device_id": f"cpu-{number % 4}",
+        "node": "here",
+        "started_at": _AT + number,
+        "ended_at": _AT + number + 2,
+        "state": _state(number),
+        "cause": "non_finite" if failed else None,
+    }
+
+
+if __name__ == "__main__":
+    print(fill(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,127 @@
+"""A window of a sweep's trials as columns: filtered, sorted, counted; api."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, func, select
+
+from db import sweeps, trial_pages
+from db.sweeps import parameters_of
+from db.tables import trials
+from db.trial_filter import where_of
+from db.trial_order import Order, order_of
+from db.trial_pages import TrialRow
+from sweep.trial import violates
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which trials are wanted: those after number `after` in the order, or those from `offset` on."""
+
+    filter: str | None = None
+    sort: str = "number"
+    after: int | None = None
+    offset: int = 0
+    limit: int = 200
+    find: int | None = None  # the number of a trial that is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTable:
+    """Trials as columns, each as long as there are trials in it."""
+
+    total: int  # trials of the sweep
+    matching: int  # of them through the filter
+    next: int | None  # goes into `after` for what follows
+    found: int | None  # how many matching trials come before the one that was looked for, if it is among them
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+
+def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
+    """Raises `NotFoundError`, and `BadRequestError` for a filter or an order that cannot be read."""
+    sweep = sweeps.get(connection, sweep_id)
+    total = sum(sweep.counts.values())
+    order = order_of(wanted.sort, sweep)
+    filtered = where_of(connection, wanted.filter, sweep)
+    where, counted = filtered, wanted.after is None and bool(wanted.filter)
+    if wanted.after is not None:
+        where = and_(where, _past(connection, sweep_id, order, wanted.after))
+    rows, matching = trial_pages.ordered(
+        connection, where, order, wanted.limit + 1, offset=wanted.offset, counted=counted
+    )
+    if matching is None:
+        matching = _count(connection, filtered) if wanted.filter else total
+    shown = rows[: wanted.limit]
+    return TrialTable(
+        total,
+        matching,
+        shown[-1].number if len(rows) > wanted.limit else None,
+        None if wanted.find is None else _place(connection, sweep_id, filtered, order, wanted.find, matching),
+        columns_of(shown, parameters_of(sweep), [name for name, _ in sweep.objectives], time.time()),
+    )
+
+
+def _past(connection: Connection, sweep_id: int, order: Order | None, number: int) -> ColumnElement[bool]:
+    return trials.c.number > number if order is None else order.past(connection, sweep_id, number)
+
+
+def _count(connection: Connection, where: ColumnElement[bool]) -> int:
+    return connection.execute(select(func.count()).select_from(trials).where(where)).scalar_one()
+
+
+def _place(
+    connection: Connection, sweep_id: int, where: ColumnElement[bool], order: Order | None, number: int, matching: int
+) -> int | None:
+    if not _count(connection, and_(where, trials.c.number == number)):
+        return None
+    return matching - 1 - _count(connection, and_(where, _past(connection, sweep_id, order, number)))
+
+
+def columns_of(
+    rows: Sequence[TrialRow], space: Iterable[str], objectives: Sequence[str], now: float
+) -> dict[str, list[Any]]:
+    """Columns of trials: those that every trial has, then values, parameters, constraints and attributes by name.
+
+    Parameters come in the order of the sweep file; one that a trial does not have is null in its row.
+    """
+    found: dict[str, list[Any]] = {
+        "id": [row.id for row in rows],
+        "number": [row.number for row in rows],
+        "state": [row.state.value for row in rows],
+        "requested": [row.requested for row in rows],
+        "value": [row.value for row in rows],
+        "violated": [violates(row.constraints) for row in rows],
+        "duration_s": [_duration_s(row, now) for row in rows],
+        "device": [row.device_id for row in rows],
+        "cause": [row.cause for row in rows],
+        "attempt": [row.attempt for row in rows],
+        "sampler": [row.sampler for row in rows],
+        "tags": [row.tags for row in rows],
+        "started_at": [_rounded(row.started_at) for row in rows],
+        "ended_at": [_rounded(row.ended_at) for row in rows],
+    }
+    if len(objectives) > 1:
+        found |= _named("values", [row.values or {} for row in rows], objectives)
+    found |= _named("params", [row.params for row in rows], space)
+    found |= _named("constraints", [row.constraints for row in rows], ())
+    found |= _named("attrs", [row.user_attrs for row in rows], ())
+    return found
+
+
+def _named(kind: str, rows: Sequence[dict[str, Any]], first: Iterable[str]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(first)
+    for row in rows:
+        names |= dict.fromkeys(row)
+    return {f"{kind}.{name}": [row.get(name) for row in rows] for name in names}
+
+
+def _duration_s(row: TrialRow, now: float) -> float | None:
+    return None if row.started_at is None else _rounded((row.ended_at or now) - row.started_at)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)

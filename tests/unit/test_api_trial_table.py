@@ -1,0 +1,155 @@
+"""The table over REST: columns, windows, orders, filters; and the same filter on lists and exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from sweep.trial import Cause, Params
+from tests.commands import Podium
+from tests.service_rig import ServiceRig, assert_problem
+
+URL = "/api/v1/sweeps"
+
+
+@pytest.fixture
+def sweep_id(service: ServiceRig) -> int:
+    """Six trials: some without a value, one without its parameter, one of text."""
+    sweep_id = service.sweep()
+    rows: list[tuple[Params, float | None, Cause | None]] = [
+        ({"lr": 0.03}, 0.5, None),
+        ({"lr": 0.01}, None, Cause.NON_FINITE),
+        ({"lr": "high"}, 0.9, None),
+        ({"other": 1}, None, None),
+        ({"lr": 0.02}, 0.5, None),
+        ({"lr": 0.02}, 0.1, None),
+    ]
+    for number, (params, value, cause) in enumerate(rows):
+        attrs: dict[str, Any] = {"size": 10 * number, "kind": "a"} if number == 2 else {"size": 5 - number}
+        service.trial(sweep_id, number, value, params=params, cause=cause, model=False, user_attrs=attrs)
+    return sweep_id
+
+
+def numbers(client: TestClient, sweep_id: int, **query: Any) -> list[int]:
+    """All trials, followed by `next`."""
+    found: list[int] = []
+    while True:
+        answer = client.get(f"{URL}/{sweep_id}/table", params=query)
+        assert answer.status_code == 200, answer.text
+        table = answer.json()
+        found += table["columns"]["number"]
+        if table["next"] is None:
+            return found
+        query["after"] = table["next"]
+
+
+def test_a_table_is_columns(client: TestClient, sweep_id: int) -> None:
+    table = client.get(f"{URL}/{sweep_id}/table", params={"limit": 3}).json()
+    assert (table["total"], table["matching"], table["next"], table["found"]) == (6, 6, 2, None)
+    columns = table["columns"]
+    assert {len(column) for column in columns.values()} == {3}
+    assert columns["number"] == [0, 1, 2]
+    assert columns["state"] == ["finished", "failed", "finished"]
+    assert columns["value"] == [0.5, None, 0.9]
+    assert columns["params.lr"] == [0.03, 0.01, "high"]
+    assert columns["attrs.kind"] == [None, None, "a"]
+    assert columns["cause"] == [None, "non_finite", None]
+    assert columns["duration_s"] == [2.0, 2.0, 2.0]
+    assert columns["device"] == ["cpu-0"] * 3
+    assert columns["tags"] == [[], [], []]
+    assert columns["violated"] == [False] * 3
+
+
+def test_a_sweep_without_trials_has_its_columns(client: TestClient, service: ServiceRig) -> None:
+    table = client.get(f"{URL}/{service.sweep()}/table").json()
+    assert (table["total"], table["matching"], table["next"]) == (0, 0, None)
+    assert table["columns"]["params.lr"] == []
+
+
+def test_several_objectives_are_columns(client: TestClient, service: ServiceRig) -> None:
+    metrics = [{"name": "loss", "goal": "minimize"}, {"name": "size", "goal": "minimize"}]
+    sweep_id = service.sweep(metric=None, metrics=metrics, program={"function": "train:objective"})
+    service.trial(sweep_id, 0, (0.5, 10.0), model=False, constraints={"latency": 1.0})
+    columns = client.get(f"{URL}/{sweep_id}/table").json()["columns"]
+    assert (columns["values.loss"], columns["values.size"]) == ([0.5], [10.0])
+    assert (columns["constraints.latency"], columns["violated"]) == ([1.0], [True])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 500])
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("number", [0, 1, 2, 3, 4, 5]),
+        ("-number", [5, 4, 3, 2, 1, 0]),
+        ("value", [5, 0, 4, 2, 1, 3]),
+        ("-value", [2, 0, 4, 5, 1, 3]),
+        ("values.val_accuracy", [5, 0, 4, 2, 1, 3]),
+        ("params.lr", [1, 4, 5, 0, 2, 3]),
+        ("-params.lr", [0, 4, 5, 1, 2, 3]),
+        ("state", [3, 0, 2, 4, 5, 1]),
+        ("cause", [1, 0, 2, 3, 4, 5]),
+        ("device", [0, 1, 2, 3, 4, 5]),
+        ("attrs.size", [5, 4, 0, 2, 1, 3]),
+        ("-attrs.kind", [2, 0, 1, 3, 4, 5]),
+        ("-id", [5, 4, 3, 2, 1, 0]),
+    ],
+)
+def test_windows_in_an_order_hold_every_trial_once(
+    client: TestClient, service: ServiceRig, sweep_id: int, sort: str, expected: list[int], limit: int
+) -> None:
+    assert numbers(client, sweep_id, sort=sort, limit=limit) == expected
+    offset = client.get(f"{URL}/{sweep_id}/table", params={"sort": sort, "offset": 2, "limit": 3}).json()
+    assert offset["columns"]["number"] == expected[2:5]
+
+
+def test_a_filter_counts_and_goes_with_an_order(client: TestClient, sweep_id: int) -> None:
+    query: dict[str, Any] = {"filter": "lr>=0.02", "sort": "-value", "limit": 2}
+    table = client.get(f"{URL}/{sweep_id}/table", params=query).json()
+    assert (table["total"], table["matching"], table["next"]) == (6, 3, 4)
+    assert numbers(client, sweep_id, **query) == [0, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ({"find": 4}, 4),
+        ({"find": 4, "sort": "-value"}, 2),
+        ({"find": 3, "sort": "-value"}, 5),
+        ({"find": 4, "filter": "lr>=0.02", "sort": "-value"}, 1),
+        ({"find": 1, "filter": "lr>=0.02"}, None),
+        ({"find": 99}, None),
+    ],
+)
+def test_a_trial_is_found_where_it_stands(
+    client: TestClient, sweep_id: int, query: dict[str, Any], place: int | None
+) -> None:
+    assert client.get(f"{URL}/{sweep_id}/table", params=query).json()["found"] == place
+
+
+def test_a_wrong_filter_points_at_the_place(client: TestClient, sweep_id: int) -> None:
+    for path in ("table", "trials", "export.csv", "export.jsonl"):
+        answer = client.get(f"{URL}/{sweep_id}/{path}", params={"filter": "lr<1 stat:failed"})
+        problem = assert_problem(answer, 400, "at character 6: there is no 'stat' (did you mean state?)")
+        assert (problem["position"], problem["length"]) == (5, 4)
+    assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"sort": "nope"}), 400, "params.NAME")
+    assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"filter": "x" * 2001}), 422, "2000")
+    assert_problem(client.get(f"{URL}/9/table"), 404, "there is no sweep 9")
+
+
+def test_lists_and_exports_take_the_same_filter(client: TestClient, sweep_id: int) -> None:
+    query = {"filter": "lr>=0.02 -#0"}
+    found = client.get(f"{URL}/{sweep_id}/trials", params={**query, "sort": "-params.lr", "limit": 1}).json()
+    assert ([trial["number"] for trial in found["items"]], found["next"]) == ([4], 4)
+    lines = client.get(f"{URL}/{sweep_id}/export.csv", params=query).text.splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["4", "5"]
+    assert client.get(f"{URL}/{sweep_id}/export.jsonl", params=query).text.count("\n") == 2
+    assert client.get(f"{URL}/{sweep_id}/export.parquet", params=query).status_code == 200
+
+
+def test_the_commands_say_how_to_filter(podium: Podium) -> None:
+    for command in (("trial", "list"), ("sweep", "export")):
+        status, said, _ = podium(*command, "--help")
+        assert status == 0
+        assert "--filter" in said
