@@ -7,6 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from api import (
+    charts,
     devices,
     ensemble_previews,
     ensemble_samples,
@@ -15,6 +16,7 @@ from api import (
     exports,
     forwarding,
     health,
+    importances,
     imports,
     problems,
     schemas,
@@ -24,6 +26,7 @@ from api import (
     trial_table,
     trials,
 )
+from api.analyst import Analyst
 from api.auth import Doorkeeper
 from api.body_schema import describe_bodies
 from api.guard import Guarded
@@ -46,6 +49,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.service = ServiceContext(settings, database)
     app.state.doorkeeper = Doorkeeper(database, settings.session_cookie)
     app.host_names = HostNames(settings.allowed_hosts)
+    app.state.analyst = Analyst(database)
     app.state.feed = events.feed_of(app.state.service)
     problems.install(app)
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
@@ -59,6 +63,8 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         exports,
         imports,
         trials,
+        charts,
+        importances,
         devices,
         ensembles,
         ensemble_previews,

@@ -231,6 +231,20 @@ metrics = Table(
     sqlite_with_rowid=False,
 )
 
+# How much each parameter matters to one metric of a sweep, as it was last judged: made again of the trials at any time.
+importances = Table(
+    "importances",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("metric", String, nullable=False),  # or what else a trial is judged by
+    Column("as_of", Integer, nullable=False),  # finished trials that there were
+    Column("trials", Integer, nullable=False),  # of these, how many were looked at
+    Column("result", Text, nullable=False),  # JSON: see `sweep.analysis`
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "metric"),
+    sqlite_with_rowid=False,
+)
+
 events = Table(
     "events",
     metadata,

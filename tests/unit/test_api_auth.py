@@ -37,6 +37,7 @@ ROUTES = {
     f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/table": Role.VIEWER,
+    **{f"GET {V1}/sweeps/{{sweep_id}}/{chart}": Role.VIEWER for chart in ("points", "curves", "importance")},
     **{f"GET {V1}/sweeps/{{sweep_id}}/export.{kind}": Role.VIEWER for kind in ("csv", "jsonl", "parquet")},
     f"POST {V1}/sweeps/import": Role.ADMIN,
     f"PATCH {V1}/sweeps/{{sweep_id}}": Role.SUBMITTER,

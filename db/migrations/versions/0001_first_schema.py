@@ -125,6 +125,18 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_ensembles_state"), ["state"], unique=False)
 
     op.create_table(
+        "importances",
+        sa.Column("sweep_id", sa.Integer(), nullable=False),
+        sa.Column("metric", sa.String(), nullable=False),
+        sa.Column("as_of", sa.Integer(), nullable=False),
+        sa.Column("trials", sa.Integer(), nullable=False),
+        sa.Column("result", sa.Text(), nullable=False),
+        sa.Column("at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_importances_sweep_id_sweeps")),
+        sa.PrimaryKeyConstraint("sweep_id", "metric", name=op.f("pk_importances")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "login_codes",
         sa.Column("digest", sa.String(), nullable=False),
         sa.Column("token_id", sa.Integer(), nullable=False),
@@ -462,6 +474,7 @@ def downgrade() -> None:
 
     op.drop_table("sessions")
     op.drop_table("login_codes")
+    op.drop_table("importances")
     with op.batch_alter_table("ensembles", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_ensembles_state"))
 

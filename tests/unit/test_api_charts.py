@@ -1,0 +1,226 @@
+"""What charts are drawn from, over REST: points, curves, importance; a service with seeded rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from api.analyst import AnalysisError, Analyst
+from sweep.trial import Cause
+from tests.service_rig import AT, ServiceRig, assert_problem
+
+TWO = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
+
+
+def columns(service: ServiceRig, sweep_id: int, **query: Any) -> dict[str, list[Any]]:
+    answer = service.client().get(f"/api/v1/sweeps/{sweep_id}/points", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, list[Any]] = answer.json()["columns"]
+    assert len({len(column) for column in found.values()}) == 1
+    return found
+
+
+def test_points_are_columns_in_the_order_of_numbers(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    first = service.trial(sweep_id, 0, 0.5, params={"lr": 0.01, "hidden": [8, 16]})  # type: ignore[dict-item]
+    service.trial(sweep_id, 1, None, params={"lr": 0.1}, cause=Cause.NON_FINITE)
+    service.trial(sweep_id, 2, 0.75, params={"lr": 0.02, "flag": True}, constraints={"size": 1.0})
+    found = columns(service, sweep_id)
+    assert found["id"][0] == first
+    assert found["number"] == [0, 1, 2]
+    assert found["state"] == ["finished", "failed", "finished"]
+    assert found["value"] == [0.5, None, 0.75]
+    assert found["params.lr"] == [0.01, 0.1, 0.02]
+    assert found["params.flag"] == [None, None, True]
+    assert found["duration_s"] == [2.0, 2.0, 2.0]
+    assert found["ended_at"] == [AT + 3] * 3
+    assert found["device"] == ["cpu-0"] * 3
+    assert found["cause"] == [None, "non_finite", None]
+    assert found["feasible"] == [True, True, False]
+    assert "pareto" not in found
+
+
+def test_points_say_their_axes_and_objectives(service: ServiceRig) -> None:
+    sweep_id = service.sweep(
+        parameters={
+            "lr": {"min": 1e-4, "max": 0.1, "log": True},
+            "layers": {"min": 1, "max": 4},
+            "optimizer": {"values": ["sgd", "adam"]},
+            "epochs": {"value": 3},
+        }
+    )
+    body = service.client().get(f"/api/v1/sweeps/{sweep_id}/points").json()
+    assert (body["matching"], body["shown"], body["columns"]["id"]) == (0, 0, [])
+    assert body["objectives"][0]["goal"] == "maximize"
+    lr, layers, optimizer, epochs = body["axes"]
+    assert (lr["kind"], lr["log"], lr["low"], lr["high"]) == ("number", True, 1e-4, 0.1)
+    assert (layers["kind"], layers["log"]) == ("integer", False)
+    assert (optimizer["kind"], optimizer["choices"], optimizer["constant"]) == ("choice", ["sgd", "adam"], False)
+    assert epochs["constant"] is True
+
+
+def test_points_follow_the_filter(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(4):
+        service.trial(sweep_id, number, number / 10, params={"lr": number + 1.0})
+    assert columns(service, sweep_id, filter="lr>2.5")["number"] == [2, 3]
+    client = service.client()
+    assert_problem(client.get(f"/api/v1/sweeps/{sweep_id}/points", params={"filter": "nope<3"}), 400, "nope")
+    assert_problem(client.get("/api/v1/sweeps/99/points"), 404, "99")
+
+
+def test_a_sample_keeps_the_best_and_spreads_the_rest(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    for number in range(300):
+        service.trial(sweep_id, number, float((number * 7) % 300), model=False)  # each once
+    answer = service.client().get(f"/api/v1/sweeps/{sweep_id}/points", params={"max": 100}).json()
+    assert (answer["matching"], answer["shown"]) == (300, 100)
+    numbers, values = answer["columns"]["number"], answer["columns"]["value"]
+    assert numbers == sorted(set(numbers))
+    assert set(range(250, 300)) <= set(values)
+    rest = [number for number, value in zip(numbers, values, strict=True) if value < 250]
+    assert len(rest) == 50
+    assert max(b - a for a, b in pairwise(rest)) <= 15
+
+
+def test_of_several_objectives_the_front_is_marked(service: ServiceRig) -> None:
+    sweep_id = service.sweep(metric=None, metrics=TWO)
+    for number, values in enumerate([(0.9, 5.0), (0.8, 1.0), (0.7, 2.0), (0.95, 9.0)]):
+        service.trial(sweep_id, number, values)
+    service.trial(sweep_id, 4, (0.99, 0.1), constraints={"size": 2.0})
+    found = columns(service, sweep_id)
+    assert found["values.val_loss"] == [5.0, 1.0, 2.0, 9.0, 0.1]
+    assert found["pareto"] == [True, True, False, True, False]
+
+
+def test_curves_of_the_sweeps_metric_come_first_and_the_best_before_others(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    metric = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()["spec"]["metric"]["name"]
+    for number, value in enumerate([0.1, 0.3, None]):
+        trial_id = service.trial(sweep_id, number, value)
+        service.points(trial_id, metric, 1.0, 0.5)
+        service.points(trial_id, "alpha", 3.0)
+    service.trial(sweep_id, 3, 0.0)  # it has reported nothing
+    client = service.client()
+    body = client.get(f"/api/v1/sweeps/{sweep_id}/curves").json()
+    assert (body["metrics"], body["metric"], body["matching"]) == ([metric, "alpha"], metric, 3)
+    assert [curve["number"] for curve in body["curves"]] == [2, 1, 0]
+    assert (body["curves"][0]["state"], body["curves"][0]["steps"]) == ("running", [0, 1])
+    assert body["curves"][1]["values"] == [1.0, 0.5]
+    query: dict[str, str | int] = {"metric": "alpha", "filter": "state:finished", "limit": 1}
+    only = client.get(f"/api/v1/sweeps/{sweep_id}/curves", params=query).json()
+    assert (only["metric"], only["matching"], [curve["number"] for curve in only["curves"]]) == ("alpha", 2, [1])
+
+
+def test_a_long_curve_is_thinned_and_says_so(service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    trial_id = service.trial(sweep_id, 0, 0.3)
+    service.points(trial_id, "loss", *[float(step == 77) for step in range(200)])
+    query: dict[str, str | int] = {"metric": "loss", "max_points": 20}
+    (curve,) = service.client().get(f"/api/v1/sweeps/{sweep_id}/curves", params=query).json()["curves"]
+    assert curve["points"] == 200
+    assert len(curve["steps"]) <= 20
+    assert max(curve["values"]) == 1.0
+
+
+def test_without_any_report_there_are_no_curves(service: ServiceRig) -> None:
+    body = service.client().get(f"/api/v1/sweeps/{service.sweep()}/curves").json()
+    assert body == {"metrics": [], "metric": None, "matching": 0, "curves": []}
+
+
+class Judge:
+    """In place of the process: counts, and answers what it was given to answer."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.refuses = ""
+
+    def __call__(self, document: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(document)
+        if self.refuses:
+            raise AnalysisError(self.refuses)
+        return {"importances": {"lr": 0.8, "width": 0.2}, "left_out": {"momentum": "takes part in 1 of 12 trials"}}
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge()
+
+
+class Importance:
+    """A client of one sweep's importance, and what works behind it."""
+
+    def __init__(self, service: ServiceRig, sweep_id: int, judge: Judge) -> None:
+        app = service.app()
+        self.analyst = app.state.analyst = Analyst(service.database, judge)
+        self.client = service.client(app=app)
+        self.path = f"/api/v1/sweeps/{sweep_id}/importance"
+
+    def ask(self, **query: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.client.get(self.path, params=query).json()
+        self.analyst.settle()
+        return answer
+
+
+def test_importance_is_judged_once_and_kept(service: ServiceRig, judge: Judge) -> None:
+    sweep_id = service.sweep()
+    importance = Importance(service, sweep_id, judge)
+    assert importance.ask()["state"] == "too_few"
+    for number in range(12):
+        service.trial(sweep_id, number, number / 10, params={"lr": number / 100}, model=False)
+    first = importance.ask()
+    assert (first["state"], first["importances"]) == ("computing", None)
+    found = importance.ask()
+    assert (found["state"], found["as_of"], found["trials"]) == ("ready", 12, 12)
+    assert found["importances"] == {"lr": 0.8, "width": 0.2}
+    assert found["left_out"] == {"momentum": "takes part in 1 of 12 trials"}
+    assert len(judge.asked) == 1
+    assert judge.asked[0]["trials"][1] == {"params": {"lr": 0.01}, "value": 0.1}
+    assert "lr" in judge.asked[0]["parameters"]
+
+
+def test_importance_is_judged_again_when_enough_is_new(service: ServiceRig, judge: Judge) -> None:
+    sweep_id = service.sweep()
+    importance = Importance(service, sweep_id, judge)
+    for number in range(12):
+        service.trial(sweep_id, number, number / 10, model=False)
+    importance.ask()
+    service.trial(sweep_id, 12, 0.5, model=False)
+    assert importance.ask()["state"] == "ready"
+    for number in range(13, 17):
+        service.trial(sweep_id, number, 0.5, model=False)
+    again = importance.ask()
+    assert (again["state"], again["as_of"], again["finished"]) == ("computing", 12, 17)
+    assert again["importances"] is not None
+    assert importance.ask()["as_of"] == 17
+    service.trial(sweep_id, 17, 0.6, model=False)
+    service.end_sweep(sweep_id)
+    assert importance.ask()["state"] == "computing"
+    assert importance.ask()["as_of"] == 18
+
+
+def test_importance_that_cannot_be_judged_says_why_and_is_not_tried_for_ever(service: ServiceRig, judge: Judge) -> None:
+    sweep_id = service.sweep()
+    importance = Importance(service, sweep_id, judge)
+    for number in range(10):
+        service.trial(sweep_id, number, 1.0, model=False)
+    judge.refuses = "all trials have the same value"
+    importance.ask()
+    for _ in range(3):
+        found = importance.ask()
+        assert (found["state"], found["reason"]) == ("failed", "all trials have the same value")
+    assert len(judge.asked) == 1
+
+
+def test_importance_by_duration_or_another_objective_but_no_other_word(service: ServiceRig, judge: Judge) -> None:
+    sweep_id = service.sweep(metric=None, metrics=TWO)
+    importance = Importance(service, sweep_id, judge)
+    for number in range(10):
+        service.trial(sweep_id, number, (0.5, number * 2.0), model=False)
+    assert importance.ask(metric="val_loss")["state"] == "computing"
+    assert importance.ask(metric="duration_s")["state"] == "computing"
+    assert [asked["trials"][3]["value"] for asked in judge.asked] == [6.0, 2.0]
+    problem = importance.client.get(importance.path, params={"metric": "speed"})
+    assert_problem(problem, 400, "val_accuracy, val_loss, duration_s")

@@ -1,0 +1,86 @@
+"""Which parameters matter, judged in the test's own process, and once in its own."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from api.analyst import AnalysisError, in_its_own_process
+from sweep.analysis import importances_of
+
+PARAMETERS = {
+    "lr": {"min": 1e-5, "max": 1.0, "log": True},
+    "width": {"min": 8, "max": 64},
+    "optimizer": {"values": ["sgd", "adam"]},
+    "epochs": {"value": 3},
+}
+
+
+def document(value: str = "lr", trials: int = 40) -> dict[str, Any]:
+    """Trials whose value is one of their parameters."""
+    chance = random.Random(0)
+    found = []
+    for _ in range(trials):
+        params: dict[str, Any] = {
+            "lr": 10 ** chance.uniform(-5, 0),
+            "width": chance.randint(8, 64),
+            "optimizer": chance.choice(["sgd", "adam"]),
+            "epochs": 3,
+        }
+        found.append(
+            {"params": params, "value": float(params[value] == "sgd" if value == "optimizer" else params[value])}
+        )
+    return {"parameters": PARAMETERS, "trials": found}
+
+
+@pytest.mark.parametrize("name", ["lr", "width", "optimizer"])
+def test_what_the_value_depends_on_is_first(name: str) -> None:
+    found = importances_of(document(name))
+    shares = found["importances"]
+    assert next(iter(shares)) == name
+    assert shares[name] > 0.8
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert found["left_out"] == {"epochs": "has one value in all trials"}
+
+
+def test_one_loss_that_went_through_the_roof_does_not_explain_everything() -> None:
+    asked = document("lr")
+    asked["trials"][7]["value"] = 1e30
+    assert importances_of(asked)["importances"]["lr"] > 0.7
+
+
+def test_parameters_that_do_not_always_take_part_are_left_out_and_those_of_no_file_are_guessed() -> None:
+    asked = document("lr")
+    asked["trials"][0]["params"]["momentum"] = 0.9
+    for number, trial in enumerate(asked["trials"]):
+        trial["params"]["seen"] = number / 10
+        trial["params"]["mixed"] = number % 2 or "auto"
+    found = importances_of(asked)
+    assert found["left_out"]["momentum"] == "takes part in 1 of 40 trials"
+    assert {"seen", "mixed"} <= found["importances"].keys()
+
+
+def test_values_outside_the_files_range_are_taken_too() -> None:
+    asked = document("lr")
+    asked["trials"][3]["params"]["lr"] = 7.5
+    asked["trials"][4]["params"]["optimizer"] = "lion"
+    assert "lr" in importances_of(asked)["importances"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"value": 1.0}, "all trials have the same value"), ({"params": {"epochs": 3}}, "no parameter was different")],
+)
+def test_where_there_is_nothing_to_say_it_says_so(change: dict[str, Any], words: str) -> None:
+    asked = document()
+    asked["trials"] = [{**trial, **change} for trial in asked["trials"]]
+    with pytest.raises(ValueError, match=words):
+        importances_of(asked)
+
+
+def test_in_a_process_of_its_own_it_is_the_same() -> None:
+    assert in_its_own_process(document(trials=12)) == importances_of(document(trials=12))
+    with pytest.raises(AnalysisError, match="all trials have the same value"):
+        in_its_own_process({"parameters": {}, "trials": [{"params": {}, "value": 1.0}] * 2})
