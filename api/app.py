@@ -23,6 +23,7 @@ from api import (
     session,
     sweep_files,
     sweeps,
+    trial_downloads,
     trial_table,
     trials,
 )
@@ -65,6 +66,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         trials,
         charts,
         importances,
+        trial_downloads,
         devices,
         ensembles,
         ensemble_previews,

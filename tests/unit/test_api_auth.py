@@ -49,6 +49,8 @@ ROUTES = {
     f"GET {V1}/trials/{{trial_id}}/attempts": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/metrics": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/log": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/log/whole": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/files/{{name}}": Role.VIEWER,
     f"GET {V1}/session": Role.VIEWER,
     f"DELETE {V1}/session": Role.VIEWER,
     f"POST {V1}/login-links": Role.VIEWER,
