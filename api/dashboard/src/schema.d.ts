@@ -637,6 +637,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Curves
+         * @description One metric of many trials; without `metric` the sweep's own.
+         */
+        get: operations["show_curves_api_v1_sweeps__sweep_id__curves_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/export.csv": {
         parameters: {
             query?: never;
@@ -646,7 +666,7 @@ export interface paths {
         };
         /**
          * Export Csv
-         * @description Every trial as a row: number, state, values, parameters, cause, times.
+         * @description Every trial, or those through a filter, as a row: number, state, values, parameters, cause, times.
          */
         get: operations["export_csv_api_v1_sweeps__sweep_id__export_csv_get"];
         put?: never;
@@ -717,6 +737,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/importance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Importance
+         * @description What is known; where there are many new trials since, it is judged again, and `state` is `computing` meanwhile.
+         *
+         *     By fANOVA on ranks, over at most 400 trials.
+         */
+        get: operations["show_importance_api_v1_sweeps__sweep_id__importance_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/pause": {
         parameters: {
             query?: never;
@@ -731,6 +773,26 @@ export interface paths {
          * @description Start nothing new; what runs goes on to its end.
          */
         post: operations["pause_sweep_api_v1_sweeps__sweep_id__pause_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Points
+         * @description The trials that match, as columns for charts; of more than `max` a sample, with the best of them in it.
+         */
+        get: operations["show_points_api_v1_sweeps__sweep_id__points_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -777,6 +839,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/{sweep_id}/table": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Table
+         * @description A window of a sweep's trials; those that have nothing in the column of `sort` come last.
+         *
+         *     `after` is the number of the last trial of the window before, in any order.
+         */
+        get: operations["show_table_api_v1_sweeps__sweep_id__table_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{sweep_id}/trials": {
         parameters: {
             query?: never;
@@ -786,7 +870,7 @@ export interface paths {
         };
         /**
          * List Trials
-         * @description Trials of a sweep by number, `value`, `values.NAME` (an objective) or `params.NAME`; falling with - before it.
+         * @description Trials of a sweep by number, `value`, `params.NAME` or another column; falling with - before it.
          *
          *     Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
          */
@@ -863,6 +947,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trials/{trial_id}/files/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download File
+         * @description A file that a trial left: its model, a checkpoint, its predictions.
+         */
+        get: operations["download_file_api_v1_trials__trial_id__files__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}/log": {
         parameters: {
             query?: never;
@@ -877,6 +981,26 @@ export interface paths {
          *     `Podium-Next-Byte` is what `from_byte` gets the rest by, later; a log that has lost its middle goes on at its end.
          */
         get: operations["show_log_api_v1_trials__trial_id__log_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trials/{trial_id}/log/whole": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Log
+         * @description All that is kept of what an attempt printed, as a file to save; the current attempt by default.
+         */
+        get: operations["download_log_api_v1_trials__trial_id__log_whole_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1066,6 +1190,35 @@ export interface components {
             visible_devices: string | null;
         };
         /**
+         * AxisView
+         * @description A parameter as an axis. Without `low` and `high` it ends where the trials do.
+         */
+        AxisView: {
+            /** Choices */
+            choices?: (string | number | boolean | null)[] | null;
+            /**
+             * Constant
+             * @default false
+             */
+            constant: boolean;
+            /** High */
+            high?: number | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "number" | "integer" | "choice";
+            /**
+             * Log
+             * @default false
+             */
+            log: boolean;
+            /** Low */
+            low?: number | null;
+            /** Name */
+            name: string;
+        };
+        /**
          * BestView
          * @description A sweep's best trial so far; of several objectives, by the first.
          */
@@ -1174,6 +1327,38 @@ export interface components {
             value: number | null;
             /** Weight */
             weight: number;
+        };
+        /**
+         * CurveView
+         * @description A trial's curve; of `points`, fewer may be here, the peaks and dips among them.
+         */
+        CurveView: {
+            /** Number */
+            number: number;
+            /** Points */
+            points: number;
+            /** State */
+            state: string;
+            /** Steps */
+            steps: number[];
+            /** Trial Id */
+            trial_id: number;
+            /** Values */
+            values: number[];
+        };
+        /**
+         * CurvesView
+         * @description Curves of one metric: trials that run, then the finished ones, best first, then the newest of the others.
+         */
+        CurvesView: {
+            /** Curves */
+            curves: components["schemas"]["CurveView"][];
+            /** Matching */
+            matching: number;
+            /** Metric */
+            metric: string | null;
+            /** Metrics */
+            metrics: string[];
         };
         /**
          * Degradation
@@ -1553,6 +1738,37 @@ export interface components {
             detail?: components["schemas"]["ValidationError"][];
         };
         /**
+         * ImportanceView
+         * @description The share of each parameter in how the trials rank, largest first; they add up to 1.
+         */
+        ImportanceView: {
+            /** As Of */
+            as_of: number | null;
+            /** Finished */
+            finished: number;
+            /** Importances */
+            importances: {
+                [key: string]: number;
+            } | null;
+            /** Judged At */
+            judged_at: string | null;
+            /** Left Out */
+            left_out: {
+                [key: string]: string;
+            };
+            /** Metric */
+            metric: string;
+            /** Reason */
+            reason: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ready" | "computing" | "too_few" | "failed";
+            /** Trials */
+            trials: number | null;
+        };
+        /**
          * ImportedTrial
          * @description A trial that is over; its number is its place in the list. Times are seconds since the epoch.
          */
@@ -1766,9 +1982,8 @@ export interface components {
             /**
              * Target
              * @description the sweep ends when a trial reaches it
-             * @default null
              */
-            target: number | null;
+            target?: number | null;
         };
         /**
          * Mode
@@ -1981,6 +2196,27 @@ export interface components {
             min_delta: number;
             /** Used */
             used: number;
+        };
+        /**
+         * PointsView
+         * @description Trials as columns: each list has one place for each trial shown, in the order of their numbers.
+         *
+         *     `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`, `feasible`,
+         *     `params.NAME`; with several objectives `values.NAME` and `pareto`, which only the best of what matches are.
+         */
+        PointsView: {
+            /** Axes */
+            axes: components["schemas"]["AxisView"][];
+            /** Columns */
+            columns: {
+                [key: string]: (string | number | boolean | null)[];
+            };
+            /** Matching */
+            matching: number;
+            /** Objectives */
+            objectives: components["schemas"]["Metric"][];
+            /** Shown */
+            shown: number;
         };
         /**
          * Precision
@@ -2543,6 +2779,30 @@ export interface components {
          * @enum {string}
          */
         TrialState: "waiting" | "running" | "finished" | "pruned" | "failed" | "cancelled";
+        /**
+         * TrialTableView
+         * @description Trials as columns: each list has one entry for each trial, in order.
+         */
+        TrialTableView: {
+            /**
+             * Columns
+             * @description id, number, state, requested, value, violated, duration_s, device, cause, attempt, sampler, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
+             */
+            columns: {
+                [key: string]: unknown[];
+            };
+            /**
+             * Found
+             * @description how many matching trials come before the one of `find=`; null: not there
+             */
+            found: number | null;
+            /** Matching */
+            matching: number;
+            /** Next */
+            next: number | null;
+            /** Total */
+            total: number;
+        };
         /**
          * TrialView
          * @description A trial, as lists show it.
@@ -3882,9 +4142,51 @@ export interface operations {
             };
         };
     };
+    show_curves_api_v1_sweeps__sweep_id__curves_get: {
+        parameters: {
+            query?: {
+                /** @description which trials, as in docs/dashboard.md */
+                filter?: string;
+                metric?: string | null;
+                /** @description of each curve */
+                max_points?: number;
+                /** @description curves */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurvesView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     export_csv_api_v1_sweeps__sweep_id__export_csv_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+            };
             header?: never;
             path: {
                 sweep_id: number;
@@ -3915,6 +4217,8 @@ export interface operations {
         parameters: {
             query?: {
                 curves?: boolean;
+                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
             };
             header?: never;
             path: {
@@ -3944,7 +4248,10 @@ export interface operations {
     };
     export_parquet_api_v1_sweeps__sweep_id__export_parquet_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+            };
             header?: never;
             path: {
                 sweep_id: number;
@@ -4002,6 +4309,40 @@ export interface operations {
             };
         };
     };
+    show_importance_api_v1_sweeps__sweep_id__importance_get: {
+        parameters: {
+            query?: {
+                /** @description an objective, or duration_s */
+                metric?: string | null;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportanceView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     pause_sweep_api_v1_sweeps__sweep_id__pause_post: {
         parameters: {
             query?: never;
@@ -4020,6 +4361,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SweepView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    show_points_api_v1_sweeps__sweep_id__points_get: {
+        parameters: {
+            query?: {
+                /** @description which trials, as in docs/dashboard.md */
+                filter?: string;
+                /** @description trials */
+                max?: number;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PointsView"];
                 };
             };
             /** @description Validation Error */
@@ -4095,6 +4472,49 @@ export interface operations {
             };
         };
     };
+    show_table_api_v1_sweeps__sweep_id__table_get: {
+        parameters: {
+            query?: {
+                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
+                /** @description a column of the table; falling with - before it */
+                sort?: string;
+                /** @description `next` of the page before */
+                after?: number | null;
+                /** @description so many are left out at the beginning */
+                offset?: number;
+                limit?: number;
+                /** @description the number of a trial to look for */
+                find?: number | null;
+            };
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialTableView"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     list_trials_api_v1_sweeps__sweep_id__trials_get: {
         parameters: {
             query?: {
@@ -4102,7 +4522,10 @@ export interface operations {
                 after?: number | null;
                 limit?: number;
                 state?: components["schemas"]["TrialState"] | null;
+                /** @description a column of the table; falling with - before it */
                 sort?: string;
+                /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
+                filter?: string | null;
             };
             header?: never;
             path: {
@@ -4266,6 +4689,36 @@ export interface operations {
             };
         };
     };
+    download_file_api_v1_trials__trial_id__files__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                trial_id: number;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     show_log_api_v1_trials__trial_id__log_get: {
         parameters: {
             query?: {
@@ -4290,6 +4743,37 @@ export interface operations {
                 content: {
                     "text/plain": string;
                 };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    download_log_api_v1_trials__trial_id__log_whole_get: {
+        parameters: {
+            query?: {
+                attempt?: number | null;
+            };
+            header?: never;
+            path: {
+                trial_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Validation Error */
             422: {
