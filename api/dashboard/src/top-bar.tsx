@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { useLiveState } from "./live";
+import { useSession } from "./session";
 import { chooseTheme, useTheme } from "./theme";
 import { Button } from "./widgets/button";
 import { Icon } from "./widgets/icon";
@@ -71,6 +72,7 @@ function LiveMark() {
 function LogOut() {
   const queries = useQueryClient();
   const [, go] = useLocation();
+  const session = useSession();
   const leave = async () => {
     try {
       await fetch("/api/v1/session", { method: "DELETE" });
@@ -82,8 +84,19 @@ function LogOut() {
     go("/login");
   };
   return (
-    <Button quiet title="Log out" onClick={() => void leave()}>
-      <Icon name="leave" />
-    </Button>
+    <>
+      {session?.role === "viewer" && (
+        <span className="bar-role" title="This login may look at everything and change nothing">
+          View only
+        </span>
+      )}
+      <Button
+        quiet
+        title={session ? `Log out ${session.name} (${session.role})` : "Log out"}
+        onClick={() => void leave()}
+      >
+        <Icon name="leave" />
+      </Button>
+    </>
   );
 }

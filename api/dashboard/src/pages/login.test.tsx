@@ -41,7 +41,7 @@ test("a link logs in once, leaves no code in the address, and leads back", async
 test("a link that is too old says so and leaves the form", async () => {
   answer(401, 401);
   open("/login#old");
-  expect(await screen.findByRole("alert")).toHaveTextContent("this link is too old");
+  expect(await screen.findByRole("alert")).toHaveTextContent("This link is too old.");
   expect(window.location.hash).toBe("");
   expect(screen.getByLabelText("Or paste a token")).toBeVisible();
 });

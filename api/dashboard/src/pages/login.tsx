@@ -26,7 +26,7 @@ export function LoginPage() {
         queries.clear();
         go(back, { replace: true });
       } catch (error) {
-        setProblem(error instanceof Error ? error.message : String(error));
+        setProblem(sentence(error instanceof Error ? error.message : String(error)));
         setEntering(false);
       }
     },
@@ -78,7 +78,7 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
           {problem}
         </p>
       )}
-      <p>Where the service runs, this prints a link that logs a browser in once:</p>
+      <p>Run this where the service runs, and open the link that it prints:</p>
       <p className="login-command">
         <code>podium login</code>
         <Copy text="podium login" what="the command" />
@@ -107,6 +107,11 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
       </form>
     </>
   );
+}
+
+/** What the service says, as a sentence of the page. */
+function sentence(said: string): string {
+  return `${said.charAt(0).toUpperCase()}${said.slice(1).replaceAll("`", "")}.`.replace(/\.\.$/, ".");
 }
 
 /** Log in; a code that does not work any more is no matter to who is in already. Throws `ApiError`. */
