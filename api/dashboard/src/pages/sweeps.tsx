@@ -1,6 +1,152 @@
-// The page "Sweeps".
-import { PageHead } from "../widgets/panel";
+// The page "Sweeps": every sweep with its state, how far it is, its best so far, and why one waits.
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { api, done, type Schemas } from "../api";
+import { useKeys } from "../keyboard";
+import { keys } from "../keys";
+import { SweepsTable } from "../sweep/table";
+import { ACTIVE, type Sweep } from "../sweep/words";
+import { setQuery, useQueryState } from "../url";
+import { Button, ButtonLink } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import { PageHead, Panel } from "../widgets/panel";
+import { Empty, Failure, Loading } from "../widgets/states";
+import "./sweeps.css";
+
+type State = Schemas["SweepState"];
+
+const PAGE = 50;
+const WAIT_MS = 250;
+const CHOICES: Record<string, { name: string; states: readonly string[] }> = {
+  "": { name: "All", states: [] },
+  active: { name: "Active", states: ACTIVE },
+  finished: { name: "Finished", states: ["finished"] },
+  failed: { name: "Failed", states: ["failed"] },
+  cancelled: { name: "Cancelled", states: ["cancelled"] },
+};
 
 export function SweepsPage() {
-  return <PageHead title="Sweeps" />;
+  const [search] = useQueryState("q");
+  const [chosen] = useQueryState("state");
+  const states = [...(CHOICES[chosen]?.states ?? [])] as State[];
+  const query = useInfiniteQuery({
+    queryKey: keys.sweeps("list", search, chosen),
+    queryFn: ({ pageParam, signal }) =>
+      done(
+        api.GET("/api/v1/sweeps", {
+          params: { query: { limit: PAGE, search, state: states, after: pageParam ?? undefined } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as number | null,
+    getNextPageParam: page => page.next,
+  });
+  useEffect(() => {
+    document.title = "Sweeps · Podium";
+  }, []);
+  const sweeps = query.data?.pages.flatMap(page => page.items);
+  const filtered = search !== "" || chosen !== "";
+  return (
+    <>
+      <PageHead title="Sweeps">
+        <ButtonLink primary href="/new">
+          <Icon name="plus" size={16} /> New sweep
+        </ButtonLink>
+      </PageHead>
+      <Bar search={search} chosen={chosen} />
+      {sweeps === undefined ? (
+        query.isError ? (
+          <Failure error={query.error} onRetry={() => void query.refetch()} />
+        ) : (
+          <Loading rows={6} what="Loading the sweeps" />
+        )
+      ) : sweeps.length === 0 ? (
+        <Nothing filtered={filtered} />
+      ) : (
+        <Listed
+          sweeps={sweeps}
+          more={query.hasNextPage}
+          busy={query.isFetchingNextPage}
+          onMore={() => void query.fetchNextPage()}
+        />
+      )}
+    </>
+  );
+}
+
+function Bar({ search, chosen }: { search: string; chosen: string }) {
+  const [typed, setTyped] = useState(search);
+  const input = useRef<HTMLInputElement>(null);
+  useKeys("Sweeps", { "/": { does: "search by name", run: () => input.current?.focus() } });
+  useEffect(() => setTyped(search), [search]);
+  useEffect(() => {
+    if (typed === search) return;
+    const timer = setTimeout(() => setQuery({ q: typed }), WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [typed, search]);
+  return (
+    <search className="sweeps-bar">
+      <input
+        ref={input}
+        type="search"
+        aria-label="Search by name"
+        placeholder="Search by name"
+        value={typed}
+        onChange={event => setTyped(event.target.value)}
+      />
+      <fieldset className="sweeps-states">
+        <legend className="hidden-text">State</legend>
+        {Object.entries(CHOICES).map(([key, { name }]) => (
+          <button
+            key={key}
+            type="button"
+            className="sweeps-state"
+            aria-pressed={key === chosen}
+            onClick={() => setQuery({ state: key })}
+          >
+            {name}
+          </button>
+        ))}
+      </fieldset>
+    </search>
+  );
+}
+
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No sweep is like that" hint="Another name or state may find it.">
+        <Button onClick={() => setQuery({ q: "", state: "" })}>Show all</Button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No sweeps yet"
+      hint="A sweep tries many configurations of a network, one on each device, and keeps the best. Begin with an example: it runs on any machine in half a minute."
+    >
+      <ButtonLink primary href="/new">
+        New sweep
+      </ButtonLink>
+    </Empty>
+  );
+}
+
+type ListedProps = { sweeps: Sweep[]; more: boolean; busy: boolean; onMore: () => void };
+
+function Listed({ sweeps, more, busy, onMore }: ListedProps) {
+  return (
+    <>
+      <Panel flush>
+        <SweepsTable sweeps={sweeps} />
+      </Panel>
+      {more && (
+        <div className="sweeps-more">
+          <Button busy={busy} onClick={onMore}>
+            Show older sweeps
+          </Button>
+        </div>
+      )}
+    </>
+  );
 }

@@ -1,6 +1,124 @@
-// A part of the sweep's page: header.
-import { Empty } from "../../widgets/states";
+// The head of a sweep's page: its state and why, how far it is, its best, what is left, and what can be done.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { Link } from "wouter";
+import { api, done } from "../../api";
+import { formatAgo, formatDuration, formatNumber, formatShare, formatTime } from "../../format";
+import { keys } from "../../keys";
+import { SweepActions } from "../../sweep/actions";
+import { goalSign } from "../../sweep/best";
+import { SweepProgress } from "../../sweep/progress";
+import { budgetLines, OVER, objectivesOf, type Sweep, tookS } from "../../sweep/words";
+import { StateBadge } from "../../widgets/badge";
+import { PageHead, Stat, Stats } from "../../widgets/panel";
+import { Failure, Loading } from "../../widgets/states";
+import "./header.css";
+
+const SECOND_MS = 1_000;
 
 export function SweepHeader({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  const query = useSweep(sweepId);
+  const sweep = query.data?.id === sweepId ? query.data : undefined;
+  useEffect(() => {
+    document.title = sweep ? `${sweep.name} · Podium` : `Sweep ${sweepId} · Podium`;
+  }, [sweep, sweepId]);
+  if (sweep) return <Head sweep={sweep} />;
+  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading rows={3} what="Loading the sweep" />;
+}
+
+/** The sweep itself; every part of its page shares this query. */
+export function useSweep(sweepId: number) {
+  return useQuery({
+    queryKey: keys.sweep(sweepId, "itself"),
+    queryFn: ({ signal }) =>
+      done(api.GET("/api/v1/sweeps/{sweep_id}", { params: { path: { sweep_id: sweepId } }, signal })),
+  });
+}
+
+function Head({ sweep }: { sweep: Sweep }) {
+  const above = (
+    <>
+      <Link href="/">Sweeps</Link> / {sweep.id} ·{" "}
+      <span title={formatTime(sweep.created_at)}>submitted {formatAgo(sweep.created_at)}</span>
+    </>
+  );
+  return (
+    <div className="sweep-head">
+      <PageHead title={sweep.name} above={above}>
+        <SweepActions sweep={sweep} />
+      </PageHead>
+      <p className="sweep-state">
+        <StateBadge state={sweep.state} />
+        {sweep.reason && <span>{sweep.reason}</span>}
+      </p>
+      {sweep.ensemble_error !== null && <p className="sweep-warning">No ensemble was built: {sweep.ensemble_error}</p>}
+      <Figures sweep={sweep} />
+    </div>
+  );
+}
+
+function Figures({ sweep }: { sweep: Sweep }) {
+  return (
+    <Stats>
+      <Stat name="Trials">
+        <SweepProgress sweep={sweep} wide />
+      </Stat>
+      <BestStat sweep={sweep} />
+      <TimeStat sweep={sweep} />
+      <Stat
+        name="Devices in use"
+        hint={
+          sweep.device_busy_share === null ? undefined : `${formatShare(sweep.device_busy_share)} of all devices' time`
+        }
+      >
+        {OVER.includes(sweep.state) ? "none" : sweep.devices.length}
+      </Stat>
+      {budgetLines(sweep).map(line => (
+        <Stat key={line.name} name={`Budget: ${line.name}`} hint={line.title}>
+          {line.left}
+        </Stat>
+      ))}
+    </Stats>
+  );
+}
+
+function BestStat({ sweep }: { sweep: Sweep }) {
+  const [first, ...others] = objectivesOf(sweep);
+  const best = sweep.best;
+  if (!first) return null;
+  const name = `Best ${first.name} ${goalSign(first.goal)}`;
+  if (!best) return <Stat name={name}>–</Stat>;
+  const further = others.map(({ name: each }) => `${each} ${formatNumber(best.values?.[each])}`).join(", ");
+  return (
+    <Stat name={name} hint={<Link href={`/trials/${best.trial_id}`}>trial {best.number}</Link>}>
+      <span className="sweep-best">{formatNumber(best.value)}</span>
+      {further && <span className="stat-hint"> {further}</span>}
+    </Stat>
+  );
+}
+
+function TimeStat({ sweep }: { sweep: Sweep }) {
+  const over = OVER.includes(sweep.state);
+  const now = useNow(!over && sweep.started_at !== null);
+  const took = tookS(sweep, now);
+  if (over || sweep.eta_s === null) {
+    return <Stat name={over ? "Took" : "Since its first trial"}>{took === null ? "–" : formatDuration(took)}</Stat>;
+  }
+  return (
+    <Stat name="Time left, at most" hint={took === null ? undefined : `${formatDuration(took)} so far`}>
+      about {roughly(sweep.eta_s)}
+    </Stat>
+  );
+}
+
+/** The time, each second while `ticking`. */
+function useNow(ticking: boolean): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!ticking) return;
+    const timer = setInterval(() => setNow(Date.now()), SECOND_MS);
+    return () => clearInterval(timer);
+  }, [ticking]);
+  return now;
 }

@@ -1,0 +1,116 @@
+// What can be done with a sweep: pause, resume, stop, cancel, extend; each says what it will do before it does it.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, done } from "../api";
+import { formatCount } from "../format";
+import { keys } from "../keys";
+import { Button, ButtonLink } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Icon } from "../widgets/icon";
+import { Menu } from "../widgets/menu";
+import { attempt } from "../widgets/toast";
+import { ExtendDialog } from "./extend";
+import { type Command, can, type Sweep } from "./words";
+
+type Steering = "pause" | "resume" | "stop" | "cancel";
+type Asked = "stop" | "cancel" | "extend" | null;
+
+function send(sweepId: number, command: Steering): Promise<Sweep> {
+  const where = { params: { path: { sweep_id: sweepId } } };
+  if (command === "pause") return done(api.POST("/api/v1/sweeps/{sweep_id}/pause", where));
+  if (command === "resume") return done(api.POST("/api/v1/sweeps/{sweep_id}/resume", where));
+  if (command === "stop") return done(api.POST("/api/v1/sweeps/{sweep_id}/stop", where));
+  return done(api.POST("/api/v1/sweeps/{sweep_id}/cancel", where));
+}
+
+export function SweepActions({ sweep }: { sweep: Sweep }) {
+  const [asked, setAsked] = useState<Asked>(null);
+  const [busy, setBusy] = useState<Command | null>(null);
+  const queries = useQueryClient();
+  const fresh = () => {
+    void queries.invalidateQueries({ queryKey: keys.sweep(sweep.id) });
+    void queries.invalidateQueries({ queryKey: keys.sweeps() });
+  };
+  const now = async (command: "pause" | "resume", said: string) => {
+    setBusy(command);
+    await attempt(() => send(sweep.id, command), said);
+    setBusy(null);
+    fresh();
+  };
+  const running = sweep.counts.running ?? 0;
+  const close = () => setAsked(null);
+  return (
+    <>
+      {can("pause", sweep) && (
+        <Button busy={busy === "pause"} onClick={() => void now("pause", "Paused: what runs goes on to its end.")}>
+          <Icon name="pause" size={15} /> Pause
+        </Button>
+      )}
+      {can("resume", sweep) && (
+        <Button primary busy={busy === "resume"} onClick={() => void now("resume", "The sweep goes on.")}>
+          <Icon name="play" size={15} /> Resume
+        </Button>
+      )}
+      {can("stop", sweep) && (
+        <Button onClick={() => setAsked("stop")}>
+          <Icon name="stop" size={15} /> Stop
+        </Button>
+      )}
+      {can("extend", sweep) && (
+        <Button onClick={() => setAsked("extend")}>
+          <Icon name="plus" size={15} /> Extend
+        </Button>
+      )}
+      <Menu label={<Icon name="more" />} name="More" quiet>
+        <ButtonLink quiet href={`/new?from=${sweep.id}`}>
+          New sweep from this one
+        </ButtonLink>
+        <a className="button button-quiet" href={`/api/v1/sweeps/${sweep.id}/export.csv`} download>
+          Download trials as CSV
+        </a>
+        <a className="button button-quiet" href={`/api/v1/sweeps/${sweep.id}/file`} download={`sweep-${sweep.id}.yaml`}>
+          Download sweep file
+        </a>
+        {can("cancel", sweep) && (
+          <Button quiet danger onClick={() => setAsked("cancel")}>
+            Cancel the sweep
+          </Button>
+        )}
+      </Menu>
+      {asked === "stop" && (
+        <Confirm
+          title={`Stop ${sweep.name}?`}
+          action="Stop the sweep"
+          run={() => send(sweep.id, "stop").then(fresh)}
+          onClose={close}
+        >
+          <p>
+            Nothing new starts. {running > 0 ? `${ends(running)} to the end, then the` : "The"} sweep is finished. It
+            can be extended later.
+          </p>
+        </Confirm>
+      )}
+      {asked === "cancel" && (
+        <Confirm
+          title={`Cancel ${sweep.name}?`}
+          action="Cancel the sweep"
+          danger
+          run={() => send(sweep.id, "cancel").then(fresh)}
+          onClose={close}
+        >
+          <p>
+            {running > 0
+              ? `${formatCount(running)} running ${running === 1 ? "trial is" : "trials are"} killed now. `
+              : ""}
+            What has finished stays. A cancelled sweep cannot go on.
+          </p>
+        </Confirm>
+      )}
+      {asked === "extend" && <ExtendDialog sweep={sweep} onDone={fresh} onClose={close} />}
+    </>
+  );
+}
+
+function ends(running: number): string {
+  return running === 1 ? "1 running trial goes on" : `${formatCount(running)} running trials go on`;
+}

@@ -1,0 +1,28 @@
+// The list of sweeps as it is read out.
+import { render, screen } from "@testing-library/react";
+import { aSweep } from "./example";
+import { SweepsTable } from "./table";
+
+test("a row says state, reason, progress, best, time and devices", () => {
+  const waiting = aSweep({ id: 8, name: "<b>late</b>", state: "queued", reason: "every device is busy", eta_s: null });
+  render(<SweepsTable sweeps={[aSweep(), waiting]} />);
+  expect(screen.getByRole("link", { name: "digits" }).getAttribute("href")).toBe("/sweeps/7");
+  expect(screen.getByRole("link", { name: "<b>late</b>" })).toBeTruthy();
+  expect(screen.getByText("every device is busy")).toBeTruthy();
+  expect(screen.getByText("about 1 min left")).toBeTruthy();
+  expect(screen.getAllByText("0.97")).toHaveLength(2);
+  expect(screen.getAllByText("cpu-0, cpu-1")).toHaveLength(2);
+  const bar = screen.getAllByRole("progressbar")[0];
+  expect(bar?.getAttribute("aria-valuetext")).toBe("12 of 24 trials; 2 running, 10 finished, 2 pruned, 1 failed");
+});
+
+test("of several objectives each best value is there", () => {
+  const metrics = [
+    { name: "acc", goal: "maximize" },
+    { name: "size", goal: "minimize" },
+  ];
+  const best = { trial_id: 1, number: 0, value: 0.5, values: { acc: 0.5, size: 12 }, pareto: true, params: {} };
+  render(<SweepsTable sweeps={[aSweep({ spec: { metrics }, best })]} />);
+  expect(screen.getByText("0.5")).toBeTruthy();
+  expect(screen.getByText("12")).toBeTruthy();
+});

@@ -1,0 +1,124 @@
+// Sweeps as rows: j and k go from one to the next, Enter opens it.
+import { useRef } from "react";
+import { Link } from "wouter";
+import { formatAgo, formatDuration, formatTime } from "../format";
+import { useKeys } from "../keyboard";
+import { StateBadge } from "../widgets/badge";
+import { BestValue } from "./best";
+import { SweepProgress } from "./progress";
+import { budgetLines, OVER, roughly, type Sweep, tookS } from "./words";
+import "./table.css";
+
+export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const step = (by: number) => {
+    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.sweeps-name") ?? [])];
+    const here = links.indexOf(document.activeElement as HTMLAnchorElement);
+    links[Math.min(links.length - 1, Math.max(0, here + by))]?.focus();
+  };
+  useKeys("Sweeps", {
+    j: { does: "next sweep (Enter opens it)", run: () => step(1) },
+    k: { does: "sweep before", run: () => step(-1) },
+  });
+  return (
+    <table className="sweeps-table">
+      <thead>
+        <tr>
+          <th scope="col">Sweep</th>
+          <th scope="col">State</th>
+          <th scope="col">Trials</th>
+          <th scope="col">Best so far</th>
+          <th scope="col" className="sweeps-wide">
+            Time
+          </th>
+          <th scope="col" className="sweeps-wide">
+            Budget left
+          </th>
+          <th scope="col" className="sweeps-wide">
+            Devices
+          </th>
+          <th scope="col" className="sweeps-wider">
+            Submitted
+          </th>
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {sweeps.map(sweep => (
+          <Row key={sweep.id} sweep={sweep} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ sweep }: { sweep: Sweep }) {
+  return (
+    <tr>
+      <td className="sweeps-first">
+        <Link href={`/sweeps/${sweep.id}`} className="sweeps-name">
+          {sweep.name}
+        </Link>
+        <span className="sweeps-id">Sweep {sweep.id}</span>
+      </td>
+      <td className="sweeps-why">
+        <StateBadge state={sweep.state} />
+        {sweep.reason && sweep.state !== "running" && <span className="sweeps-reason">{sweep.reason}</span>}
+      </td>
+      <td>
+        <SweepProgress sweep={sweep} />
+      </td>
+      <td>
+        <BestValue sweep={sweep} />
+      </td>
+      <td className="sweeps-wide">
+        <TimeText sweep={sweep} />
+      </td>
+      <td className="sweeps-wide">
+        <BudgetText sweep={sweep} />
+      </td>
+      <td className="sweeps-wide">
+        <DevicesText sweep={sweep} />
+      </td>
+      <td className="sweeps-wider" title={formatTime(sweep.created_at)}>
+        {formatAgo(sweep.created_at)}
+      </td>
+    </tr>
+  );
+}
+
+function TimeText({ sweep }: { sweep: Sweep }) {
+  if (sweep.eta_s !== null) {
+    return (
+      <span title="At most, as fast as its last trials were: a plateau or a target may end it sooner">
+        about {roughly(sweep.eta_s)} left
+      </span>
+    );
+  }
+  const took = tookS(sweep);
+  if (took === null) return <Nothing />;
+  return OVER.includes(sweep.state) ? <>took {formatDuration(took)}</> : <>{formatDuration(took)} so far</>;
+}
+
+function BudgetText({ sweep }: { sweep: Sweep }) {
+  const lines = budgetLines(sweep);
+  if (lines.length === 0) return <Nothing />;
+  return lines.map(line => (
+    <span key={line.name} className="sweeps-line" title={line.title}>
+      {line.name}: {line.left}
+    </span>
+  ));
+}
+
+function DevicesText({ sweep }: { sweep: Sweep }) {
+  if (sweep.devices.length === 0) return <Nothing />;
+  const [first, ...others] = sweep.devices;
+  return (
+    <span title={sweep.devices.join(", ")}>
+      {others.length > 1 ? `${sweep.devices.length} in use` : [first, ...others].join(", ")}
+    </span>
+  );
+}
+
+function Nothing() {
+  return <span className="sweeps-none">–</span>;
+}
