@@ -297,6 +297,26 @@ class EnqueuedView(View):
     trial_id: int | None
 
 
+class RunningView(View):
+    """The trial on a device."""
+
+    trial_id: int
+    number: int
+    attempt: int
+    sweep_id: int
+    sweep_name: str
+    started_at: datetime
+
+
+class PlacedMemberView(View):
+    """A member of an ensemble on a device."""
+
+    id: int
+    position: int
+    ensemble_id: int
+    ensemble_name: str
+
+
 class DeviceView(View):
     """A device of the ledger."""
 
@@ -311,6 +331,9 @@ class DeviceView(View):
     reason: str
     trial_id: int | None
     member_ids: list[int]
+    running: RunningView | None
+    members: list[PlacedMemberView]
+    changed_at: datetime  # when state or reason did last
 
     @classmethod
     def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:

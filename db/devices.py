@@ -8,14 +8,37 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, and_, literal_column, select
 from sqlalchemy.dialects.sqlite import insert
 
-from db import events
+from db import device_history, events
+from db.device_history import SpellRow
 from db.events import NewEvent
-from db.tables import attempts, devices, devices_aside, replicas, trials
+from db.tables import attempts, devices, devices_aside, ensemble_members, ensembles, replicas, sweeps, trials
 from sweep.changes import DeviceChanged, DeviceSetAside
 from sweep.trial import TrialState
 
 # Spelled out, not bound: only so does SQLite know that the index of what runs is enough.
 _RUNS = trials.c.state == literal_column(f"'{TrialState.RUNNING}'")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRow:
+    """The trial on a device."""
+
+    trial_id: int
+    number: int
+    attempt: int
+    sweep_id: int
+    sweep_name: str
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMemberRow:
+    """A member of an ensemble beside the trials."""
+
+    id: int
+    position: int
+    ensemble_id: int
+    ensemble_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +54,17 @@ class DeviceRow:
     slot_pid: int | None
     state: str  # ready, busy, dedicated, set aside, lost or stopped
     reason: str
-    trial_id: int | None
-    member_ids: tuple[int, ...]
+    running: RunningRow | None
+    members: tuple[PlacedMemberRow, ...]
+    changed_at: float  # when state or reason did last
+
+    @property
+    def trial_id(self) -> int | None:
+        return None if self.running is None else self.running.trial_id
+
+    @property
+    def member_ids(self) -> tuple[int, ...]:
+        return tuple(member.id for member in self.members)
 
 
 def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
@@ -52,6 +84,7 @@ def change(connection: Connection, changes: Sequence[DeviceChanged]) -> None:
         }
         statement = insert(devices).values(values)
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+        device_history.add(connection, item.device_id, SpellRow(item.at, item.state, item.reason))
         payload = {"device": item.device_id, "state": item.state, "reason": item.reason}
         events.add(connection, [NewEvent(item.at, f"device.{item.state}", payload=payload)])
 
@@ -71,28 +104,16 @@ def aside(connection: Connection) -> dict[str, str]:
     return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
 
 
-def forget(connection: Connection, keep: Sequence[str]) -> None:
+def forget(connection: Connection, keep: Sequence[str], at: float) -> None:
     """Drop the devices of an earlier start that are not there any more."""
+    device_history.leave(connection, keep, at)
     connection.execute(devices.delete().where(devices.c.id.not_in(list(keep))))
 
 
 def all_of(connection: Connection) -> list[DeviceRow]:
     """Every device, with the trial on its slot and the ensemble members beside it."""
-    running = (
-        select(attempts.c.device_id, attempts.c.trial_id)
-        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
-        .where(_RUNS)
-        .subquery()
-    )
-    members: dict[str, list[int]] = {}
-    placed = select(replicas.c.device_id, replicas.c.member_id).where(replicas.c.endpoint.is_not(None))
-    for row in connection.execute(placed.order_by(replicas.c.member_id)):
-        members.setdefault(row.device_id, []).append(row.member_id)
-    statement = (
-        select(devices, running.c.trial_id)
-        .outerjoin(running, running.c.device_id == devices.c.id)
-        .order_by(devices.c.kind.desc(), devices.c.position)
-    )
+    running, members = _running(connection), _members(connection)
+    statement = select(devices).order_by(devices.c.kind.desc(), devices.c.position)
     return [
         DeviceRow(
             id=row.id,
@@ -102,10 +123,53 @@ def all_of(connection: Connection) -> list[DeviceRow]:
             visible=row.visible,
             uuid=row.uuid,
             slot_pid=row.slot_pid,
-            state="busy" if row.trial_id is not None and row.state == "ready" else row.state,
+            state="busy" if row.id in running and row.state == "ready" else row.state,
             reason=row.reason,
-            trial_id=row.trial_id,
-            member_ids=tuple(members.get(row.id, ())),
+            running=running.get(row.id),
+            members=tuple(members.get(row.id, ())),
+            changed_at=row.changed_at,
         )
         for row in connection.execute(statement)
     ]
+
+
+def _running(connection: Connection) -> dict[str, RunningRow]:
+    statement = (
+        select(
+            attempts.c.device_id,
+            attempts.c.trial_id,
+            trials.c.number,
+            trials.c.attempt,
+            trials.c.sweep_id,
+            sweeps.c.name.label("sweep_name"),
+            attempts.c.started_at,
+        )
+        .join(trials, and_(trials.c.id == attempts.c.trial_id, trials.c.attempt == attempts.c.number))
+        .join(sweeps, sweeps.c.id == trials.c.sweep_id)
+        .where(_RUNS)
+    )
+    return {
+        row["device_id"]: RunningRow(**{name: row[name] for name in RunningRow.__dataclass_fields__})
+        for row in connection.execute(statement).mappings()
+    }
+
+
+def _members(connection: Connection) -> dict[str, list[PlacedMemberRow]]:
+    statement = (
+        select(
+            replicas.c.device_id,
+            ensemble_members.c.id,
+            ensemble_members.c.position,
+            ensemble_members.c.ensemble_id,
+            ensembles.c.name,
+        )
+        .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
+        .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
+        .where(replicas.c.endpoint.is_not(None))
+        .order_by(replicas.c.member_id)
+    )
+    found: dict[str, list[PlacedMemberRow]] = {}
+    for row in connection.execute(statement):
+        member = PlacedMemberRow(row.id, row.position, row.ensemble_id, row.name)
+        found.setdefault(row.device_id, []).append(member)
+    return found

@@ -13,8 +13,8 @@ _EPOCH = select(scheduler_lease.c.epoch).where(scheduler_lease.c.id == 1)
 
 def take(connection: Connection, holder: str, at: float) -> int:
     """Take the lease from whoever has it; returns the new epoch."""
-    first = insert(scheduler_lease).values(id=1, epoch=1, holder=holder, taken_at=at)
-    later = {"epoch": scheduler_lease.c.epoch + 1, "holder": holder, "taken_at": at}
+    first = insert(scheduler_lease).values(id=1, epoch=1, holder=holder, taken_at=at, seen_at=at)
+    later = {"epoch": scheduler_lease.c.epoch + 1, "holder": holder, "taken_at": at, "seen_at": at}
     statement = first.on_conflict_do_update(index_elements=["id"], set_=later)
     epoch: int = connection.execute(statement.returning(scheduler_lease.c.epoch)).scalar_one()
     return epoch

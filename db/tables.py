@@ -274,6 +274,18 @@ devices = Table(
     Column("changed_at", Float, nullable=False),
 )
 
+# What a device is from `at` on, until its next row, and why it runs no trial if it runs none: for the timeline.
+device_spells = Table(
+    "device_spells",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("device_id", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("state", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("ix_device_spells_device_id_at", "device_id", "at"),
+)
+
 # Devices that take no trials until somebody returns them; kept while the service is down too.
 devices_aside = Table(
     "devices_aside",
@@ -292,6 +304,7 @@ scheduler_lease = Table(
     Column("epoch", Integer, nullable=False),
     Column("holder", String, nullable=False),
     Column("taken_at", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),  # when it last said that it goes on
 )
 
 ensembles = Table(

@@ -12,7 +12,7 @@ from sweep.ledger import Ledger, Slot
 from sweep.live import LiveSweep
 from sweep.live_trial import LiveTrial
 from sweep.trial import COUNTED, DISK_IS_FULL, Cause, Ended, TrialState
-from sweep.waiting import why_device_idles
+from sweep.waiting import why_slot_idles
 
 log = logging.getLogger("podium.scheduler")
 
@@ -49,14 +49,27 @@ class DeviceCare:
 
     def explain(self, sweeps: Sequence[LiveSweep], no_room: str) -> None:
         """Devices that idle say why. One between two trials does not idle."""
-        free = {slot.device.device_id for slot in self._ledger.free()}
+        without = {slot.device.device_id for slot in self._ledger.open_to_trials() if slot.trial is None}
         for slot in self._ledger.open_to_trials():
-            idles = slot.device.device_id in free & self._idle
-            reason = why_device_idles(slot.device, sweeps, no_room) if idles else ""
-            if reason != slot.idle:
-                slot.idle = reason
-                self._changes.append(slot.shown(self._clock.wall_s()))
-        self._idle = free
+            idles = slot.device.device_id in without & self._idle
+            self._say(slot, why_slot_idles(slot, sweeps, no_room) if idles else "")
+        self._idle = without
+
+    def begin(self, slot: Slot) -> None:
+        """It gets a trial: what it idled for is over, also if the trial is a short one."""
+        self._idle.discard(slot.device.device_id)
+        self._say(slot, "")
+
+    def could_not_write(self, reason: str, since: float) -> None:
+        """The database took nothing for a while, so that nothing was started either."""
+        for slot in self._ledger.free():
+            slot.idle = reason
+            self._changes.append(slot.shown(since))
+
+    def _say(self, slot: Slot, reason: str) -> None:
+        if reason != slot.idle:
+            slot.idle = reason
+            self._changes.append(slot.shown(self._clock.wall_s()))
 
 
 def _is_fault_of_device(event: Ended) -> bool:

@@ -60,9 +60,15 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
     announcer.start()
-    scheduler.run(on_turn=beat)
+    scheduler.run(on_turn=lambda: _go_on(recorder))
     pool.close()
+    recorder.stop()
     database.close()
+
+
+def _go_on(recorder: DatabaseRecorder) -> None:
+    beat()
+    recorder.see()
 
 
 def _short_of_room(settings: ServiceSettings) -> str:

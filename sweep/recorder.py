@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -9,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from db import devices, lease, metrics, replicas, spending, sweeps, trials, warm_starts
+from db import device_history, devices, lease, metrics, replicas, spending, sweeps, trials, warm_starts
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -31,7 +32,9 @@ from sweep.changes import (
     TrialRetried,
     Wishes,
 )
+from sweep.errors import DamagedError, DatabaseError, FencedError
 
+SEEN_S = 10.0  # how often it is written down that the scheduler goes on
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trials.plan,
     AttemptPlaced: trials.place,
@@ -56,7 +59,9 @@ class DatabaseRecorder:
     def __init__(self, database: Database, holder: str = "") -> None:
         """Take over from any other scheduler: from now on it writes nothing more."""
         self._database = database
+        self._seen_s = time.monotonic()
         with database.write() as connection:
+            device_history.take_over(connection, time.time())
             self.epoch = lease.take(connection, holder, time.time())
 
     def commit(self, changes: Sequence[Change]) -> None:
@@ -104,7 +109,31 @@ class DatabaseRecorder:
         """Drop the devices of an earlier start that are not there any more. Raises `FencedError`."""
         with self._database.write() as connection:
             lease.check(connection, self.epoch)
-            devices.forget(connection, keep)
+            devices.forget(connection, keep, time.time())
+
+    def see(self) -> None:
+        """Note every few seconds that the scheduler goes on: if it is killed, the next one knows until when it ran.
+
+        Raises `FencedError` and `DamagedError`. What the database does not take now is of no use later.
+        """
+        now_s = time.monotonic()
+        if now_s - self._seen_s < SEEN_S:
+            return
+        self._seen_s = now_s
+        try:
+            with self._database.write(durable=False) as connection:
+                lease.check(connection, self.epoch)
+                device_history.see(connection, time.time())
+        except (FencedError, DamagedError):
+            raise
+        except DatabaseError:
+            pass
+
+    def stop(self) -> None:
+        """The scheduler ends in order: from now on no device does anything."""
+        with contextlib.suppress(DatabaseError), self._database.write() as connection:
+            lease.check(connection, self.epoch)
+            device_history.stop(connection, time.time())
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

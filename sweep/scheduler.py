@@ -115,6 +115,7 @@ class Scheduler:
         self._watch = SlotWatch()
         self._steering = Steering(self._roster, self._ledger, self._changes, self._cancel)
         self._refused = ""  # why the database takes no changes just now
+        self._refused_since = 0.0  # seconds since the epoch
         self._slots_changed = threading.Condition()
 
     def wait_for_slots(self, count: int) -> None:
@@ -440,6 +441,7 @@ class Scheduler:
         device = slot.device
         sweep.place(trial, device.device_id, self._clock.monotonic_s())
         slot.trial = trial
+        self._care.begin(slot)
         if sweep.state is SweepState.QUEUED:
             self._roster.set_state(sweep, SweepState.RUNNING, "")
         at = self._clock.wall_s()
@@ -538,12 +540,14 @@ class Scheduler:
         except (FencedError, DamagedError):
             raise  # who comes after us reads what is there
         except DatabaseError as error:
+            self._refused_since = self._refused_since if self._refused else self._clock.wall_s()
             if str(error) != self._refused:  # once, and not a line a second onto a disk that is full
                 log.error("%s; what is to be written waits", error)
             self._refused = str(error)
             return False
         if self._refused:
             log.info("the database takes changes again; %d had waited", waited)
+            self._care.could_not_write(f"nothing could be written down: {self._refused}", self._refused_since)
             self._refused = ""
             for slot in self._ledger.busy():  # what was placed meanwhile, and is only now told to its slot
                 if slot.trial is not None and any(command["kind"] == "run" for command in slot.commands):

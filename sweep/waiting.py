@@ -10,6 +10,7 @@ from sweep.messages import Device
 from sweep.trial import SweepState
 
 _SHOWN = 3  # how many sweeps or devices a reason names
+_ENDS = "a trial that was stopped is ending"
 
 
 def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str) -> str:
@@ -30,6 +31,11 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str)
     if not sweep.ready:
         return "choosing its first trial"
     return f"every device is busy: {_listed(_holders(fitting))}"
+
+
+def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
+    """Why a slot that is open to trials has none."""
+    return _ENDS if slot.ending is not None else why_device_idles(slot.device, sweeps, short_of_room)
 
 
 def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
@@ -58,7 +64,7 @@ def _why_not(sweep: LiveSweep, device: Device) -> str:
 
 def _holders(slots: Iterable[Slot]) -> list[str]:
     held = sorted({slot.trial.sweep_id for slot in slots if slot.trial is not None})
-    return [f"sweep {sweep_id} runs" for sweep_id in held] or ["a trial that was stopped is ending"]
+    return [f"sweep {sweep_id} runs" for sweep_id in held] or [_ENDS]
 
 
 def _listed(reasons: Sequence[str]) -> str:

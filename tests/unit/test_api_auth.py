@@ -56,6 +56,7 @@ ROUTES = {
     f"POST {V1}/login-links": Role.VIEWER,
     f"GET {V1}/devices": Role.VIEWER,
     f"GET {V1}/events": Role.VIEWER,
+    f"GET {V1}/timeline": Role.VIEWER,
     f"GET {V1}/ensembles": Role.VIEWER,
     f"POST {V1}/ensembles": Role.SUBMITTER,
     f"POST {V1}/ensembles/preview": Role.VIEWER,

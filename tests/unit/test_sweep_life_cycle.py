@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
 
-from sweep.changes import StoredSweep
+from sweep.changes import Change, DeviceChanged, StoredSweep
 from sweep.errors import DatabaseError, FencedError
 from sweep.live import AVOID_S
 from sweep.live_trial import MAX_INTERRUPTIONS
@@ -412,6 +412,43 @@ def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
     assert idle(rig, "cpu-0") == ""
     steer(rig, SweepState.PAUSED)
     assert idle(rig, "cpu-1") == "sweep 1 is paused"
+
+
+def test_what_a_device_idled_for_is_over_as_soon_as_it_has_a_trial(rig: Rig) -> None:
+    assert idle(rig, "cpu-0") == "no sweep is running"
+    rig.submit(run_cap=4)
+    assert rig.recorder.devices["cpu-0"].reason == "", "not at the next look: a short trial would be over by then"
+
+
+def test_a_device_that_waits_for_a_stopped_trial_to_end_says_so(rig: Rig) -> None:
+    rig.submit(run_cap=4)
+    rig.cancel(1)
+    assert idle(rig, "cpu-0") == "a trial that was stopped is ending"
+    rig.pool.end("cpu-0", TrialState.CANCELLED)
+    rig.settle()
+    assert idle(rig, "cpu-0") == "no sweep is running"
+
+
+def test_while_nothing_could_be_written_devices_idled_for_that(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.recorder.full = True
+    rig.settle()
+    rig.submit(run_cap=1)
+    began = rig.clock.wall_s()
+    rig.clock.advance(30)
+    rig.recorder.full = False
+    said: list[Change] = []
+    commit = rig.recorder.commit
+
+    def note(changes: Sequence[Change]) -> None:
+        said.extend(changes)
+        commit(changes)
+
+    monkeypatch.setattr(rig.recorder, "commit", note)
+    rig.settle()
+    devices = [change for change in said if isinstance(change, DeviceChanged)]
+    first = next(change for change in devices if change.reason.startswith("nothing could be written down: "))
+    assert first.at == began
+    assert devices[-1].reason == ""
 
 
 def test_without_room_on_the_disk_nothing_new_starts_and_all_say_so(rig: Rig) -> None:

@@ -883,6 +883,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Timeline
+         * @description What each device ran, when it ran nothing, and why: short attempts are joined, totals count every one.
+         */
+        get: operations["read_timeline_api_v1_timeline_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trials/{trial_id}": {
         parameters: {
             query?: never;
@@ -1219,6 +1239,32 @@ export interface components {
             name: string;
         };
         /**
+         * BarsView
+         * @description What ran on a device, as columns: each entry is an attempt, or several short ones one after another.
+         */
+        BarsView: {
+            /** Attempts */
+            attempts: number[];
+            /** Busy S */
+            busy_s: number[];
+            /** End S */
+            end_s: (number | null)[];
+            /** Failed */
+            failed: number[];
+            /** Last Number */
+            last_number: number[];
+            /** Number */
+            number: number[];
+            /** Start S */
+            start_s: number[];
+            /** State */
+            state: string[];
+            /** Sweep Id */
+            sweep_id: (number | null)[];
+            /** Trial Id */
+            trial_id: (number | null)[];
+        };
+        /**
          * BestView
          * @description A sweep's best trial so far; of several objectives, by the first.
          */
@@ -1373,22 +1419,62 @@ export interface components {
             subsets: components["schemas"]["SubsetScores"][];
         };
         /**
+         * DeviceTimelineView
+         * @description One device in the stretch. Its time is `busy_s`, `idle_s`, `closed_s` and what it was not there for.
+         */
+        DeviceTimelineView: {
+            /** Attempts */
+            attempts: number;
+            bars: components["schemas"]["BarsView"];
+            /** Busy S */
+            busy_s: number;
+            /** Busy Share */
+            busy_share: number | null;
+            /** Closed S */
+            closed_s: number;
+            /** Failed */
+            failed: number;
+            gaps: components["schemas"]["GapsView"];
+            /** Id */
+            id: string;
+            /** Idle S */
+            idle_s: number;
+            /** Kind */
+            kind: string;
+            /** Node */
+            node: string;
+            /** Present */
+            present: boolean;
+            /** Reasons */
+            reasons: components["schemas"]["ReasonView"][];
+            /** Sweep Busy S */
+            sweep_busy_s: number | null;
+        };
+        /**
          * DeviceView
          * @description A device of the ledger.
          */
         DeviceView: {
+            /**
+             * Changed At
+             * Format: date-time
+             */
+            changed_at: string;
             /** Id */
             id: string;
             /** Kind */
             kind: string;
             /** Member Ids */
             member_ids: number[];
+            /** Members */
+            members: components["schemas"]["PlacedMemberView"][];
             /** Node */
             node: string;
             /** Position */
             position: number;
             /** Reason */
             reason: string;
+            running: components["schemas"]["RunningView"] | null;
             /** Slot Pid */
             slot_pid: number | null;
             /** State */
@@ -1731,6 +1817,18 @@ export interface components {
             message: string;
             /** Path */
             path: string[];
+        };
+        /**
+         * GapsView
+         * @description When no trial ran, as columns; nothing of when the device was not there.
+         */
+        GapsView: {
+            /** End S */
+            end_s: number[];
+            /** Reason */
+            reason: number[];
+            /** Start S */
+            start_s: number[];
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -2124,6 +2222,20 @@ export interface components {
             scale: string;
         };
         /**
+         * PlacedMemberView
+         * @description A member of an ensemble on a device.
+         */
+        PlacedMemberView: {
+            /** Ensemble Id */
+            ensemble_id: number;
+            /** Ensemble Name */
+            ensemble_name: string;
+            /** Id */
+            id: number;
+            /** Position */
+            position: number;
+        };
+        /**
          * Placement
          * @description Whether a member's device goes on running trials.
          * @enum {string}
@@ -2305,6 +2417,19 @@ export interface components {
             weights: number[];
         };
         /**
+         * ReasonView
+         * @description How much time went for one reason.
+         */
+        ReasonView: {
+            /** Gaps */
+            gaps: number;
+            /** Reason */
+            reason: string;
+            /** Total S */
+            total_s: number;
+            why: components["schemas"]["Why"];
+        };
+        /**
          * RegressionScores
          * @description Over all rows and outputs alike, in the targets' unit; None where no variance of the noise is known.
          */
@@ -2442,6 +2567,27 @@ export interface components {
          * @enum {string}
          */
         Rule: "mean" | "logit_mean" | "weighted" | "median" | "trimmed_mean" | "hard_vote" | "stacking";
+        /**
+         * RunningView
+         * @description The trial on a device.
+         */
+        RunningView: {
+            /** Attempt */
+            attempt: number;
+            /** Number */
+            number: number;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Sweep Id */
+            sweep_id: number;
+            /** Sweep Name */
+            sweep_name: string;
+            /** Trial Id */
+            trial_id: number;
+        };
         /**
          * SamplesView
          * @description Rows as `predict` takes them, with what is true of them.
@@ -2712,6 +2858,30 @@ export interface components {
             reached_by: number | null;
             /** Value */
             value: number;
+        };
+        /**
+         * TimelineView
+         * @description All devices in a stretch of time; times are seconds since the epoch.
+         */
+        TimelineView: {
+            /** Busy Share */
+            busy_share: number | null;
+            /** Devices */
+            devices: components["schemas"]["DeviceTimelineView"][];
+            /** From S */
+            from_s: number;
+            /** Now S */
+            now_s: number;
+            /** Shortest S */
+            shortest_s: number;
+            /** Sweep Id */
+            sweep_id: number | null;
+            /** Sweeps */
+            sweeps: {
+                [key: string]: string;
+            };
+            /** To S */
+            to_s: number;
         };
         /**
          * TrialDetail
@@ -3003,6 +3173,12 @@ export interface components {
             /** Why */
             why: string[];
         };
+        /**
+         * Why
+         * @description What kind of gap it is: the first three are time in which trials could have run.
+         * @enum {string}
+         */
+        Why: "between" | "choosing" | "idle" | "dedicated" | "set aside" | "lost" | "starting" | "down" | "unknown" | "absent";
         /**
          * WrittenView
          * @description A sweep file as it is now.
@@ -4542,6 +4718,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_TrialView_"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    read_timeline_api_v1_timeline_get: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601, or seconds since the epoch; by default an hour, or the sweep's start */
+                from?: string | null;
+                /** @description now, or the sweep's end, by default */
+                to?: string | null;
+                /** @description whose stretch, and whose share of the time */
+                sweep?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimelineView"];
                 };
             };
             /** @description Validation Error */

@@ -1,0 +1,299 @@
+"""The timeline: what ran on each device, and a reason for every gap, also after restarts and with many short trials."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from api.idle_gaps import Why, gaps, silent_since, thinned
+from db import device_history, trials
+from db.device_history import SpellRow
+from db.timeline import BusyRow
+from sweep.changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
+from sweep.recorder import DatabaseRecorder
+from sweep.trial import AttemptKey, Cause, Ended, TrialState
+from tests.service_rig import ServiceRig, assert_problem
+
+NOW = time.time()
+T = NOW - 3000.0  # within the hour that is shown by default
+
+
+@pytest.fixture
+def client(service: ServiceRig) -> TestClient:
+    return service.client()
+
+
+def device(service: ServiceRig, state: str, reason: str, at: float, device_id: str = "cpu-0") -> None:
+    service.commit(DeviceChanged(device_id, "cpu", 0, "node", "", None, 99, state, reason, at))
+
+
+def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
+    """A trial with one attempt from `start` to `end`; `planned` when the search chose it."""
+    with service.database.read() as connection:
+        trial_id = trials.last_id(connection) + 1
+    key = AttemptKey(trial_id, 1)
+    planned = TrialPlanned(trial_id, sweep_id, trial_id, {}, "random", {}, options.get("planned", start - 100))
+    where = options.get("device", "cpu-0")
+    service.commit(planned, AttemptPlaced(key, sweep_id, trial_id, where, "node", start))
+    if end is not None:
+        state = options.get("state", TrialState.FINISHED)
+        cause = Cause.USER_ERROR if state is TrialState.FAILED else None
+        event = Ended(key, state, start, end, value=0.5, cause=cause)
+        service.commit(AttemptEnded(event, sweep_id, trial_id, state, options.get("device_s", end - start)))
+    return trial_id
+
+
+def read(client: TestClient, **params: Any) -> dict[str, Any]:
+    answer = client.get("/api/v1/timeline", params=params)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def told(view: dict[str, Any]) -> list[tuple[float, float, str, str]]:
+    """The gaps of the first device, relative to T."""
+    found = view["devices"][0]
+    reasons = [(found["reasons"][place]["why"], found["reasons"][place]["reason"]) for place in found["gaps"]["reason"]]
+    spans = zip(found["gaps"]["start_s"], found["gaps"]["end_s"], reasons, strict=True)
+    return [(round(start - T, 1), round(end - T, 1), *reason) for start, end, reason in spans]
+
+
+def test_trials_and_the_gaps_between_them(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep(name="first")
+    device(service, "ready", "", T)
+    first = trial(service, sweep_id, T, T + 100)
+    device(service, "ready", "sweep 1 runs 1 at a time at most", T + 102)
+    device(service, "ready", "", T + 200)
+    second = trial(service, sweep_id, T + 200, T + 300, state=TrialState.FAILED)
+    running = trial(service, sweep_id, T + 330, None, planned=T + 329)
+    view = read(client, to=T + 400)
+    (found,) = view["devices"]
+    bars = found["bars"]
+    assert bars["trial_id"] == [first, second, running]
+    assert bars["state"] == ["finished", "failed", "running"]
+    assert bars["end_s"][2] is None
+    assert told(read(client, **{"from": T, "to": T + 400})) == [
+        (100, 200, "idle", "sweep 1 runs 1 at a time at most"),
+        (300, 329, "choosing", "sweep 1 was choosing its next trial"),
+        (329, 330, "between", ""),
+    ]
+    assert (found["attempts"], found["failed"], found["busy_s"], found["idle_s"]) == (3, 1, 270, 130)
+    assert found["busy_share"] == view["busy_share"] == 0.675
+    assert view["sweeps"] == {"1": "first"}
+    assert [reason["total_s"] for reason in found["reasons"]] == [100, 29, 1]
+
+
+def test_before_its_first_word_a_device_was_not_there(service: ServiceRig, client: TestClient) -> None:
+    device(service, "ready", "no sweep is running", T)
+    (found,) = read(client)["devices"]
+    assert found["gaps"]["start_s"] == [round(T, 3)]
+    assert found["idle_s"] == pytest.approx(3000, abs=60)
+    assert [reason["reason"] for reason in found["reasons"]] == ["no sweep is running"]
+
+
+def test_closed_time_is_neither_busy_nor_idle(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep()
+    device(service, "ready", "", T)
+    trial(service, sweep_id, T, T + 10)
+    device(service, "dedicated", "dedicated to member 0 of ensemble e", T + 10)
+    device(service, "set aside", "the fan is loud", T + 20)
+    device(service, "lost", "its slot is gone", T + 30)
+    device(service, "ready", "", T + 40)
+    trial(service, sweep_id, T + 40, T + 50)
+    view = read(client, **{"from": T, "to": T + 50})
+    assert told(view) == [
+        (10, 20, "dedicated", "dedicated to member 0 of ensemble e"),
+        (20, 30, "set aside", "the fan is loud"),
+        (30, 40, "lost", "its slot is gone"),
+    ]
+    (found,) = view["devices"]
+    assert (found["busy_s"], found["idle_s"], found["closed_s"], found["busy_share"]) == (20, 0, 30, 1)
+
+
+def test_thousands_of_short_trials_are_joined_and_counted(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep()
+    device(service, "ready", "", T)
+    for number in range(300):
+        trial(service, sweep_id, T + 0.25 * number, T + 0.25 * number + 0.125)
+    (found,) = read(client, **{"from": T, "to": T + 3000})["devices"]
+    assert (found["attempts"], sum(found["bars"]["attempts"])) == (300, 300)
+    assert len(found["bars"]["start_s"]) == 15, "one a bucket of 5 s"
+    assert found["busy_s"] == 37.5
+    short = next(reason for reason in found["reasons"] if reason["why"] == "between")
+    assert short["total_s"] == pytest.approx(300 * 0.125, abs=0.2)
+    assert found["bars"]["number"][0] == 1
+    assert found["bars"]["last_number"][-1] == 300
+
+
+def test_a_sweep_has_its_own_stretch_and_its_own_share(service: ServiceRig, client: TestClient) -> None:
+    one, other = service.sweep(), service.sweep()
+    device(service, "ready", "", T - 50)
+    trial(service, one, T - 50, T)
+    trial(service, one, T, T + 30)
+    trial(service, other, T + 30, T + 90)
+    service.end_sweep(other)
+    view = read(client, sweep=one, to=T + 100)
+    assert view["sweep_id"] == one
+    (found,) = read(client, **{"sweep": other, "from": T, "to": T + 90})["devices"]
+    assert (found["busy_s"], found["sweep_busy_s"]) == (90, 60)
+
+
+def test_an_attempt_that_reaches_into_the_stretch_is_there_and_counted_in_part(
+    service: ServiceRig, client: TestClient
+) -> None:
+    sweep_id = service.sweep()
+    device(service, "ready", "", T)
+    trial(service, sweep_id, T, T + 100)
+    (found,) = read(client, **{"from": T + 60, "to": T + 80})["devices"]
+    assert (found["busy_s"], found["reasons"], found["bars"]["start_s"]) == (20, [], [round(T, 3)])
+
+
+def test_an_attempt_that_went_down_with_the_service_ends_when_it_was_last_heard_of(
+    service: ServiceRig, client: TestClient
+) -> None:
+    sweep_id = service.sweep()
+    device(service, "ready", "", T)
+    trial(service, sweep_id, T, T + 500, state=TrialState.CANCELLED, device_s=20.0)
+    (found,) = read(client, **{"from": T, "to": T + 500})["devices"]
+    assert found["busy_s"] == 20
+
+
+@pytest.mark.parametrize(("since", "until"), [(T, T), (T + 1, T), (-5, 10), (NOW + 1000, NOW + 2000)])
+def test_a_stretch_that_cannot_be_is_refused(client: TestClient, since: float, until: float) -> None:
+    assert_problem(client.get("/api/v1/timeline", params={"from": since, "to": until}), 400, "`from` must be before")
+
+
+def test_times_may_be_iso(service: ServiceRig, client: TestClient) -> None:
+    view = read(client, **{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T01:00:00Z"})
+    assert view["to_s"] - view["from_s"] == 3600
+
+
+def test_an_unknown_sweep_is_404(client: TestClient) -> None:
+    assert_problem(client.get("/api/v1/timeline?sweep=9"), 404, "sweep")
+
+
+# Restarts.
+
+
+def states(service: ServiceRig, device_id: str = "cpu-0") -> list[str]:
+    with service.database.read() as connection:
+        return [spell.state for spell in device_history.between(connection, device_id, 0.0, time.time() + 10)]
+
+
+def test_a_scheduler_that_was_killed_is_said_by_the_next(service: ServiceRig, client: TestClient) -> None:
+    device(service, "ready", "no sweep is running", T)
+    with service.database.write() as connection:
+        device_history.see(connection, T + 60)
+    DatabaseRecorder(service.database)
+    assert states(service) == ["ready", "down", "starting"]
+    found = told(read(client, **{"from": T}))
+    assert found[0] == (0, 60, "idle", "no sweep is running")
+    assert (found[1][0], found[1][2]) == (60, "down")
+
+
+def test_one_that_was_stopped_says_so_itself(service: ServiceRig) -> None:
+    device(service, "ready", "", T)
+    recorder = DatabaseRecorder(service.database)
+    recorder.stop()
+    again = DatabaseRecorder(service.database)
+    again.forget_devices([])
+    third = DatabaseRecorder(service.database)
+    third.forget_devices([])
+    assert states(service) == ["ready", "down", "starting", "down", "starting", "gone"]
+
+
+def test_a_device_that_is_gone_is_shown_while_the_stretch_holds_something_of_it(
+    service: ServiceRig, client: TestClient
+) -> None:
+    device(service, "ready", "no sweep is running", T)
+    DatabaseRecorder(service.database).forget_devices([])
+    assert [(found["id"], found["present"]) for found in read(client)["devices"]] == [("cpu-0", False)]
+    assert read(client, **{"from": T - 900, "to": T - 800})["devices"] == []
+
+
+def test_that_it_goes_on_is_written_every_few_seconds(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = DatabaseRecorder(service.database)
+    with service.database.read() as connection:
+        before = device_history.seen_at(connection)
+    recorder.see()
+    with service.database.read() as connection:
+        assert device_history.seen_at(connection) == before
+    recorder._seen_s -= 11
+    recorder.see()
+    with service.database.read() as connection:
+        after = device_history.seen_at(connection)
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+def test_what_is_kept_of_a_device_is_bounded(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_history, "KEPT", 50)
+    with service.database.write() as connection:
+        for step in range(600):
+            device_history.add(connection, "cpu-0", SpellRow(T + step, "ready", str(step)))
+            device_history.add(connection, "cpu-1", SpellRow(T, "ready", ""))
+    assert 50 <= len(states(service)) <= 50 + 2 * device_history._EVERY
+
+
+# Pure.
+
+
+def row(start: float, end: float, planned_at: float = 0.0) -> BusyRow:
+    return BusyRow(start, end, 1, end - start, 0.0, False, {"finished": 1}, 1, 1, 0, 0, planned_at)
+
+
+def test_what_was_noticed_late_holds_from_the_start_of_the_gap() -> None:
+    spells = [SpellRow(0, "ready", ""), SpellRow(12, "ready", "sweep 1 is paused")]
+    (gap,) = gaps([row(0, 10)], spells, 0, 50)
+    assert (gap.start, gap.end, gap.reason) == (10, 50, "sweep 1 is paused")
+
+
+def test_without_a_word_a_long_gap_is_not_called_a_change_of_trials() -> None:
+    found = gaps([row(0, 10), row(40, 50), row(52, 60)], [SpellRow(0, "ready", "")], 0, 60)
+    assert [(gap.why, gap.reason) for gap in found] == [
+        (Why.UNKNOWN, "no reason was written down"),
+        (Why.BETWEEN, ""),
+    ]
+
+
+def test_what_is_older_than_what_is_kept_is_unknown() -> None:
+    found = gaps([row(5, 10)], [SpellRow(30, "ready", "no sweep is running")], 0, 40)
+    assert [(gap.start, gap.why) for gap in found] == [(0, Why.UNKNOWN), (10, Why.UNKNOWN), (30, Why.IDLE)]
+
+
+def test_a_silent_scheduler_is_not_trusted() -> None:
+    spells = [SpellRow(0, "ready", "no sweep is running")]
+    assert silent_since(spells, 100, 120) == spells
+    assert silent_since(spells, 100, 200)[-1] == SpellRow(100, "down", "nothing has been heard of the scheduler")
+    stopped = [*spells, SpellRow(90, "down", "the service was stopped")]
+    assert silent_since(stopped, 100, 200) == stopped
+
+
+def test_what_is_too_short_to_see_goes_into_its_neighbour() -> None:
+    spells = [SpellRow(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [SpellRow(10, "lost", "gone")]
+    shown = thinned(gaps([], spells, 0, 30), 5.0)
+    assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 5, Why.IDLE), (5, 10, Why.IDLE), (10, 30, Why.LOST)]
+    shown = thinned(gaps([], [SpellRow(0, "lost", "gone"), SpellRow(29, "ready", "waits")], 0, 30), 5.0)
+    assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, Why.LOST)]
+
+
+TIMES = st.lists(st.floats(0, 100, allow_nan=False), max_size=20, unique=True).map(sorted)
+WORDS = st.sampled_from([("ready", ""), ("ready", "waits"), ("lost", "x"), ("down", "y"), ("dedicated", "z")])
+
+
+@given(TIMES, st.lists(st.tuples(st.floats(-20, 120), WORDS), max_size=10), st.floats(0, 100))
+def test_trials_and_gaps_cover_all_time_once(ends: list[float], said: list[Any], planned_at: float) -> None:
+    rows = [row(start, end, planned_at) for start, end in zip(ends[::2], ends[1::2], strict=False)]
+    spells = sorted((SpellRow(at, *words) for at, words in said), key=lambda spell: spell.at)
+    found = gaps(rows, spells, 0, 100)
+    pieces = sorted([(gap.start, gap.end) for gap in found] + [(one.start, one.end) for one in rows])
+    assert all(one[1] == other[0] for one, other in pairwise(pieces))
+    assert not pieces or (pieces[0][0], pieces[-1][1]) == (0, 100)
+    assert sum(end - start for start, end in pieces) == pytest.approx(100)
