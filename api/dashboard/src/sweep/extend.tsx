@@ -5,7 +5,7 @@ import { formatCount, formatDuration } from "../format";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
-import { countedOf, OVER, objectivesOf, type Sweep } from "./words";
+import { countedOf, OVER, objectivesOf, type Sweep, trialsText } from "./words";
 import "./extend.css";
 
 type Body = Schemas["Extension"];

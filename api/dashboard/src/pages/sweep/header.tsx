@@ -8,7 +8,7 @@ import { keys } from "../../keys";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best";
 import { SweepProgress } from "../../sweep/progress";
-import { budgetLines, OVER, objectivesOf, type Sweep, tookS } from "../../sweep/words";
+import { budgetLines, OVER, objectivesOf, roughly, type Sweep, tookS } from "../../sweep/words";
 import { StateBadge } from "../../widgets/badge";
 import { PageHead, Stat, Stats } from "../../widgets/panel";
 import { Failure, Loading } from "../../widgets/states";
