@@ -10,12 +10,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "api" / "static" / "index.html"
@@ -112,6 +113,14 @@ class Visitor:
     def state(self) -> Any:
         """What this window keeps, for another one."""
         return self._context.storage_state()
+
+    def described(self, picture: Path) -> str:
+        """What the window shows, in words; `picture` is where it is drawn, too."""
+        with suppress(PlaywrightError):
+            self.page.screenshot(path=picture, timeout=5_000)
+            read = self.page.locator("body").aria_snapshot(timeout=5_000)
+            return f"{self.page.url}, drawn in {picture}\n{read[:6_000]}"
+        return f"{self.page.url}: it does not say"
 
     def close(self) -> None:
         self._context.close()

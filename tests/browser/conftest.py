@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -20,6 +23,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
             if reason is not None and not os.environ.get("CI"):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed says what was in its window: the address, the page as it is read aloud, and a picture."""
+    report = yield
+    visitor = getattr(item, "funcargs", {}).get("visitor")
+    if report.when == "call" and report.failed and visitor is not None:
+        picture = (
+            Path(tempfile.gettempdir()) / "podium-browser" / f"{re.sub(r'[^a-z0-9]+', '-', item.name.lower())}.png"
+        )
+        report.sections.append(("the window", visitor.described(picture)))
+    return report
 
 
 @pytest.fixture(scope="package")

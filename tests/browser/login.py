@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.running_service import podium
+from tests.running_service import podium, wait_for
 
 _LINK = re.compile(r"https?://\S+/login#\S+")
 
 
 def printed_link(log: Path) -> str:
     """The one that `podium serve` printed last."""
-    return str(_LINK.findall(log.read_text())[-1])
+    return str(wait_for("the service printed a login link", lambda: _LINK.findall(log.read_text()))[-1])
 
 
 def fresh_link(data_dir: Path) -> str:

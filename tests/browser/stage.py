@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -61,11 +63,13 @@ class Stage:
                 self._state = first.state()
         return self._state
 
-    def restart(self) -> None:
-        """The whole service ends and starts again at the same addresses."""
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The whole service has ended while the block lasts, and starts again at the same addresses."""
         about = json.loads(self.service.data.service_file.read_text())
         ports = (urlsplit(about["url"]).port or 0, urlsplit(about["gateway_url"]).port or 0)
         self.service.__exit__(None, None, None)
+        yield
         self.service = RunningService(self.service.data.root, ports=ports)
 
     # Sweeps, by id.
@@ -73,7 +77,7 @@ class Stage:
     @functools.cached_property
     def finished(self) -> int:
         """40 trials with curves over three parameters, all ended."""
-        return self._run(self._curves("quick", name="curves", run_cap=40, parameters=SPACE))
+        return self._run(self.quick(name="curves", run_cap=40))
 
     @functools.cached_property
     def digits(self) -> int:
@@ -83,11 +87,22 @@ class Stage:
         return self._run(builtin_document(name="digits", run_cap=6, parameters=parameters, validation=split))
 
     @functools.cached_property
+    def ensemble(self) -> int:
+        """Three of those networks, ready to answer."""
+        best = [trial["trial_id"] for trial in self.client.best(self.digits, 3)]
+        built = self.client.build_ensemble(trial_ids=best, name="three digits", deadline_ms=500.0)
+        return int(self.client.wait_ensemble(built["id"], 60)["id"])
+
+    @functools.cached_property
     def planted(self) -> int:
         """A sweep whose every text is HTML; its trial 1 fails."""
         choice = {"<b>choice</b>": {"values": [PLANTED, "other"]}, PLANTED: {"value": PLANTED}}
         first = [{"<b>choice</b>": PLANTED}] * 2
         return self._run(self._curves("planted", name=PLANTED, run_cap=3, parameters=choice, enqueue=first))
+
+    def quick(self, **changes: Any) -> dict[str, Any]:
+        """A sweep file of trials that end at once, each with a curve."""
+        return self._curves("quick", **{"parameters": SPACE, **changes})
 
     def going(self, **changes: Any) -> int:
         """A new sweep whose trials go on until somebody stops them."""

@@ -1,0 +1,30 @@
+"""Every page of the dashboard by its address, for what must hold on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from playwright.sync_api import Page
+
+from tests.browser.stage import Stage
+
+TABS = ("table", "curves", "analysis", "devices", "ensemble", "configuration")
+
+
+def of_sweep(stage: Stage, sweep: int) -> Mapping[str, str]:
+    """Name to path of every page that is about one sweep, its first trial with it."""
+    trials = list(stage.client.trials(sweep))[:3]
+    numbers = ",".join(str(trial["number"]) for trial in trials)
+    return {
+        **{tab: f"/sweeps/{sweep}/{tab}" for tab in TABS},
+        "compare": f"/sweeps/{sweep}/compare?trials={numbers}",
+        "trial": f"/trials/{trials[0]['id']}",
+        "clone": f"/new?from={sweep}",
+    }
+
+
+def at_rest(page: Page) -> Page:
+    """The page, when it says no more that it loads."""
+    page.get_by_role("heading", level=1).first.wait_for()
+    page.wait_for_function("() => !document.querySelector('.state-loading, [aria-busy=true]')")
+    return page

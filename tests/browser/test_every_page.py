@@ -1,0 +1,45 @@
+"""What must hold on every page: axe finds nothing serious in either theme, and a phone need not scroll sideways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.browser.pages import TABS, at_rest, of_sweep
+from tests.browser.stage import Stage
+from tests.visitor import PHONE, Visitor, overflow_px, serious
+
+Paths = Callable[[Stage], str]
+
+
+def part(name: str) -> Paths:
+    return lambda stage: of_sweep(stage, stage.finished)[name]
+
+
+PAGES: Mapping[str, Paths] = {
+    "sweeps": lambda stage: "/",
+    "new sweep": lambda stage: "/new",
+    **{f"sweep, {name}": part(name) for name in (*TABS, "compare")},
+    "trial": part("trial"),
+    "clone": part("clone"),
+    "ensembles": lambda stage: "/ensembles",
+    "ensemble": lambda stage: f"/ensembles/{stage.ensemble}",
+    "devices": lambda stage: "/devices",
+    "no such page": lambda stage: "/nowhere",
+    "no such sweep": lambda stage: "/sweeps/999999",
+}
+
+
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+def test_it_can_be_read_by_all_in_both_themes_and_on_a_phone(stage: Stage, visitor: Visitor, path: Paths) -> None:
+    page = visitor.page
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    visitor.open(path(stage))
+    at_rest(page)
+    assert serious(page) == [], "light"
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    assert serious(page) == [], "dark"
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert overflow_px(page) <= 0
+    assert serious(page) == [], "phone"

@@ -1,0 +1,59 @@
+"""The page follows the service: what happens appears by itself, also after the service was gone for a while."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.stage import Stage
+from tests.visitor import Visitor
+
+BACK_MS = 60_000.0
+SOON_MS = 10_000.0
+
+
+def live(page: Page, word: str = "Live", timeout_ms: float = SOON_MS) -> None:
+    """The mark in the bar says so."""
+    expect(page.get_by_role("banner").get_by_role("status")).to_have_text(word, timeout=timeout_ms)
+
+
+def test_a_sweep_goes_by_without_a_reload(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open("/")
+    live(page)
+    page.evaluate("() => { window.loadedOnce = true }")
+
+    sweep = stage.client.submit(stage.quick(name="goes by", run_cap=6))["id"]
+
+    page.get_by_role("link", name=re.compile("goes by")).click()
+    expect(page).to_have_url(re.compile(rf"/sweeps/{sweep}\b"))
+    main = page.get_by_role("main")
+    expect(main.get_by_text("finished", exact=False).first).to_be_visible(timeout=BACK_MS)
+    assert stage.client.sweep(sweep)["state"] == "finished"
+    assert page.evaluate("() => window.loadedOnce"), "the page was loaded once"
+
+
+def test_a_page_survives_the_end_of_the_api(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open("/")
+    live(page)
+
+    os.kill(stage.service.part("api")["pid"], signal.SIGKILL)
+    live(page, "Reconnecting")
+
+    live(page, timeout_ms=BACK_MS)
+    stage.client.submit(stage.quick(name="after the api came back", run_cap=1))
+    expect(page.get_by_role("link", name=re.compile("after the api came back"))).to_be_visible(timeout=SOON_MS)
+
+
+def test_a_page_survives_a_restart_of_the_whole_service(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open("/")
+    live(page)
+
+    with stage.stopped():
+        live(page, "Reconnecting")
+
+    live(page, timeout_ms=BACK_MS)
+    stage.client.submit(stage.quick(name="after the restart", run_cap=1))
+    expect(page.get_by_role("link", name=re.compile("after the restart"))).to_be_visible(timeout=SOON_MS)
