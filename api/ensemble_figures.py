@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.views import View
-from ensemble.comparison import Interval, McNemar
+from ensemble.comparison import McNemar
 from ensemble.degradation import Degradation
 from ensemble.evaluation import MeanEntropy, MeanVariance
 from ensemble.reliability import ReliabilityBin
@@ -30,9 +30,9 @@ class FiguresView(View):
     flags: list[str]
     metric: str
     difference: float
-    difference_ci95: Interval
+    difference_ci95: list[float]  # low, high
     log_loss_difference: float | None
-    log_loss_difference_ci95: Interval | None
+    log_loss_difference_ci95: list[float] | None
     mcnemar: McNemar | None
     disagreement: list[list[float]]
 

@@ -22,10 +22,18 @@ MAX_VALUES = 200_000  # of all the rows of one answer
 LOOKED_AT = 256  # rows, for what values there are
 
 
+class ImageView(View):
+    """The rows are images: a row has channel by channel, in each line by line."""
+
+    channels: int
+    height: int
+    width: int
+
+
 class SamplesView(View):
     """Rows as `predict` takes them, with what is true of them.
 
-    `image` is channels, height and width where the rows are images; `columns` names the values of a table, if they
+    `image` is null where the rows are those of a table; `columns` names the values of a table, if they
     have names. `low` and `high` are the least and the largest value of the first rows of the split.
     """
 
@@ -35,7 +43,7 @@ class SamplesView(View):
     inputs: list[list[float]]
     labels: list[str] | None  # of classes
     targets: list[list[float]] | None  # of values
-    image: tuple[int, int, int] | None
+    image: ImageView | None
     columns: list[str]
     low: float
     high: float
@@ -68,6 +76,7 @@ def samples_of(data: Dataset, task: Task, split: Split, start: int, n: int) -> S
     start %= max(1, len(inputs))
     some = slice(start, start + max(1, min(n, MAX_VALUES // data.inputs.shape[1])))
     classes = task is Task.CLASSIFICATION
+    channels, height, width = data.image
     first = inputs[:LOOKED_AT]
     return SamplesView(
         split=split.value,
@@ -76,7 +85,7 @@ def samples_of(data: Dataset, task: Task, split: Split, start: int, n: int) -> S
         inputs=_floats(inputs[some]).tolist(),
         labels=[data.classes[number] for number in targets[some]] if classes else None,
         targets=None if classes else _floats(targets[some]).tolist(),
-        image=None if data.image[:2] == (1, 1) else data.image,
+        image=None if data.image[:2] == (1, 1) else ImageView(channels=channels, height=height, width=width),
         columns=list(data.columns),
         low=float(str(first.min())),
         high=float(str(first.max())),

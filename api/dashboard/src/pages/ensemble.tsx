@@ -1,6 +1,90 @@
-// The page of one ensemble.
-import { PageHead } from "../widgets/panel";
+// The page of one ensemble: how its members are, a prediction to try, what was measured, how it came to be.
+import { Link } from "wouter";
+import { EnsembleActions } from "../ensembles/actions";
+import { Evaluations } from "../ensembles/evaluation";
+import { MembersTable } from "../ensembles/members";
+import { Origin } from "../ensembles/origin";
+import { useEnsemble } from "../ensembles/queries";
+import { TryPanel } from "../ensembles/try";
+import { type Ensemble, MODES, RULES } from "../ensembles/types";
+import { Versions } from "../ensembles/versions";
+import { formatCount, formatMs, formatNumber } from "../format";
+import { useFocus } from "../live";
+import { StateBadge } from "../widgets/badge";
+import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
+import { Answer } from "../widgets/states";
+import "./ensemble.css";
 
 export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
-  return <PageHead title={`Ensemble ${ensembleId}`} />;
+  useFocus({ ensemble: ensembleId });
+  const query = useEnsemble(ensembleId);
+  return (
+    <Answer query={query} rows={6}>
+      {ensemble => <Whole ensemble={ensemble} />}
+    </Answer>
+  );
+}
+
+function Whole({ ensemble }: { ensemble: Ensemble }) {
+  return (
+    <>
+      <PageHead
+        title={
+          <span className="ensemble-title">
+            {ensemble.name} <StateBadge state={ensemble.state} />
+          </span>
+        }
+        above={
+          <>
+            <Link href="/ensembles">Ensembles</Link>
+            {ensemble.sweep_id !== null && (
+              <>
+                {" · of "}
+                <Link href={`/sweeps/${ensemble.sweep_id}/ensemble`}>sweep {ensemble.sweep_id}</Link>
+              </>
+            )}
+          </>
+        }
+      >
+        <EnsembleActions ensemble={ensemble} />
+      </PageHead>
+      {ensemble.reason && <p className="ensemble-reason">{ensemble.reason}</p>}
+      <Panel>
+        <Facts ensemble={ensemble} />
+      </Panel>
+      <Panel title="Members" hint="Of their last requests; the queue is what a member has and has not answered.">
+        <MembersTable ensemble={ensemble} />
+      </Panel>
+      <TryPanel ensemble={ensemble} />
+      <Evaluations ensemble={ensemble} />
+      <Origin ensemble={ensemble} />
+      <Versions ensemble={ensemble} />
+    </>
+  );
+}
+
+function Facts({ ensemble }: { ensemble: Ensemble }) {
+  const ready = ensemble.members.filter(member => member.state === "ready" || member.state === "suspect").length;
+  const classes = ensemble.task === "classification";
+  return (
+    <Stats>
+      <Stat name="Members ready" hint={`quorum ${ensemble.quorum}`}>
+        {ready} of {ensemble.members.length}
+      </Stat>
+      <Stat
+        name="Combined by"
+        hint={ensemble.temperature === 1 ? undefined : `temperature ${formatNumber(ensemble.temperature)}`}
+      >
+        {RULES[ensemble.combine] ?? ensemble.combine}
+      </Stat>
+      <Stat name="Deadline">{formatMs(ensemble.deadline_ms)}</Stat>
+      <Stat name="Runs as" hint={`${ensemble.precision}, ${ensemble.placement} devices`}>
+        {MODES[ensemble.mode] ?? ensemble.mode}
+      </Stat>
+      <Stat name={classes ? "Classes" : "Values"} hint={`${formatCount(ensemble.features)} inputs`}>
+        {formatCount(ensemble.classes.length)}
+      </Stat>
+      <Stat name="Version">{ensemble.version}</Stat>
+    </Stats>
+  );
 }

@@ -1,6 +1,150 @@
-// The page "Ensembles".
-import { PageHead } from "../widgets/panel";
+// The page "Ensembles": every ensemble with its state, how many of its members are ready, and how quick they are.
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { api, done } from "../api";
+import { type Ensemble, MODES, RULES } from "../ensembles/types";
+import { formatAgo, formatMs } from "../format";
+import { keys } from "../keys";
+import { useQueryState } from "../url";
+import { StateBadge } from "../widgets/badge";
+import { Button, ButtonLink } from "../widgets/button";
+import { PageHead, Panel } from "../widgets/panel";
+import { Empty, Failure, Loading } from "../widgets/states";
+import "../ensembles/scores.css";
+import "./ensembles.css";
+
+const PAGE = 50;
+const POLL_MS = 5_000;
 
 export function EnsemblesPage() {
-  return <PageHead title="Ensembles" />;
+  const [shown, setShown] = useQueryState("show", "wanted");
+  const query = useInfiniteQuery({
+    queryKey: keys.ensembles(),
+    queryFn: ({ pageParam }) =>
+      done(api.GET("/api/v1/ensembles", { params: { query: { limit: PAGE, after: pageParam } } })),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: page => page.next ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: POLL_MS,
+  });
+  const all = query.data?.pages.flatMap(page => page.items) ?? [];
+  const rows = shown === "all" ? all : all.filter(one => one.state !== "retired");
+  return (
+    <>
+      <PageHead title="Ensembles">
+        <label className="ensembles-retired">
+          <input
+            type="checkbox"
+            checked={shown === "all"}
+            onChange={event => setShown(event.target.checked ? "all" : "wanted")}
+          />
+          Show retired ones
+        </label>
+      </PageHead>
+      <Panel flush>
+        {query.data && rows.length > 0 && <Table rows={rows} />}
+        {query.data && rows.length === 0 && <Nothing hidden={all.length} />}
+        {!query.data && query.isError && <Failure error={query.error} onRetry={() => void query.refetch()} />}
+        {!query.data && !query.isError && <Loading rows={4} />}
+        {query.hasNextPage && (
+          <div className="ensembles-more">
+            <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+              Older ones
+            </Button>
+          </div>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+function Nothing({ hidden }: { hidden: number }) {
+  if (hidden > 0)
+    return <Empty title="All ensembles are retired" hint="Show retired ones to see what they measured." />;
+  return (
+    <Empty
+      title="No ensembles yet"
+      hint="An ensemble runs the best networks of a sweep as one: more accurate than any of them, and it answers even when some are late. Build one on a sweep’s tab “Ensemble”."
+    >
+      <ButtonLink primary href="/">
+        Choose a sweep
+      </ButtonLink>
+    </Empty>
+  );
+}
+
+function Table({ rows }: { rows: readonly Ensemble[] }) {
+  return (
+    <div className="scroll-x">
+      <table className="figures ensembles">
+        <thead>
+          <tr>
+            <th scope="col">Ensemble</th>
+            <th scope="col">State</th>
+            <th scope="col">Members ready</th>
+            <th scope="col" className="figures-number">
+              Slowest p99
+            </th>
+            <th scope="col">Combined by</th>
+            <th scope="col">Runs as</th>
+            <th scope="col">Version</th>
+            <th scope="col">Sweep</th>
+            <th scope="col">Built</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(one => (
+            <tr key={one.id}>
+              <th scope="row">
+                <Link href={`/ensembles/${one.id}`}>{one.name}</Link>
+              </th>
+              <td>
+                <StateBadge state={one.state} />
+                {one.reason && <span className="ensembles-reason">{one.reason}</span>}
+              </td>
+              <td>
+                <Ready ensemble={one} />
+              </td>
+              <td className="figures-number">{formatMs(slowest(one))}</td>
+              <td>{RULES[one.combine] ?? one.combine}</td>
+              <td>{MODES[one.mode] ?? one.mode}</td>
+              <td>
+                {one.version}
+                {one.target !== null && ` → ${one.target}`}
+                {one.canary !== null && ` + canary ${one.canary}`}
+              </td>
+              <td>
+                {one.sweep_id === null ? (
+                  "several"
+                ) : (
+                  <Link href={`/sweeps/${one.sweep_id}/ensemble`}>{one.sweep_id}</Link>
+                )}
+              </td>
+              <td>{formatAgo(one.created_at)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Ready({ ensemble }: { ensemble: Ensemble }) {
+  const ready = ensemble.members.filter(member => member.state === "ready" || member.state === "suspect").length;
+  return (
+    <span className="ensembles-ready">
+      {ready} of {ensemble.members.length}
+      <span className="ensembles-dots" aria-hidden="true">
+        {ensemble.members.slice(0, 12).map(member => (
+          <span key={member.id} className={`ensembles-dot ensembles-dot-${member.state}`} />
+        ))}
+      </span>
+    </span>
+  );
+}
+
+function slowest(ensemble: Ensemble): number | null {
+  const times = ensemble.members.flatMap(member => member.replicas.map(replica => replica.p99_ms ?? 0));
+  const most = Math.max(0, ...times);
+  return most > 0 ? most : null;
 }

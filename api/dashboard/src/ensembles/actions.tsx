@@ -1,0 +1,71 @@
+// What can be done to an ensemble: start, stop, go back a version, let the canary take over, end it for good.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { keys } from "../keys";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { attempt, toast } from "../widgets/toast";
+import { type Action, act } from "./queries";
+import type { Ensemble } from "./types";
+
+export function useAct(ensemble: Ensemble) {
+  const queries = useQueryClient();
+  return async (action: Action) => {
+    const after = await act(ensemble.id, action);
+    queries.setQueryData(keys.ensemble(ensemble.id), after);
+    void queries.invalidateQueries({ queryKey: keys.ensembles() });
+  };
+}
+
+export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
+  const run = useAct(ensemble);
+  const [asked, setAsked] = useState<"stop" | "retire" | null>(null);
+  const [busy, setBusy] = useState(false);
+  const start = async () => {
+    setBusy(true);
+    await attempt(() => run("start"), `${ensemble.name} starts.`);
+    setBusy(false);
+  };
+  if (ensemble.state === "retired") return null;
+  return (
+    <>
+      {ensemble.state === "stopped" ? (
+        <Button primary busy={busy} onClick={() => void start()}>
+          Start
+        </Button>
+      ) : (
+        <Button onClick={() => setAsked("stop")}>Stop</Button>
+      )}
+      <Button danger onClick={() => setAsked("retire")}>
+        Retire
+      </Button>
+      {asked === "stop" && (
+        <Confirm
+          title={`Stop ${ensemble.name}?`}
+          action="Stop"
+          run={async () => {
+            await run("stop");
+            toast(`${ensemble.name} is stopped.`);
+          }}
+          onClose={() => setAsked(null)}
+        >
+          <p>Its members end and give their devices back. Predictions are refused until it is started again.</p>
+        </Confirm>
+      )}
+      {asked === "retire" && (
+        <Confirm
+          title={`Retire ${ensemble.name} for good?`}
+          action="Retire"
+          danger
+          run={async () => {
+            await run("retire");
+            toast(`${ensemble.name} is retired.`);
+          }}
+          onClose={() => setAsked(null)}
+        >
+          <p>It cannot be started again, and its name stays taken. What was measured stays readable.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

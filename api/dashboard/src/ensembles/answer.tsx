@@ -1,0 +1,146 @@
+// An answer of the ensemble: what it says, how sure it is, and each member's part in it with its time.
+import type { CSSProperties } from "react";
+import { Link } from "wouter";
+import { formatMs, formatNumber, formatShare } from "../format";
+import { StateBadge } from "../widgets/badge";
+import { columnsOf, likeliest } from "./rows";
+import type { Ensemble, Prediction } from "./types";
+import "./answer.css";
+
+const COLUMNS = 10;
+const SAID: Record<string, string> = {
+  ok: "answered",
+  skipped_open: "skipped, its breaker is open",
+  queue_full: "its queue is full",
+  died: "its process died",
+};
+
+export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; ensemble: Ensemble; truth?: string }) {
+  const classes = ensemble.task === "classification";
+  const members = answer.member_outputs ?? [];
+  const given = members.map(rows => rows?.[0]);
+  const own = answer.outputs[0] ?? [];
+  const columns = classes
+    ? columnsOf([own, ...given.filter(row => row !== undefined)], COLUMNS)
+    : own.map((_, index) => index);
+  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
+  return (
+    <div className="answer" aria-live="polite">
+      <Lead answer={answer} ensemble={ensemble} truth={truth} />
+      <div className="scroll-x">
+        <table className="figures answer-table">
+          <caption className="hidden-text">What each network says, and how long it took</caption>
+          <thead>
+            <tr>
+              <th scope="col">Network</th>
+              {columns.map(column => (
+                <th key={column} scope="col" className="answer-class" title={ensemble.classes[column]}>
+                  {ensemble.classes[column] ?? column}
+                </th>
+              ))}
+              <th scope="col">Part</th>
+              <th scope="col" className="figures-number">
+                Queue
+              </th>
+              <th scope="col" className="figures-number">
+                Compute
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <tr className="answer-own">
+              <th scope="row">Ensemble</th>
+              <Cells row={own} columns={columns} classes={classes} />
+              <td>
+                {answer.answered} of {answer.requested}
+              </td>
+              <td className="figures-number">–</td>
+              <td className="figures-number">{formatMs(answer.total_ms)} in all</td>
+            </tr>
+            {answer.members.map((part, position) => (
+              <tr key={part.member_id}>
+                <th scope="row">
+                  <Link href={`/trials/${part.trial_id}`}>
+                    Trial {numbers.get(part.trial_id) ?? `id ${part.trial_id}`}
+                  </Link>
+                </th>
+                <Cells row={given[position]} columns={columns} classes={classes} />
+                <td title={part.message || undefined}>{SAID[part.status] ?? part.status}</td>
+                <td className="figures-number">{part.status === "ok" ? formatMs(part.queue_ms) : "–"}</td>
+                <td className="figures-number">{part.status === "ok" ? formatMs(part.compute_ms) : "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+function Lead({ answer, ensemble, truth }: { answer: Prediction; ensemble: Ensemble; truth: string | undefined }) {
+  const own = answer.outputs[0] ?? [];
+  const label = answer.labels?.[0];
+  const right = truth === undefined || label === undefined ? null : truth === label;
+  return (
+    <div className="answer-lead">
+      <div>
+        <span className="answer-label">
+          {label ??
+            own.map((value, index) => `${ensemble.classes[index] ?? ""} ${formatNumber(value)}`.trim()).join(", ")}
+        </span>
+        <span className="answer-sure">
+          {label === undefined ? deviation(answer) : formatShare(likeliest(own).share)}
+        </span>
+        {answer.degraded && <StateBadge state="degraded" />}
+      </div>
+      {truth !== undefined && (
+        <p className={right === false ? "answer-wrong" : "answer-right"}>
+          {right === null ? `True value: ${truth}` : right ? `✓ Right: it is ${truth}` : `✕ Wrong: it is ${truth}`}
+        </p>
+      )}
+      <p className="answer-doubt">
+        {answer.entropy?.[0] !== undefined &&
+          answer.mutual_information?.[0] !== undefined &&
+          `Doubt ${formatNumber(answer.entropy[0], 3)} nats, ${formatNumber(answer.mutual_information[0], 3)} of it from disagreement · `}
+        {answer.answered} of {answer.requested} members answered in {formatMs(answer.total_ms)} (deadline{" "}
+        {formatMs(answer.deadline_ms)}, quorum {answer.quorum})
+      </p>
+    </div>
+  );
+}
+
+function deviation(answer: Prediction): string {
+  const parts = answer.variance?.[0];
+  return parts ? `± ${parts.map(part => formatNumber(Math.sqrt(part), 3)).join(", ")}` : "";
+}
+
+type CellsProps = { row: readonly number[] | undefined; columns: readonly number[]; classes: boolean };
+
+/** A network's answer: probabilities shaded by how large they are, the likeliest in bold. */
+function Cells({ row, columns, classes }: CellsProps) {
+  if (!row) {
+    return (
+      <td colSpan={columns.length} className="answer-none">
+        no answer
+      </td>
+    );
+  }
+  const best = classes ? likeliest(row).index : -1;
+  return columns.map(column => {
+    const value = row[column] ?? 0;
+    return (
+      <td
+        key={column}
+        className={column === best ? "answer-cell answer-best" : "answer-cell"}
+        style={classes ? ({ "--answer-share": `${(value * 45).toFixed(0)}%` } as CSSProperties) : undefined}
+      >
+        {classes ? shareSaid(value) : formatNumber(value)}
+      </td>
+    );
+  });
+}
+
+function shareSaid(value: number): string {
+  if (value < 0.0005) return "0 %";
+  return value < 0.1 ? `${(value * 100).toFixed(1)} %` : `${Math.round(value * 100)} %`;
+}

@@ -1,0 +1,38 @@
+// From values to pixels and back, and the round numbers at an axis.
+
+export type Scale = {
+  range: readonly [number, number];
+  to: (value: number) => number;
+  back: (pixel: number) => number;
+};
+
+/** A linear scale; a range without width gets one, so that a single value stands in the middle. */
+export function scale(range: readonly [number, number], from: number, to: number): Scale {
+  const [low, high] = range[0] === range[1] ? [range[0] - 0.5, range[1] + 0.5] : range;
+  const share = (to - from) / (high - low);
+  return {
+    range: [low, high],
+    to: value => from + (value - low) * share,
+    back: pixel => low + (pixel - from) / share,
+  };
+}
+
+/** Round numbers within a range, about so many. */
+export function ticks([low, high]: readonly [number, number], about: number, whole = false): number[] {
+  const rough = (high - low) / Math.max(1, about);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough * 0.999) ?? power * 10;
+  const used = whole ? Math.max(1, Math.round(step)) : step;
+  const found: number[] = [];
+  for (let index = Math.ceil(low / used - 1e-9); index * used <= high + used * 1e-9; index += 1) {
+    found.push(Number((index * used).toPrecision(12)));
+  }
+  return found;
+}
+
+/** The one of ascending values that is nearest. */
+export function nearest(values: readonly number[], wanted: number): number | null {
+  let best: number | null = null;
+  for (const value of values) if (best === null || Math.abs(value - wanted) < Math.abs(best - wanted)) best = value;
+  return best;
+}

@@ -1,0 +1,96 @@
+// How good the answer still is when members are missing, and the quorum that is safe.
+import { formatCount } from "../format";
+import { Chart, type Series } from "./chart";
+import { type Figures, figure, formatScore, metricOf } from "./types";
+
+export function DegradationView({ figures }: { figures: Figures }) {
+  const { sizes, safe_quorum: safe } = figures.degradation;
+  const keys = Object.keys(sizes[0]?.worst ?? {});
+  const main = keys[0] ?? figures.metric;
+  const best = figure(figures.members[figures.best_member], main);
+  const series: Series[] = [
+    { name: "Mean", tone: 1, dots: true, points: sizes.map(size => [size.answered, size.mean[main] ?? 0]) },
+    {
+      name: "Worst",
+      tone: 2,
+      dots: true,
+      dashed: true,
+      points: sizes.map(size => [size.answered, size.worst[main] ?? 0]),
+    },
+  ];
+  if (best !== null && sizes.length > 1) {
+    series.push({
+      name: "Best single network",
+      tone: 3,
+      points: [
+        [1, best],
+        [sizes.length, best],
+      ],
+    });
+  }
+  return (
+    <>
+      <p className="degradation-note">{quorumSaid(figures)}</p>
+      {sizes.length > 1 && (
+        <Chart
+          label={`${metricOf(main).name} by how many members answer, from 1 to ${sizes.length}.`}
+          series={series}
+          xName="Members that answer"
+          yName={metricOf(main).name}
+          whole
+          height={200}
+          until={safe === null || safe === 1 ? undefined : { x: safe, name: "safe" }}
+        />
+      )}
+      <div className="scroll-x">
+        <table className="figures">
+          <thead>
+            <tr>
+              <th scope="col">Members</th>
+              <th scope="col" className="figures-number">
+                Subsets
+              </th>
+              {keys.flatMap(key =>
+                ["Worst", "Mean"].map(which => (
+                  <th key={`${which} ${key}`} scope="col" className="figures-number">
+                    {which} {metricOf(key).name.toLowerCase().replace("rmse", "RMSE")}
+                  </th>
+                )),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {sizes.map(size => (
+              <tr key={size.answered} className={size.answered === safe ? "figures-own" : undefined}>
+                <th scope="row">
+                  {size.answered} of {sizes.length}
+                </th>
+                <td className="figures-number">
+                  {formatCount(size.subsets)}
+                  {!size.every_subset && " of more"}
+                </td>
+                {keys.flatMap(key =>
+                  [size.worst[key], size.mean[key]].map((value, which) => (
+                    <td key={`${which ? "mean" : "worst"} ${key}`} className="figures-number">
+                      {formatScore(value)}
+                    </td>
+                  )),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** Which quorum is safe, in a sentence. */
+export function quorumSaid(figures: Figures): string {
+  const { safe_quorum: safe, sizes } = figures.degradation;
+  if (safe === null)
+    return "No quorum is safe: on these rows, all members together do not reach the best single network.";
+  const whole = `From ${safe} of ${sizes.length} members on, no answer is worse than the best single network’s, whoever is missing.`;
+  if (figures.quorum >= safe) return `${whole} The quorum is ${figures.quorum}.`;
+  return `${whole} The quorum is only ${figures.quorum}: a degraded answer may be worse.`;
+}

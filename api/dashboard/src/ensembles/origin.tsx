@@ -1,0 +1,71 @@
+// How the members of the version that answers were found, and how much each counts.
+import { useMemo } from "react";
+import { Panel } from "../widgets/panel";
+import { Chart, type Series } from "./chart";
+import { type Ensemble, formatScore, SELECTIONS } from "./types";
+import { Weights } from "./weights";
+import "./origin.css";
+
+const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);
+const SCORES: Record<string, string> = {
+  greedy: "Loss on validation",
+  diverse: "Minus the mix of score and disagreement",
+};
+
+export function Origin({ ensemble }: { ensemble: Ensemble }) {
+  const { selection } = ensemble;
+  const members = ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
+  const path = selection.path;
+  return (
+    <Panel title="How the members were chosen" hint={said(ensemble)}>
+      <div className={path.length > 1 ? "origin-grid" : undefined}>
+        {path.length > 1 && <Way ensemble={ensemble} />}
+        <div>
+          <h3 className="origin-head">Weights</h3>
+          <Weights
+            members={members}
+            weights={ensemble.members.map(one => one.weight)}
+            counted={!WITHOUT_WEIGHTS.has(ensemble.combine)}
+          />
+          {WITHOUT_WEIGHTS.has(ensemble.combine) && <p className="origin-note">This rule has no weights.</p>}
+        </div>
+      </div>
+    </Panel>
+  );
+}
+
+function Way({ ensemble }: { ensemble: Ensemble }) {
+  const { path, method } = ensemble.selection;
+  const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
+  const series = useMemo<Series[]>(
+    () => [{ name: "Ensemble", tone: 1, dots: true, points: path.map((step, index) => [index + 1, step.score]) }],
+    [path],
+  );
+  const trial = (x: number) => {
+    const id = path[x - 1]?.trial_id;
+    if (id === undefined) return "";
+    return numbers.has(id) ? `trial ${numbers.get(id)}` : `trial id ${id}`;
+  };
+  const first = formatScore(path[0]?.score);
+  const last = formatScore(path.at(-1)?.score);
+  return (
+    <Chart
+      label={`Score after each of ${path.length} choices, from ${first} to ${last}; lower is better.`}
+      series={series}
+      xName="Choices"
+      yName={SCORES[method] ?? "Score"}
+      whole
+      say={trial}
+      height={210}
+    />
+  );
+}
+
+function said(ensemble: Ensemble): string {
+  const { method, candidates, fitted_on, forced, note } = ensemble.selection;
+  const among = method === "explicit" || candidates === null ? "" : ` of ${candidates} finished trials with a model`;
+  const fitted =
+    fitted_on === null ? "" : ` What combines them was fitted on ${fitted_on}${forced ? ", by force" : ""}.`;
+  const noted = note ? ` Note: ${note}.` : "";
+  return `${SELECTIONS[method] ?? method}${among}.${fitted}${noted}`;
+}

@@ -1,0 +1,34 @@
+// Whether probabilities mean what they say: of rows with confidence 0.8, are 80 % right?
+import { useMemo } from "react";
+import { formatCount } from "../format";
+import { Chart, type Series } from "./chart";
+import { type Figures, figure, formatScore } from "./types";
+
+export function Reliability({ figures }: { figures: Figures }) {
+  const series = useMemo<Series[]>(
+    () => [
+      { name: "Ensemble", tone: 1, dots: true, points: points(figures.reliability) },
+      { name: "Best single network", tone: 2, dashed: true, points: points(figures.best_reliability) },
+    ],
+    [figures],
+  );
+  const least = Math.min(...series.flatMap(one => one.points.flat()), 0.9);
+  const low = Math.max(0, Math.floor(least * 10) / 10);
+  const error = formatScore(figure(figures.ensemble, "ece"));
+  const rows = formatCount(figures.reliability.reduce((sum, bin) => sum + bin.count, 0));
+  return (
+    <Chart
+      label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of ${rows} rows; the ensemble’s calibration error is ${error}.`}
+      series={series}
+      xName="Confidence"
+      yName="Accuracy"
+      xRange={[low, 1]}
+      yRange={[low, 1]}
+      diagonal
+    />
+  );
+}
+
+function points(bins: Figures["reliability"]): [number, number][] {
+  return bins.map(bin => [bin.confidence, bin.accuracy]);
+}

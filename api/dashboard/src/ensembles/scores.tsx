@@ -1,0 +1,123 @@
+// How the ensemble and each member do on the same rows, and whether the difference is more than chance.
+import { Link } from "wouter";
+import { formatCount } from "../format";
+import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./types";
+import "./scores.css";
+
+export type Named = { name: string; href?: string };
+
+export function ScoresTable({ figures, members }: { figures: Figures; members: readonly Named[] }) {
+  const metrics = metricsOf([figures.ensemble, ...figures.members]);
+  const rows = [
+    { who: <strong>Ensemble</strong>, key: "ensemble", scores: figures.ensemble, own: true },
+    ...figures.members.map((scores, position) => ({
+      who: <Who named={members[position] ?? { name: `Member ${position}` }} best={position === figures.best_member} />,
+      key: `member-${position}`,
+      scores,
+      own: false,
+    })),
+  ];
+  return (
+    <div className="scroll-x">
+      <table className="figures">
+        <thead>
+          <tr>
+            <th scope="col">Network</th>
+            {metrics.map(metric => (
+              <th key={metric.key} scope="col" className="figures-number">
+                {metric.name}
+                {metric.unit && <span className="figures-unit"> {metric.unit}</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(row => (
+            <tr key={row.key} className={row.own ? "figures-own" : undefined}>
+              <th scope="row">{row.who}</th>
+              {metrics.map(metric => (
+                <td key={metric.key} className="figures-number">
+                  {formatScore(figure(row.scores, metric.key))}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Who({ named, best }: { named: Named; best: boolean }) {
+  return (
+    <>
+      {named.href ? <Link href={named.href}>{named.name}</Link> : named.name}
+      {best && (
+        <span className="figures-best" title="The best of them before these rows were seen">
+          best single
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Ensemble minus best single network with its 95 % interval, in words and as a picture. */
+export function Against({ figures }: { figures: Figures }) {
+  const main = metricOf(figures.metric);
+  return (
+    <div className="against">
+      <Interval
+        name={main.name}
+        better={main.better}
+        value={figures.difference}
+        range={figures.difference_ci95 as [number, number]}
+      />
+      {figures.log_loss_difference !== null && figures.log_loss_difference_ci95 !== null && (
+        <Interval
+          name="Log loss"
+          better="less"
+          value={figures.log_loss_difference}
+          range={figures.log_loss_difference_ci95 as [number, number]}
+        />
+      )}
+      {figures.mcnemar && (
+        <p className="against-test">
+          Right where the other is wrong: the ensemble on {formatCount(figures.mcnemar.only_ensemble_right)} rows, the
+          best single network on {formatCount(figures.mcnemar.only_best_right)}; McNemar’s p ={" "}
+          {figures.mcnemar.p_value.toPrecision(2)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** "better", "worse", or that these rows cannot tell. */
+export function verdict(range: readonly [number, number], better: "more" | "less"): string {
+  const [low, high] = better === "more" ? range : [-range[1], -range[0]];
+  if (low > 0) return "better";
+  return high < 0 ? "worse" : "no clear difference on these rows";
+}
+
+type IntervalProps = { name: string; better: "more" | "less"; value: number; range: [number, number] };
+
+function Interval({ name, better, value, range }: IntervalProps) {
+  const reach = Math.max(Math.abs(range[0]), Math.abs(range[1]), Math.abs(value), 1e-9) * 1.1;
+  const place = (figure: number) => `${50 + (figure / reach) * 50}%`;
+  const found = verdict(range, better);
+  return (
+    <div className="interval">
+      <p>
+        {name}: <strong>{formatChange(value)}</strong> against the best single network
+        <span className={`interval-verdict interval-${found.split(" ")[0]}`}>{found}</span>
+      </p>
+      <div className="interval-track" aria-hidden="true">
+        <span className="interval-zero" />
+        <span className="interval-bar" style={{ left: place(range[0]), right: `calc(100% - ${place(range[1])})` }} />
+        <span className="interval-dot" style={{ left: place(value) }} />
+      </div>
+      <p className="interval-hint">
+        95 % interval {formatChange(range[0])} to {formatChange(range[1])}; {better} is better
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,250 @@
+// Try a prediction: with a row that nobody was trained on, with values of one's own, or with a drawing.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo, useState } from "react";
+import { ApiError } from "../api";
+import { keys } from "../keys";
+import { useQueryState } from "../url";
+import { Button } from "../widgets/button";
+import { Field } from "../widgets/field";
+import { Panel } from "../widgets/panel";
+import { Empty, Failure, Loading } from "../widgets/states";
+import { AnswerView } from "./answer";
+import { DrawingPad, Pixels } from "./pixels";
+import { predict, samples } from "./queries";
+import { RowPicker, truthOf } from "./row-picker";
+import { type Image, parseRow } from "./rows";
+import type { Ensemble, Samples } from "./types";
+import "./try.css";
+
+const ROWS = 12;
+const SERVING = new Set(["ready", "degraded"]);
+const WAYS: Record<string, string> = { rows: "Rows from test", draw: "Draw", paste: "Paste values" };
+
+export function TryPanel({ ensemble }: { ensemble: Ensemble }) {
+  const serving = SERVING.has(ensemble.state);
+  return (
+    <section aria-label="Try a prediction">
+      <Panel title="Try a prediction" hint="Every member answers; the ensemble joins what has come by the deadline.">
+        {serving ? (
+          <Try ensemble={ensemble} />
+        ) : (
+          <Empty title={`The ensemble is ${ensemble.state.replace("_", " ")}`} hint="It answers when it is ready." />
+        )}
+      </Panel>
+    </section>
+  );
+}
+
+function Try({ ensemble }: { ensemble: Ensemble }) {
+  const [way, setWay] = useQueryState("try", "rows");
+  const [start, setStart] = useQueryState("from", "0");
+  const [chosen, setChosen] = useQueryState("row", "0");
+  const [deadline, setDeadline] = useState("");
+  const rows = useQuery({
+    queryKey: keys.ensemble(ensemble.id, "samples", ensemble.version, start),
+    queryFn: () => samples(ensemble.id, Number(start) || 0, ROWS),
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+  });
+  const image = useMemo(() => imageOf(rows.data), [rows.data]);
+  const ways = Object.keys(WAYS).filter(key => (key === "rows" ? !rows.isError : key === "draw" ? image : true));
+  const now = ways.includes(way) ? way : (ways[0] ?? "paste");
+  const at = Math.min(Number(chosen) || 0, (rows.data?.inputs.length ?? 1) - 1);
+  const deadlineMs = Number(deadline) >= 1 ? Number(deadline) : null;
+  return (
+    <>
+      <div className="try-ways">
+        <fieldset aria-label="What to predict" className="try-tabs">
+          {ways.map(key => (
+            <Button key={key} small aria-pressed={key === now} onClick={() => setWay(key)}>
+              {WAYS[key]}
+            </Button>
+          ))}
+        </fieldset>
+        <label className="try-deadline">
+          Deadline
+          <input
+            type="number"
+            min={1}
+            max={600000}
+            placeholder={String(ensemble.deadline_ms)}
+            value={deadline}
+            onChange={event => setDeadline(event.target.value)}
+          />
+          ms
+        </label>
+      </div>
+      {now === "rows" && rows.isLoading && <Loading rows={3} />}
+      {now === "rows" && rows.data && (
+        <Split
+          left={
+            <RowPicker
+              found={rows.data}
+              image={image}
+              chosen={at}
+              onChoose={index => setChosen(String(index))}
+              onMove={by => {
+                setStart(String((rows.data.start + by + rows.data.there) % rows.data.there));
+                setChosen("0");
+              }}
+            />
+          }
+          right={
+            <Predicted
+              ensemble={ensemble}
+              row={rows.data.inputs[at]}
+              truth={truthOf(rows.data, at)}
+              deadlineMs={deadlineMs}
+            />
+          }
+        />
+      )}
+      {now === "draw" && image && <Draw ensemble={ensemble} image={image} deadlineMs={deadlineMs} />}
+      {now === "paste" && (
+        <Paste
+          ensemble={ensemble}
+          image={image}
+          example={rows.data?.inputs[at]}
+          why={rows.isError ? rows.error.message : ""}
+          deadlineMs={deadlineMs}
+        />
+      )}
+    </>
+  );
+}
+
+function Split({ left, right }: { left: ReactNode; right: ReactNode }) {
+  return (
+    <div className="try-split">
+      <div>{left}</div>
+      <div>{right}</div>
+    </div>
+  );
+}
+
+function Draw({ ensemble, image, deadlineMs }: { ensemble: Ensemble; image: Image; deadlineMs: number | null }) {
+  const blank = useMemo(() => Array<number>(image.channels * image.height * image.width).fill(image.low), [image]);
+  const [row, setRow] = useState<number[]>(blank);
+  const empty = row === blank;
+  return (
+    <Split
+      left={
+        <div className="try-draw">
+          <DrawingPad row={row} image={image} onChange={setRow} />
+          <Button small disabled={empty} onClick={() => setRow(blank)}>
+            Clear
+          </Button>
+        </div>
+      }
+      right={
+        empty ? (
+          <Empty
+            title="Draw something"
+            hint={`It is asked at ${image.width} × ${image.height} pixels, as the networks know it.`}
+          />
+        ) : (
+          <Predicted ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
+        )
+      }
+    />
+  );
+}
+
+type PasteProps = {
+  ensemble: Ensemble;
+  image: Image | null;
+  example: readonly number[] | undefined;
+  why: string;
+  deadlineMs: number | null;
+};
+
+function Paste({ ensemble, image, example, why, deadlineMs }: PasteProps) {
+  const [text, setText] = useState("");
+  const { row, problem } = useMemo(() => read(text, ensemble.features), [text, ensemble.features]);
+  return (
+    <Split
+      left={
+        <div className="try-paste">
+          <Field
+            label={`${ensemble.features} values`}
+            problem={text.trim() === "" ? undefined : problem}
+            hint={why || "Separated by commas, spaces or lines; as they are in the data, not scaled."}
+          >
+            <textarea
+              rows={7}
+              spellCheck={false}
+              className="mono"
+              value={text}
+              onChange={event => setText(event.target.value)}
+            />
+          </Field>
+          {example && (
+            <Button small onClick={() => setText(example.join(", "))}>
+              Fill in a row from test
+            </Button>
+          )}
+          {row && image && <Pixels row={row} image={image} size={112} label="The values as a picture" />}
+        </div>
+      }
+      right={
+        row ? (
+          <Predicted ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
+        ) : (
+          <Empty title="Paste a row" hint={`The networks take ${ensemble.features} numbers.`} />
+        )
+      }
+    />
+  );
+}
+
+function read(text: string, features: number): { row: number[] | null; problem: string } {
+  try {
+    return { row: parseRow(text, features), problem: "" };
+  } catch (error) {
+    return { row: null, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+type PredictedProps = {
+  ensemble: Ensemble;
+  row: readonly number[] | undefined;
+  truth?: string;
+  deadlineMs: number | null;
+};
+
+/** The answer for a row, asked as soon as the row is there; again on demand, for its time is another each time. */
+function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) {
+  const query = useQuery({
+    queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
+    queryFn: () => predict(ensemble.id, row ?? [], deadlineMs),
+    enabled: row !== undefined,
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  if (query.isError) return <Failure error={refused(query.error)} onRetry={() => void query.refetch()} />;
+  if (!query.data) return <Loading rows={4} what="Asking the members" />;
+  return (
+    <>
+      <AnswerView answer={query.data} ensemble={ensemble} truth={query.isPlaceholderData ? undefined : truth} />
+      <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
+        Ask again
+      </Button>
+    </>
+  );
+}
+
+/** A refusal with what each member did, which the answer holds too. */
+function refused(error: Error): Error {
+  const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
+  const said = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");
+  return said && error instanceof ApiError
+    ? new ApiError(error.status, `${error.message} (${said})`, error.problem)
+    : error;
+}
+
+function imageOf(found: Samples | undefined): Image | null {
+  return found?.image ? { ...found.image, low: found.low, high: found.high } : null;
+}

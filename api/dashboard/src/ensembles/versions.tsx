@@ -1,0 +1,85 @@
+// The versions of an ensemble: which one answers, which is on its way, and the way back.
+import { useState } from "react";
+import { Link } from "wouter";
+import { formatShare, formatTime } from "../format";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Panel } from "../widgets/panel";
+import { toast } from "../widgets/toast";
+import { useAct } from "./actions";
+import type { Action } from "./queries";
+import { type Ensemble, RULES } from "./types";
+
+const OVER = new Set(["stopped", "retired"]);
+
+export function Versions({ ensemble }: { ensemble: Ensemble }) {
+  const run = useAct(ensemble);
+  const [asked, setAsked] = useState<Action | null>(null);
+  const onItsWay = ensemble.canary ?? ensemble.target;
+  const canGoBack = !OVER.has(ensemble.state) && (onItsWay !== null || ensemble.version > 1);
+  const back =
+    onItsWay === null
+      ? "The version before takes over again as soon as it is ready."
+      : `Version ${onItsWay} is given up.`;
+  const actions = (
+    <>
+      {ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote the canary</Button>}
+      {canGoBack && <Button onClick={() => setAsked("rollback")}>Roll back</Button>}
+    </>
+  );
+  return (
+    <Panel title="Versions" hint={said(ensemble)} actions={actions}>
+      <div className="scroll-x">
+        <table className="figures">
+          <thead>
+            <tr>
+              <th scope="col">Version</th>
+              <th scope="col">Role</th>
+              <th scope="col">Combined by</th>
+              <th scope="col">Members (trial ids)</th>
+              <th scope="col">Built</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...ensemble.versions].reverse().map(version => (
+              <tr key={version.number} className={version.role === "active" ? "figures-own" : undefined}>
+                <th scope="row">{version.number}</th>
+                <td>{version.role === "active" ? "answers" : version.role}</td>
+                <td>{RULES[version.combine] ?? version.combine}</td>
+                <td>
+                  {version.trial_ids.map((id, index) => (
+                    <span key={id}>
+                      {index > 0 && ", "}
+                      <Link href={`/trials/${id}`}>{id}</Link>
+                    </span>
+                  ))}
+                </td>
+                <td>{formatTime(version.created_at)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {asked && (
+        <Confirm
+          title={asked === "promote" ? `Let version ${ensemble.canary} answer everything?` : "Roll back?"}
+          action={asked === "promote" ? "Promote" : "Roll back"}
+          run={async () => {
+            await run(asked);
+            toast(asked === "promote" ? "The canary takes over." : "Rolled back.");
+          }}
+          onClose={() => setAsked(null)}
+        >
+          <p>{asked === "promote" ? "It takes over as soon as all its members are ready." : back}</p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function said(ensemble: Ensemble): string {
+  if (ensemble.canary !== null) {
+    return `Version ${ensemble.canary} answers ${formatShare(ensemble.canary_share, 0)} of the requests, as a canary.`;
+  }
+  return ensemble.target === null ? "" : `Version ${ensemble.target} takes over when it is ready.`;
+}
