@@ -1769,10 +1769,7 @@ export interface components {
             /** Difference */
             difference: number;
             /** Difference Ci95 */
-            difference_ci95: [
-                number,
-                number
-            ];
+            difference_ci95: number[];
             /** Disagreement */
             disagreement: number[][];
             /** Ensemble */
@@ -1782,10 +1779,7 @@ export interface components {
             /** Log Loss Difference */
             log_loss_difference: number | null;
             /** Log Loss Difference Ci95 */
-            log_loss_difference_ci95: [
-                number,
-                number
-            ] | null;
+            log_loss_difference_ci95: number[] | null;
             mcnemar: components["schemas"]["McNemar"] | null;
             /** Members */
             members: (components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"])[];
@@ -1834,6 +1828,18 @@ export interface components {
         HTTPValidationError: {
             /** Detail */
             detail?: components["schemas"]["ValidationError"][];
+        };
+        /**
+         * ImageView
+         * @description The rows are images: a row has channel by channel, in each line by line.
+         */
+        ImageView: {
+            /** Channels */
+            channels: number;
+            /** Height */
+            height: number;
+            /** Width */
+            width: number;
         };
         /**
          * ImportanceView
@@ -2516,10 +2522,7 @@ export interface components {
             /** Difference */
             difference: number;
             /** Difference Ci95 */
-            difference_ci95: [
-                number,
-                number
-            ];
+            difference_ci95: number[];
             /** Disagreement */
             disagreement: number[][];
             /** Ensemble */
@@ -2529,10 +2532,7 @@ export interface components {
             /** Log Loss Difference */
             log_loss_difference: number | null;
             /** Log Loss Difference Ci95 */
-            log_loss_difference_ci95: [
-                number,
-                number
-            ] | null;
+            log_loss_difference_ci95: number[] | null;
             mcnemar: components["schemas"]["McNemar"] | null;
             /** Members */
             members: (components["schemas"]["ClassificationScores"] | components["schemas"]["RegressionScores"])[];
@@ -2592,7 +2592,7 @@ export interface components {
          * SamplesView
          * @description Rows as `predict` takes them, with what is true of them.
          *
-         *     `image` is channels, height and width where the rows are images; `columns` names the values of a table, if they
+         *     `image` is null where the rows are those of a table; `columns` names the values of a table, if they
          *     have names. `low` and `high` are the least and the largest value of the first rows of the split.
          */
         SamplesView: {
@@ -2600,12 +2600,7 @@ export interface components {
             columns: string[];
             /** High */
             high: number;
-            /** Image */
-            image: [
-                number,
-                number,
-                number
-            ] | null;
+            image: components["schemas"]["ImageView"] | null;
             /** Inputs */
             inputs: number[][];
             /** Labels */

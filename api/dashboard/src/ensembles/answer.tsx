@@ -55,7 +55,7 @@ export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; en
                 {answer.answered} of {answer.requested}
               </td>
               <td className="figures-number">–</td>
-              <td className="figures-number">{formatMs(answer.total_ms)} in all</td>
+              <td className="figures-number">–</td>
             </tr>
             {answer.members.map((part, position) => (
               <tr key={part.member_id}>
