@@ -1,6 +1,130 @@
-// The page of one trial.
-import { PageHead } from "../widgets/panel";
+// The page of one trial: what it is, how it did beside the best, what it printed, why it failed, what it left.
+import { useEffect } from "react";
+import { Link } from "wouter";
+import { formatAgo, formatDuration, formatNumber, formatTime, formatValue } from "../format";
+import { useFocus } from "../live";
+import { Panel, Stat, Stats } from "../widgets/panel";
+import { Answer } from "../widgets/states";
+import { Attempts, wordsOf } from "./trial/attempts";
+import { TrialCurves } from "./trial/curves";
+import { isOver, type Sweep, type Trial, useSweep, useTrial } from "./trial/data";
+import { Files } from "./trial/files";
+import { TrialHead } from "./trial/head";
+import { Log } from "./trial/log";
+import { Parameters } from "./trial/parameters";
+import { Remarks } from "./trial/remarks";
+import { useNow } from "./trial/use-now";
+import "./trial/trial.css";
 
 export function TrialPage({ trialId }: { trialId: number }) {
-  return <PageHead title={`Trial ${trialId}`} />;
+  useFocus({ trial: trialId });
+  const trial = useTrial(trialId);
+  const sweep = useSweep(trial.data?.sweep_id).data;
+  return (
+    <Answer query={trial} rows={8}>
+      {found => <Whole key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}
+    </Answer>
+  );
+}
+
+function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+  useEffect(() => {
+    const before = document.title;
+    document.title = `Trial ${trial.number}${sweep ? ` · ${sweep.name}` : ""} · Podium`;
+    return () => {
+      document.title = before;
+    };
+  }, [trial.number, sweep]);
+  const attributes = Object.entries(trial.user_attrs);
+  return (
+    <>
+      <TrialHead trial={trial} sweep={sweep} />
+      <Panel>
+        <Figures trial={trial} sweep={sweep} />
+      </Panel>
+      <div className="trial-columns">
+        <div>
+          <Parameters trial={trial} sweep={sweep} />
+          <Remarks trial={trial} />
+          <Files trial={trial} />
+          {attributes.length > 0 && (
+            <Panel title="Noted by the trial">
+              <dl className="trial-attributes">
+                {attributes.map(([name, value]) => (
+                  <div key={name} className="trial-attribute">
+                    <dt className="mono">{name}</dt>
+                    <dd>{formatValue(value)}</dd>
+                  </div>
+                ))}
+              </dl>
+            </Panel>
+          )}
+        </div>
+        <div>
+          <TrialCurves trial={trial} sweep={sweep} />
+          <Attempts trial={trial} />
+          <Log trial={trial} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Figures({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+  const now = useNow(!isOver(trial));
+  const end = trial.ended_at ? Date.parse(trial.ended_at) : now;
+  const lasted = trial.started_at === null ? null : Math.max(0, (end - Date.parse(trial.started_at)) / 1000);
+  const values = trial.values ?? (trial.value === null ? {} : { [metricOf(sweep)]: trial.value });
+  return (
+    <Stats>
+      {Object.entries(values).map(([name, value], position) => (
+        <Stat key={name} name={name} hint={position === 0 ? beside(trial, sweep) : undefined}>
+          {formatNumber(value, 5)}
+        </Stat>
+      ))}
+      {trial.value === null && (
+        <Stat name={metricOf(sweep)} hint={trial.cause ? wordsOf(trial.cause) : undefined}>
+          –
+        </Stat>
+      )}
+      {Object.entries(trial.constraints).map(([name, amount]) => (
+        <Stat key={name} name={`constraint ${name}`} hint={amount > 0 ? "violated: never the best" : "holds"}>
+          {formatNumber(amount)}
+        </Stat>
+      ))}
+      <Stat name={isOver(trial) ? "Took" : "Has taken"} hint={startedWhen(trial, now)}>
+        {formatDuration(lasted)}
+      </Stat>
+      <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
+        {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}
+      </Stat>
+      <Stat name="Chosen by" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : undefined}>
+        {trial.cloned_from === null ? trial.sampler : "hand"}
+      </Stat>
+      <Stat name="Id" hint="for the command line and REST">
+        {trial.id}
+      </Stat>
+    </Stats>
+  );
+}
+
+function Origin({ id }: { id: number }) {
+  return <Link href={`/trials/${id}`}>cloned from trial id {id}</Link>;
+}
+
+function metricOf(sweep: Sweep | undefined): string {
+  const spec = sweep?.spec as { metric?: { name?: string }; metrics?: { name?: string }[] } | undefined;
+  return spec?.metric?.name ?? spec?.metrics?.[0]?.name ?? "Value";
+}
+
+function startedWhen(trial: Trial, now: number): string {
+  if (trial.started_at === null) return trial.state === "waiting" ? "waits for a device" : "never started";
+  return `began ${formatAgo(trial.started_at, now)}, ${formatTime(trial.started_at)}`;
+}
+
+function beside(trial: Trial, sweep: Sweep | undefined): string | undefined {
+  const best = sweep?.best;
+  if (!best) return undefined;
+  if (best.trial_id === trial.id) return best.values ? "on the Pareto front" : "the best so far";
+  return `best ${formatNumber(best.value, 5)}, trial ${best.number}`;
 }

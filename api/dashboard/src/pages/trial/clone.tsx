@@ -1,0 +1,139 @@
+// Adds a trial with the same parameters, some of them changed, to the sweep.
+import { useState } from "react";
+import { ApiError, api, done } from "../../api";
+import { formatNumber } from "../../format";
+import { Button } from "../../widgets/button";
+import { Dialog } from "../../widgets/dialog";
+import { Field } from "../../widgets/field";
+import { toast } from "../../widgets/toast";
+import type { Sweep, Trial } from "./data";
+import { isLog, type ParameterSpec, parametersOf, type Scalar } from "./difference";
+
+/** What stands in a field, as the value that the trial's own has the type of. */
+export function parse(text: string, own: Scalar): Scalar {
+  const typed = text.trim();
+  if (typeof own === "number" && typed !== "" && Number.isFinite(Number(typed))) return Number(typed);
+  if (typeof own === "boolean" && (typed === "true" || typed === "false")) return typed === "true";
+  if (own === null && typed === "null") return null;
+  return typed;
+}
+
+export function hintOf(spec: ParameterSpec | undefined): string {
+  if (spec?.min === undefined || spec.max === undefined) return "";
+  return `${formatNumber(spec.min)} to ${formatNumber(spec.max)}${isLog(spec) ? ", logarithmic" : ""}`;
+}
+
+export function CloneDialog({
+  trial,
+  sweep,
+  onClose,
+}: {
+  trial: Trial;
+  sweep: Sweep | undefined;
+  onClose: () => void;
+}) {
+  const specs = parametersOf(sweep?.spec);
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const [problems, setProblems] = useState<Record<string, string>>({});
+  const [busy, setBusy] = useState(false);
+  const params = Object.fromEntries(
+    Object.entries(texts)
+      .map(([name, text]): [string, Scalar] => [name, parse(text, trial.params[name] ?? null)])
+      .filter(([name, value]) => value !== trial.params[name]),
+  );
+  const count = Object.keys(params).length;
+  const clone = async () => {
+    setBusy(true);
+    setProblems({});
+    try {
+      const path = { trial_id: trial.id };
+      await done(api.POST("/api/v1/trials/{trial_id}/clone", { params: { path }, body: { params } }));
+    } catch (error) {
+      setProblems(problemsOf(error, Object.keys(trial.params)));
+      setBusy(false);
+      return;
+    }
+    toast(`A clone of trial ${trial.number} is added to the sweep${count ? "" : ", with the same parameters"}.`);
+    onClose();
+  };
+  const change = (name: string, text: string) => setTexts({ ...texts, [name]: text });
+  return (
+    <Dialog
+      title={`Clone trial ${trial.number}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Back</Button>
+          <Button primary busy={busy} onClick={() => void clone()}>
+            {count === 0 ? "Clone unchanged" : `Clone with ${count} ${count === 1 ? "change" : "changes"}`}
+          </Button>
+        </>
+      }
+    >
+      <p className="trial-dim">A new trial of the same sweep; it runs before those that the search proposes.</p>
+      {problems[""] && (
+        <p role="alert" className="dialog-refused">
+          {problems[""]}
+        </p>
+      )}
+      <div className="trial-clone">
+        {Object.entries(trial.params)
+          .sort(([one], [other]) => one.localeCompare(other))
+          .map(([name, own]) => (
+            <Parameter
+              key={name}
+              name={name}
+              spec={specs[name]}
+              text={texts[name] ?? String(own)}
+              changed={name in params}
+              problem={problems[name]}
+              onChange={text => change(name, text)}
+            />
+          ))}
+      </div>
+    </Dialog>
+  );
+}
+
+type ParameterProps = {
+  name: string;
+  spec: ParameterSpec | undefined;
+  text: string;
+  changed: boolean;
+  problem: string | undefined;
+  onChange: (text: string) => void;
+};
+
+function Parameter({ name, spec, text, changed, problem, onChange }: ParameterProps) {
+  const label = (
+    <>
+      <span className="mono">{name}</span>
+      {changed && <span className="trial-changed"> changed</span>}
+    </>
+  );
+  return (
+    <Field label={label} hint={hintOf(spec)} problem={problem}>
+      {spec?.values?.every(value => typeof value !== "object" || value === null) ? (
+        <select value={text} onChange={event => onChange(event.target.value)}>
+          {[...new Set([text, ...spec.values.map(String)])].map(value => (
+            <option key={value}>{value}</option>
+          ))}
+        </select>
+      ) : (
+        <input className="mono" value={text} onChange={event => onChange(event.target.value)} />
+      )}
+    </Field>
+  );
+}
+
+/** What the service says of each parameter; "" has what is said of none. */
+export function problemsOf(error: unknown, names: string[]): Record<string, string> {
+  const message = error instanceof Error ? error.message : String(error);
+  const told = error instanceof ApiError && Array.isArray(error.problem.errors) ? error.problem.errors : [];
+  const found: Record<string, string> = {};
+  for (const { location, message } of told as { location: string[]; message: string }[]) {
+    const name = names.find(each => location.includes(each));
+    if (name) found[name] = message;
+  }
+  return Object.keys(found).length > 0 ? found : { "": message };
+}

@@ -1,0 +1,97 @@
+// The head of the trial's page: which trial of which sweep, its neighbours, and what can be asked of it.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useKeys } from "../../keyboard";
+import { StateBadge } from "../../widgets/badge";
+import { Button, ButtonLink } from "../../widgets/button";
+import { Confirm } from "../../widgets/dialog";
+import { Icon } from "../../widgets/icon";
+import { PageHead } from "../../widgets/panel";
+import { attempt, toast } from "../../widgets/toast";
+import { CloneDialog } from "./clone";
+import { isOver, type Sweep, type Trial, tell, useNeighbours } from "./data";
+
+const DOING: Record<string, string> = { stop: "being stopped", retry: "being repeated" };
+
+export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+  const queries = useQueryClient();
+  const [, go] = useLocation();
+  const [asking, setAsking] = useState<"stop" | "clone" | null>(null);
+  const around = useNeighbours(trial).data;
+  const canStop = !isOver(trial) && trial.requested === null;
+  const canRetry = ["failed", "cancelled"].includes(trial.state) && trial.requested === null;
+  const taken = sweep?.state !== "cancelled"; // a cancelled sweep takes no trials
+  const to = (id: number | null | undefined) => id != null && go(`/trials/${id}`);
+  useKeys("Trial", {
+    j: { does: "next trial", run: () => to(around?.after) },
+    k: { does: "trial before", run: () => to(around?.before) },
+    c: { does: "clone this trial", run: () => taken && setAsking("clone") },
+    u: { does: "up to the sweep", run: () => go(`/sweeps/${trial.sweep_id}`) },
+  });
+  const retry = () => attempt(() => tell(queries, trial.id, "retry"), `Trial ${trial.number} is repeated.`);
+  return (
+    <>
+      <PageHead
+        title={
+          <span className="trial-title">
+            Trial {trial.number} <StateBadge state={trial.state} />
+            {trial.requested && <span className="trial-dim trial-requested">{DOING[trial.requested]}</span>}
+          </span>
+        }
+        above={
+          <nav aria-label="Where this is">
+            <Link href="/">Sweeps</Link> /{" "}
+            <Link href={`/sweeps/${trial.sweep_id}`}>{sweep?.name ?? `Sweep ${trial.sweep_id}`}</Link>
+          </nav>
+        }
+      >
+        <Step to={around?.before} name="Trial before (k)" icon="left" />
+        <Step to={around?.after} name="Next trial (j)" icon="right" />
+        {canRetry && taken && <Button onClick={() => void retry()}>Retry</Button>}
+        <Button
+          disabled={!taken}
+          title={taken ? undefined : "Its sweep is cancelled and takes no more trials"}
+          onClick={() => setAsking("clone")}
+        >
+          Clone…
+        </Button>
+        {canStop && (
+          <Button danger onClick={() => setAsking("stop")}>
+            Stop…
+          </Button>
+        )}
+      </PageHead>
+      {asking === "stop" && (
+        <Confirm
+          title={`Stop trial ${trial.number}?`}
+          action="Stop the trial"
+          danger
+          run={async () => {
+            await tell(queries, trial.id, "stop");
+            toast(`Trial ${trial.number} is being stopped.`);
+          }}
+          onClose={() => setAsking(null)}
+        >
+          <p>It ends as cancelled. Its sweep goes on with other trials; you can retry this one later.</p>
+        </Confirm>
+      )}
+      {asking === "clone" && <CloneDialog trial={trial} sweep={sweep} onClose={() => setAsking(null)} />}
+    </>
+  );
+}
+
+function Step({ to, name, icon }: { to: number | null | undefined; name: string; icon: "left" | "right" }) {
+  if (to == null)
+    return (
+      <Button quiet title={name} disabled>
+        <Icon name={icon} />
+      </Button>
+    );
+  return (
+    <ButtonLink quiet href={`/trials/${to}`}>
+      <span className="hidden-text">{name}</span>
+      <Icon name={icon} />
+    </ButtonLink>
+  );
+}

@@ -1,0 +1,53 @@
+// The text of a log, made readable: without what moves a terminal's cursor, in pieces, searchable.
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-Z\\-_]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+
+export const MAX_SHOWN = 2_000_000; // characters; before them there is the download
+export const CHUNK_LINES = 200;
+const MAX_MATCHES = 5_000;
+
+/** Lines as a terminal would leave them: of what a carriage return wrote over, the last. */
+export function linesOf(text: string): string[] {
+  return text
+    .replace(ESCAPES, "")
+    .split("\n")
+    .map(line => {
+      const kept = line.replace(/\r+$/, "");
+      return kept.slice(kept.lastIndexOf("\r") + 1).replace(CONTROLS, "");
+    });
+}
+
+/** Pieces of lines: those before the last never change while a log grows, so they are not drawn again. */
+export function chunksOf(lines: readonly string[]): string[] {
+  const chunks: string[] = [];
+  for (let start = 0; start < lines.length; start += CHUNK_LINES)
+    chunks.push(lines.slice(start, start + CHUNK_LINES).join("\n"));
+  return chunks;
+}
+
+export type Match = { chunk: number; start: number };
+
+/** Where `wanted` is, in any case of letters. */
+export function matchesOf(chunks: readonly string[], wanted: string): Match[] {
+  const needle = wanted.toLowerCase();
+  if (needle === "") return [];
+  const found: Match[] = [];
+  for (const [chunk, text] of chunks.entries()) {
+    const low = text.toLowerCase();
+    for (let start = low.indexOf(needle); start >= 0; start = low.indexOf(needle, start + needle.length)) {
+      found.push({ chunk, start });
+      if (found.length === MAX_MATCHES) return found;
+    }
+  }
+  return found;
+}
+
+/** The end of a text that may be shown, from the beginning of a line on. */
+export function shownEnd(text: string): string {
+  if (text.length <= MAX_SHOWN) return text;
+  const cut = text.slice(text.length - MAX_SHOWN);
+  return cut.slice(cut.indexOf("\n") + 1);
+}

@@ -1,0 +1,218 @@
+// What an attempt prints, as it prints it: followed, searched, wrapped, downloaded.
+import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { formatBytes } from "../../format";
+import { useQueryState } from "../../url";
+import { Button } from "../../widgets/button";
+import { Icon } from "../../widgets/icon";
+import { Panel } from "../../widgets/panel";
+import { Failure, Loading } from "../../widgets/states";
+import { isOver, type Trial } from "./data";
+import { chunksOf, linesOf, type Match, matchesOf } from "./log-text";
+import { useLog } from "./use-log";
+import "./log.css";
+
+const AT_END_PX = 24;
+
+export function Log({ trial }: { trial: Trial }) {
+  const [chosen, choose] = useQueryState("attempt");
+  const [nowrap, setNowrap] = useQueryState("nowrap");
+  const [wanted, setWanted] = useQueryState("find");
+  const attempt = Number(chosen) || trial.attempt;
+  const running = attempt === trial.attempt && !isOver(trial);
+  const { log, loadMore, retry } = useLog(trial.id, attempt, running);
+  const chunks = useMemo(() => chunksOf(linesOf(log.text)), [log.text]);
+  const matches = useMemo(() => matchesOf(chunks, wanted), [chunks, wanted]);
+  const [current, setCurrent] = useState(0);
+  const [follow, setFollow] = useState(true);
+  const at = matches.length === 0 ? -1 : Math.min(current, matches.length - 1);
+  const step = (by: number) => {
+    setFollow(false);
+    setCurrent((at + by + matches.length) % Math.max(1, matches.length));
+  };
+  const find = (text: string) => {
+    setWanted(text);
+    setCurrent(0);
+    if (text !== "") setFollow(false);
+  };
+  if (trial.attempt === 0) return null;
+  return (
+    <Panel
+      title="Log"
+      hint={log.status === "there" ? `${formatBytes(log.next)}${running ? ", growing" : ""}` : undefined}
+      actions={
+        <>
+          {trial.attempts.length > 1 && (
+            <select
+              aria-label="Attempt whose log is shown"
+              value={attempt}
+              onChange={event => choose(Number(event.target.value) === trial.attempt ? "" : event.target.value)}
+            >
+              {trial.attempts.map(each => (
+                <option key={each.number} value={each.number}>
+                  Attempt {each.number}
+                </option>
+              ))}
+            </select>
+          )}
+          <Find wanted={wanted} onFind={find} at={at} count={matches.length} onStep={step} />
+          <Button small aria-pressed={nowrap !== "1"} onClick={() => setNowrap(nowrap === "1" ? "" : "1")}>
+            Wrap
+          </Button>
+          <Button small aria-pressed={follow} onClick={() => setFollow(!follow)}>
+            Follow
+          </Button>
+          <a
+            className="button button-small"
+            href={`/api/v1/trials/${trial.id}/log/whole?attempt=${attempt}`}
+            download
+            aria-label="Download the whole log"
+          >
+            <Icon name="download" size={14} />
+            Download
+          </a>
+        </>
+      }
+    >
+      {log.status === "loading" && <Loading rows={4} what="Loading the log" />}
+      {log.status === "failed" && <Failure error={log.error} onRetry={() => void retry()} />}
+      {log.status === "empty" && (
+        <p className="trial-none">{running ? "It has printed nothing yet." : "It printed nothing."}</p>
+      )}
+      {log.status === "there" && (
+        <Text
+          chunks={chunks}
+          match={at < 0 ? null : (matches[at] ?? null)}
+          wanted={wanted}
+          wrap={nowrap !== "1"}
+          follow={follow}
+          onFollow={setFollow}
+          label={`Log of attempt ${attempt}`}
+          onEarlier={log.earlier ? () => void loadMore() : undefined}
+        />
+      )}
+    </Panel>
+  );
+}
+
+type FindProps = {
+  wanted: string;
+  onFind: (text: string) => void;
+  at: number;
+  count: number;
+  onStep: (by: number) => void;
+};
+
+function Find({ wanted, onFind, at, count, onStep }: FindProps) {
+  return (
+    <search className="log-find">
+      <input
+        type="search"
+        aria-label="Find in the log"
+        placeholder="Find"
+        value={wanted}
+        onChange={event => onFind(event.target.value)}
+        onKeyDown={event => event.key === "Enter" && count > 0 && onStep(event.shiftKey ? -1 : 1)}
+      />
+      {wanted !== "" && (
+        <>
+          <span className="log-count" role="status">
+            {count === 0 ? "none" : `${at + 1} of ${count}`}
+          </span>
+          <Button small quiet title="Match before" disabled={count === 0} onClick={() => onStep(-1)}>
+            <Icon name="up" size={14} />
+          </Button>
+          <Button small quiet title="Next match" disabled={count === 0} onClick={() => onStep(1)}>
+            <Icon name="down" size={14} />
+          </Button>
+        </>
+      )}
+    </search>
+  );
+}
+
+type TextProps = {
+  chunks: string[];
+  match: Match | null;
+  wanted: string;
+  wrap: boolean;
+  follow: boolean;
+  onFollow: (follow: boolean) => void;
+  label: string;
+  onEarlier?: () => void;
+};
+
+function Text({ chunks, match, wanted, wrap, follow, onFollow, label, onEarlier }: TextProps) {
+  const box = useRef<HTMLElement>(null);
+  const { onScroll } = useFollowing(box, follow, onFollow, chunks);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the match that is current now
+  useEffect(() => {
+    box.current?.querySelector("mark[data-current]")?.scrollIntoView({ block: "center" });
+  }, [match?.chunk, match?.start, wanted]);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
+    <section ref={box} tabIndex={0} aria-label={label} className={wrap ? "log log-wrap" : "log"} onScroll={onScroll}>
+      {onEarlier && (
+        <p className="log-earlier">
+          Earlier lines are not shown.{" "}
+          <button type="button" className="button button-small" onClick={onEarlier}>
+            Show more
+          </button>
+        </p>
+      )}
+      {chunks.map((text, number) => (
+        <Chunk
+          // biome-ignore lint/suspicious/noArrayIndexKey: a log only grows at its end
+          key={number}
+          text={text}
+          wanted={wanted}
+          current={match?.chunk === number ? match.start : -1}
+        />
+      ))}
+    </section>
+  );
+}
+
+/** Stay at the end while the log grows; scrolling up stops that, scrolling to the end begins it again. */
+function useFollowing(
+  box: RefObject<HTMLElement | null>,
+  follow: boolean,
+  onFollow: (follow: boolean) => void,
+  grown: unknown,
+) {
+  const set = useRef(0); // where we scrolled to ourselves
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the log has grown
+  useLayoutEffect(() => {
+    if (!follow || !box.current) return;
+    box.current.scrollTop = box.current.scrollHeight;
+    set.current = box.current.scrollTop;
+  }, [box, follow, grown]);
+  const onScroll = () => {
+    const element = box.current;
+    if (!element || Math.abs(element.scrollTop - set.current) < 2) return;
+    set.current = -1;
+    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (left < AT_END_PX !== follow) onFollow(left < AT_END_PX);
+  };
+  return { onScroll };
+}
+
+const Chunk = memo(function Chunk({ text, wanted, current }: { text: string; wanted: string; current: number }) {
+  if (wanted === "" || !text.toLowerCase().includes(wanted.toLowerCase()))
+    return <pre className="log-chunk">{text}</pre>;
+  const starts = matchesOf([text], wanted).map(match => match.start);
+  const parts = starts.map((start, index) => {
+    const end = start + wanted.length;
+    return (
+      <span key={start}>
+        <mark data-current={start === current || undefined}>{text.slice(start, end)}</mark>
+        {text.slice(end, starts[index + 1] ?? text.length)}
+      </span>
+    );
+  });
+  return (
+    <pre className="log-chunk">
+      {text.slice(0, starts[0])}
+      {parts}
+    </pre>
+  );
+});

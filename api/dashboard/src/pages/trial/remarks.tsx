@@ -1,0 +1,108 @@
+// What people write about a trial: a note, saved by a button or Ctrl-Enter, and tags to find it by.
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useId, useState } from "react";
+import { Link } from "wouter";
+import { Button } from "../../widgets/button";
+import { Icon } from "../../widgets/icon";
+import { Panel } from "../../widgets/panel";
+import { attempt, toast } from "../../widgets/toast";
+import { remark, type Trial } from "./data";
+
+export function Remarks({ trial }: { trial: Trial }) {
+  return (
+    <Panel title="Note and tags">
+      <Tags trial={trial} />
+      <Note key={trial.id} trial={trial} />
+    </Panel>
+  );
+}
+
+function Tags({ trial }: { trial: Trial }) {
+  const queries = useQueryClient();
+  const [typed, setTyped] = useState("");
+  const change = async (body: { add_tags?: string[]; remove_tags?: string[] }) => {
+    try {
+      await remark(queries, trial.id, body);
+      return true;
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), "failed");
+      return false;
+    }
+  };
+  const add = async (event: FormEvent) => {
+    event.preventDefault();
+    const tags = typed.split(/[\s,]+/).filter(tag => tag !== "");
+    if (tags.length > 0 && (await change({ add_tags: tags }))) setTyped("");
+  };
+  return (
+    <div className="trial-tags">
+      {trial.tags.map(tag => (
+        <span key={tag} className="trial-tag">
+          <Link href={`/sweeps/${trial.sweep_id}/table?filter=${encodeURIComponent(`tag:${tag}`)}`}>{tag}</Link>
+          <button
+            type="button"
+            aria-label={`Remove the tag ${tag}`}
+            onClick={() => void change({ remove_tags: [tag] })}
+          >
+            <Icon name="close" size={12} />
+          </button>
+        </span>
+      ))}
+      <form onSubmit={event => void add(event)} className="trial-tag-new">
+        <input
+          aria-label="New tag"
+          placeholder={trial.tags.length === 0 ? "Add a tag, as in keep" : "Add a tag"}
+          value={typed}
+          maxLength={200}
+          onChange={event => setTyped(event.target.value)}
+        />
+        <Button small type="submit" disabled={typed.trim() === ""}>
+          Add
+        </Button>
+      </form>
+    </div>
+  );
+}
+
+function Note({ trial }: { trial: Trial }) {
+  const queries = useQueryClient();
+  const id = useId();
+  const [draft, setDraft] = useState<string | null>(null); // null: as it is stored
+  const [busy, setBusy] = useState(false);
+  const text = draft ?? trial.note;
+  const changed = draft !== null && draft.trim() !== trial.note;
+  const save = async () => {
+    if (!changed) return;
+    setBusy(true);
+    if (await attempt(() => remark(queries, trial.id, { note: text }), "The note is saved.")) setDraft(null);
+    setBusy(false);
+  };
+  return (
+    <div className="trial-note">
+      <label htmlFor={id} className="hidden-text">
+        Note
+      </label>
+      <textarea
+        id={id}
+        rows={Math.min(12, Math.max(2, text.split("\n").length))}
+        placeholder="What is worth remembering of this trial?"
+        value={text}
+        maxLength={10_000}
+        onChange={event => setDraft(event.target.value)}
+        onKeyDown={event => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save();
+        }}
+      />
+      {changed && (
+        <div className="trial-note-actions">
+          <Button small primary busy={busy} onClick={() => void save()}>
+            Save
+          </Button>
+          <Button small onClick={() => setDraft(null)}>
+            Discard
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}

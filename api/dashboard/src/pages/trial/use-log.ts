@@ -1,0 +1,122 @@
+// The log of one attempt as it grows: its end first, then what comes, told by the live stream or asked for.
+import { useCallback, useEffect, useRef, useState } from "react";
+import { ApiError, api, refusal } from "../../api";
+import { type LiveLog, useLive, useLiveState } from "../../live";
+import { shownEnd } from "./log-text";
+
+const TAIL_BYTES = 256 * 1024;
+const MORE_TAIL_BYTES = 1024 * 1024; // the most that one answer has
+const POLL_MS = 3_000;
+
+export type LogState = {
+  text: string;
+  next: number; // the byte to go on from
+  earlier: boolean; // there is more before it
+  status: "loading" | "there" | "empty" | "failed";
+  error: unknown;
+};
+type Part = { text: string; next: number };
+
+const NOTHING: LogState = { text: "", next: 0, earlier: false, status: "loading", error: null };
+
+async function part(
+  trialId: number,
+  attempt: number,
+  query: { tail_bytes?: number; from_byte?: number },
+): Promise<Part> {
+  const { data, error, response } = await api.GET("/api/v1/trials/{trial_id}/log", {
+    params: { path: { trial_id: trialId }, query: { attempt, ...query } },
+    parseAs: "text",
+  });
+  if (!response.ok) throw refusal(response.status, readable(error));
+  return { text: data ?? "", next: Number(response.headers.get("Podium-Next-Byte")) };
+}
+
+function readable(error: unknown): unknown {
+  if (typeof error !== "string") return error;
+  try {
+    return JSON.parse(error);
+  } catch {
+    return {};
+  }
+}
+
+export function useLog(trialId: number, attempt: number, running: boolean) {
+  const [log, setLog] = useState<LogState>(NOTHING);
+  const shown = useRef({ trialId, attempt, next: 0, busy: false, again: false, loaded: false });
+  const live = useLiveState();
+
+  const load = useCallback(
+    async (tailBytes: number) => {
+      const mine = { trialId, attempt, next: 0, busy: true, again: false, loaded: false };
+      shown.current = mine;
+      try {
+        const { text, next } = await part(trialId, attempt, { tail_bytes: tailBytes });
+        if (shown.current !== mine) return;
+        mine.next = next;
+        mine.loaded = true;
+        const earlier = new TextEncoder().encode(text).length < next;
+        setLog({ text, next, earlier, status: next > 0 ? "there" : "empty", error: null });
+      } catch (error) {
+        if (shown.current !== mine) return;
+        const silent = error instanceof ApiError && error.status === 404;
+        mine.loaded = silent; // it has printed nothing yet
+        setLog({ ...NOTHING, status: silent ? "empty" : "failed", error: silent ? null : error });
+      }
+      mine.busy = false;
+    },
+    [trialId, attempt],
+  );
+
+  const more = useCallback(async () => {
+    const mine = shown.current;
+    mine.again = mine.busy; // what comes while one is asked is asked for after it
+    if (mine.busy || !mine.loaded) return;
+    mine.busy = true;
+    try {
+      do {
+        mine.again = false;
+        const { text, next } = await part(mine.trialId, mine.attempt, { from_byte: mine.next });
+        if (shown.current !== mine) return;
+        if (text !== "" || next !== mine.next) {
+          mine.next = next;
+          setLog(before => ({
+            ...before,
+            text: shownEnd(before.text + text),
+            next,
+            earlier: before.earlier || before.text.length + text.length > shownEnd(before.text + text).length,
+            status: next > 0 ? "there" : "empty",
+          }));
+          mine.again ||= text.length > MORE_TAIL_BYTES / 2;
+        }
+      } while (mine.again);
+    } catch {
+      // asked again with the next message, or by the clock
+    } finally {
+      mine.busy = false;
+    }
+  }, []);
+
+  useEffect(() => {
+    setLog(NOTHING);
+    if (attempt > 0) void load(TAIL_BYTES);
+    return () => {
+      shown.current = { ...shown.current }; // answers on their way are for nobody
+    };
+  }, [load, attempt]);
+
+  useLive<LiveLog>("log", said => {
+    if (said.trial_id === trialId && said.attempt === attempt && said.size_bytes !== shown.current.next) void more();
+  });
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was printed last is asked for when it ends
+  useEffect(() => void more(), [more, running]);
+
+  useEffect(() => {
+    if (!running || live === "live") return;
+    const timer = setInterval(() => void more(), POLL_MS);
+    return () => clearInterval(timer);
+  }, [running, live, more]);
+
+  return { log, loadMore: () => load(MORE_TAIL_BYTES), retry: () => load(TAIL_BYTES) };
+}
