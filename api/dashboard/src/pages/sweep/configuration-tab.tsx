@@ -1,6 +1,215 @@
-// A part of the sweep's page: configuration-tab.
-import { Empty } from "../../widgets/states";
+// A sweep's configuration: its file, its space, and what it takes to get the same results again.
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { api, done } from "../../api";
+import { formatCount, formatDuration, formatNumber, formatTime } from "../../format";
+import { keys } from "../../keys";
+import { spaceOf } from "../../sweep/space";
+import { asBlock, type Sweep, trialsText } from "../../sweep/words";
+import { ButtonLink } from "../../widgets/button";
+import { Copy } from "../../widgets/copy";
+import { Panel } from "../../widgets/panel";
+import { Answer } from "../../widgets/states";
+import { Yaml } from "../../yaml/highlight";
+import { useSweep } from "./header";
+import "./configuration-tab.css";
 
 export function ConfigurationTab({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  const query = useSweep(sweepId);
+  return (
+    <Answer query={query} rows={8}>
+      {sweep => (
+        <div className="config">
+          <div className="config-side">
+            <Again sweep={sweep} />
+            <Bounds sweep={sweep} />
+            <Space sweep={sweep} />
+          </div>
+          <File sweep={sweep} />
+        </div>
+      )}
+    </Answer>
+  );
+}
+
+function File({ sweep }: { sweep: Sweep }) {
+  const query = useQuery({
+    queryKey: keys.sweep(sweep.id, "file"),
+    queryFn: ({ signal }) =>
+      done(
+        api.GET("/api/v1/sweeps/{sweep_id}/file", {
+          params: { path: { sweep_id: sweep.id } },
+          parseAs: "text",
+          signal,
+        }),
+      ) as Promise<string>,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const actions = (
+    <>
+      {query.data !== undefined && <Copy text={query.data} what="the sweep file" />}
+      <a className="button button-small" href={`/api/v1/sweeps/${sweep.id}/file`} download={`sweep-${sweep.id}.yaml`}>
+        Download
+      </a>
+      <ButtonLink small href={`/new?from=${sweep.id}`}>
+        New sweep from this one
+      </ButtonLink>
+    </>
+  );
+  return (
+    <Panel title="Sweep file" hint="As it was submitted." actions={actions}>
+      <Answer query={query} rows={8}>
+        {text => <Yaml text={text} label="Sweep file" />}
+      </Answer>
+    </Panel>
+  );
+}
+
+function Again({ sweep }: { sweep: Sweep }) {
+  const program = asBlock(sweep.spec.program);
+  const data = asBlock(program.data);
+  const validation = asBlock(sweep.spec.validation);
+  const bundle = typeof program.bundle === "string" ? program.bundle : null;
+  return (
+    <Panel title="To get the same again" hint="Seeds, code, data and versions that the results depend on.">
+      <Facts>
+        <Fact name="Seed of the search">{String(sweep.spec.seed ?? 0)}</Fact>
+        <Fact name="Seed of the split">{Object.keys(data).length > 0 ? String(validation.seed ?? 0) : null}</Fact>
+        <Fact name="Program">{programText(program)}</Fact>
+        <Fact name="Code (SHA-256)">
+          {bundle && (
+            <span className="config-hash">
+              <code title={bundle}>{bundle.slice(0, 16)}…</code>
+              <Copy text={bundle} what="the hash of the code" />
+            </span>
+          )}
+        </Fact>
+        <Fact name="Data">{dataText(data)}</Fact>
+        <Fact name="State of the files">{typeof data.source === "string" ? <code>{data.source}</code> : null}</Fact>
+        {Object.entries(sweep.versions ?? {}).map(([name, version]) => (
+          <Fact key={name} name={VERSION_NAMES[name] ?? name}>
+            {version}
+          </Fact>
+        ))}
+        <Fact name="Submitted">{formatTime(sweep.created_at)}</Fact>
+      </Facts>
+    </Panel>
+  );
+}
+
+const VERSION_NAMES: Record<string, string> = {
+  podium: "Podium",
+  python: "Python",
+  system: "System",
+  torch: "PyTorch",
+};
+
+function programText(program: Record<string, unknown>): string | null {
+  if (typeof program.function === "string") return `function ${program.function}`;
+  if (Array.isArray(program.command)) return `command ${program.command.join(" ")}`;
+  if (typeof program.script === "string") return `script ${program.script}`;
+  if (typeof program.imported === "string") return `imported from ${program.imported}`;
+  return typeof program.model === "string" ? `built-in model ${program.model}` : null;
+}
+
+function dataText(data: Record<string, unknown>): string | null {
+  const parts = [data.name, data.file ?? data.idx ?? data.root, data.target && `target ${data.target}`];
+  return parts.filter(part => typeof part === "string").join(", ") || null;
+}
+
+function Bounds({ sweep }: { sweep: Sweep }) {
+  const { budget, warm_start: warm } = sweep;
+  const submitted = Number(sweep.spec.run_cap ?? sweep.run_cap);
+  const earlier = Array.isArray(sweep.spec.warm_start) ? (sweep.spec.warm_start as number[]) : [];
+  return (
+    <Panel title="Bounds, as they are now">
+      <Facts>
+        <Fact name="Trials">
+          {formatCount(sweep.run_cap)}
+          {submitted < sweep.run_cap && ` (submitted with ${formatCount(submitted)})`}
+        </Fact>
+        <Fact name="Priority">{formatNumber(sweep.priority)}</Fact>
+        <Fact name="Time">{budget && spent(budget.wall_s)}</Fact>
+        <Fact name="Device time">{budget && spent(budget.device_s)}</Fact>
+        <Fact name="Plateau">
+          {budget?.plateau &&
+            `ends after ${trialsText(budget.plateau.allowed)} without a better value; ${budget.plateau.used} so far`}
+        </Fact>
+        <Fact name="Target">
+          {budget?.target &&
+            `${formatNumber(budget.target.value)}, ${budget.target.reached_by === null ? "not reached" : `reached by trial ${budget.target.reached_by}`}`}
+        </Fact>
+        <Fact name="Warm start">
+          {warm && (
+            <>
+              {trialsText(warm.trials)} of{" "}
+              {earlier.map(id => (
+                <Link key={id} href={`/sweeps/${id}`}>{` sweep ${id}`}</Link>
+              ))}
+              {warm.dropped > 0 && `; ${trialsText(warm.dropped)} did not fit: ${warm.why.join("; ")}`}
+            </>
+          )}
+        </Fact>
+      </Facts>
+    </Panel>
+  );
+}
+
+function spent({ used, allowed }: { used: number; allowed: number | null }): string {
+  return allowed === null
+    ? `${formatDuration(used)}, no bound`
+    : `${formatDuration(used)} of ${formatDuration(allowed)}`;
+}
+
+function Space({ sweep }: { sweep: Sweep }) {
+  const rows = spaceOf(sweep.spec.parameters);
+  if (rows.length === 0) {
+    return (
+      <Panel title="Parameters" hint="The file names none: the program suggests its own, which each trial shows.">
+        {null}
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="Parameters" flush>
+      <div className="config-scroll">
+        <table className="config-space">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Values</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(row => (
+              <tr key={row.name}>
+                <th scope="row">{row.name}</th>
+                <td>{row.kind}</td>
+                <td>
+                  {row.range}
+                  {row.note && <span className="config-note">{row.note}</span>}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+function Facts({ children }: { children: ReactNode }) {
+  return <dl className="config-facts">{children}</dl>;
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === null || children === undefined || children === false) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
 }

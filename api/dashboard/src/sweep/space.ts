@@ -1,0 +1,42 @@
+// The parameters of a sweep in words: what each may be.
+import { formatValue } from "../format";
+import { asBlock } from "./words";
+
+export type SpaceRow = { name: string; kind: string; range: string; note: string };
+
+/** One row for each parameter of a sweep's specification. */
+export function spaceOf(parameters: unknown): SpaceRow[] {
+  return Object.entries(asBlock(parameters)).map(([name, value]) => rowOf(name, asBlock(value)));
+}
+
+function rowOf(name: string, parameter: Record<string, unknown>): SpaceRow {
+  const notes: string[] = [];
+  if (parameter.log === true) notes.push("log scale");
+  if (parameter.step !== undefined && parameter.step !== null) notes.push(`step ${formatValue(parameter.step)}`);
+  if (parameter.q !== undefined && parameter.q !== null) notes.push(`multiples of ${formatValue(parameter.q)}`);
+  if (parameter.probabilities) notes.push("weighted");
+  for (const [other, wanted] of Object.entries(asBlock(parameter.when))) {
+    const values = Array.isArray(wanted) ? wanted : [wanted];
+    notes.push(`only where ${other} is ${values.map(formatValue).join(" or ")}`);
+  }
+  return { name, ...what(parameter), note: notes.join("; ") };
+}
+
+function what(parameter: Record<string, unknown>): { kind: string; range: string } {
+  if (Array.isArray(parameter.values)) {
+    return { kind: "choice", range: parameter.values.map(formatValue).join(", ") };
+  }
+  if ("min" in parameter && parameter.min !== null && parameter.max !== null) {
+    return { kind: "range", range: `${formatValue(parameter.min)} to ${formatValue(parameter.max)}` };
+  }
+  if (typeof parameter.distribution === "string") {
+    const shape = (parameter.distribution.endsWith("beta") ? ["a", "b"] : ["mu", "sigma"]).filter(
+      key => key in parameter,
+    );
+    return {
+      kind: parameter.distribution.replaceAll("_", " "),
+      range: shape.map(key => `${key} ${formatValue(parameter[key])}`).join(", "),
+    };
+  }
+  return { kind: "constant", range: formatValue(parameter.value) };
+}
