@@ -82,7 +82,7 @@ class Visitor:
         self.complaints: list[str] = []
         self._context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, device_scale_factor=scale, color_scheme=theme,
-            reduced_motion="reduce", locale="en-GB", timezone_id="UTC", storage_state=state,
+            reduced_motion="reduce", has_touch=size == PHONE, locale="en-GB", timezone_id="UTC", storage_state=state,
         )  # fmt: skip
         self._context.set_default_timeout(WAIT_MS)
         self._context.on("request", self._look_at)

@@ -106,7 +106,7 @@ class Stage:
 
     def going(self, **changes: Any) -> int:
         """A new sweep whose trials go on until somebody stops them."""
-        return int(self.client.submit(self._curves("going", name="going", **changes))["id"])
+        return int(self.client.submit(self._curves("going", **{"name": "going", **changes}))["id"])
 
     def _curves(self, function: str, **changes: Any) -> dict[str, Any]:
         return function_sweep(PROGRAMS, f"curves:{function}", **changes)

@@ -37,7 +37,7 @@ def test_nobody_sees_a_page_without_a_login_and_the_token_leads_back_to_it(stage
 
         page.get_by_label("token").fill(stage.service.data.admin_token.read_text())
         log_in_button(page)
-        expect(page).to_have_url(stage.url + path)
+        expect(page).to_have_url(re.compile(rf"{re.escape(path).replace('%3A', '(:|%3A)')}$"))
 
 
 def test_who_logs_out_is_out(stage: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import signal
 
 from playwright.sync_api import Page, expect
@@ -25,9 +26,10 @@ def test_a_sweep_goes_by_without_a_reload(stage: Stage, visitor: Visitor) -> Non
     live(page)
     page.evaluate("() => { window.loadedOnce = true }")
 
-    sweep = stage.client.submit(stage.quick(name="goes by", run_cap=6))["id"]
+    name = f"goes by {secrets.token_hex(3)}"
+    sweep = stage.client.submit(stage.quick(name=name, run_cap=6))["id"]
 
-    page.get_by_role("link", name=re.compile("goes by")).click()
+    page.get_by_role("link", name=re.compile(name)).click()
     expect(page).to_have_url(re.compile(rf"/sweeps/{sweep}\b"))
     main = page.get_by_role("main")
     expect(main.get_by_text("finished", exact=False).first).to_be_visible(timeout=BACK_MS)

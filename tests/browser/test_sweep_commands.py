@@ -1,0 +1,79 @@
+"""What a sweep can be told from its page: pause, resume, stop, extend, cancel, and all of it on a phone."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.stage import Stage
+from tests.running_service import wait_for
+from tests.visitor import PHONE, Visitor
+
+SOON_MS = 20_000.0
+
+
+def state(page: Page) -> Locator:
+    """What the head says of the sweep."""
+    return page.locator(".sweep-state")
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def running(stage: Stage, sweep: int) -> None:
+    wait_for("its trials run", lambda: stage.client.sweep(sweep)["counts"].get("running"))
+
+
+def test_a_sweep_is_paused_resumed_and_cancelled(stage: Stage, visitor: Visitor) -> None:
+    sweep = stage.going(name="to be paused")
+    running(stage, sweep)
+    page = visitor.open(f"/sweeps/{sweep}")
+
+    press(page, "Pause")
+    expect(state(page)).to_contain_text("paused", timeout=SOON_MS)
+    assert stage.client.sweep(sweep)["state"] == "paused"
+    press(page, "Resume")
+    expect(state(page)).to_contain_text("running", timeout=SOON_MS)
+
+    press(page, "More")
+    press(page, "Cancel the sweep")
+    asked = page.get_by_role("dialog", name="Cancel to be paused?")
+    expect(asked).to_contain_text("running trial")
+    asked.get_by_role("button", name="Cancel the sweep").click()
+    expect(state(page)).to_contain_text("cancelled", timeout=SOON_MS)
+    assert stage.client.wait(sweep, 30)["state"] == "cancelled"
+
+
+def test_a_finished_sweep_is_extended_and_goes_on(stage: Stage, visitor: Visitor) -> None:
+    sweep = int(stage.client.submit(stage.quick(name="to be extended", run_cap=4))["id"])
+    stage.client.wait(sweep, 60)
+    page = visitor.open(f"/sweeps/{sweep}")
+    expect(state(page)).to_contain_text("finished")
+
+    press(page, "Extend")
+    dialog = page.get_by_role("dialog", name="Extend to be extended")
+    trials = dialog.get_by_label("Trials in all")
+    trials.fill("3")
+    expect(dialog).to_contain_text("only goes up")
+    expect(dialog.get_by_role("button", name="Extend the sweep")).to_be_disabled()
+    trials.fill("7")
+    expect(dialog).to_contain_text("3 trials more")
+    dialog.get_by_role("button", name="Extend the sweep").click()
+
+    expect(dialog).to_be_hidden()
+    wait_for("its seven trials have ended", lambda: stage.client.sweep(sweep)["counts"].get("finished") == 7, 30)
+    expect(state(page)).to_contain_text("7 trials", timeout=SOON_MS)
+
+
+def test_a_phone_can_read_a_sweep_and_stop_it(stage: Stage) -> None:
+    sweep = stage.going(name="seen from a phone")
+    running(stage, sweep)
+    with stage.visitor(size=PHONE) as visitor:
+        page = visitor.open("/")
+        page.get_by_role("link", name="seen from a phone").tap()
+        press(page, "Stop")
+        asked = page.get_by_role("dialog", name="Stop seen from a phone?")
+        expect(asked).to_contain_text("Nothing new starts")
+        asked.get_by_role("button", name="Stop the sweep").tap()
+        expect(state(page)).to_contain_text("stopping", timeout=SOON_MS)
+    stage.client.cancel_sweep(sweep)
