@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
+from api.failures import Failures
 from db import sessions, tokens
 from db.engine import Database
 from db.tokens import Holder, Role
@@ -23,6 +24,7 @@ _REMEMBER_S = 5.0  # how long a secret once seen is believed without asking the 
 _REMEMBER_UNKNOWN_S = 1.0
 _MAX_REMEMBERED = 4096
 _bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
+UNKNOWN_TOKEN = "the token is unknown, expired or revoked"  # noqa: S105
 LookUp = Callable[[Connection, str, float], Holder | None]
 
 
@@ -32,53 +34,55 @@ class Doorkeeper:
     def __init__(self, database: Database, cookie: str) -> None:
         """`cookie` is the name of the one that carries a session."""
         self.cookie = cookie
+        self.failures = Failures()
         self._database = database
         self._seen: dict[str, tuple[float, Holder | None]] = {}  # until when
 
-    async def holder(self, token: str) -> Holder:
-        """Whom a token speaks for; the database is asked beside the event loop. Raises `UnauthorizedError`."""
-        return await self._known(
-            f"token {tokens.digest(token)}", token, tokens.holder, "the token is unknown, expired or revoked"
-        )
+    async def holder(self, token: str, address: str) -> Holder:
+        """Whom a token speaks for; the database is asked beside the event loop.
 
-    async def visitor(self, secret: str) -> Holder:
-        """Whom a session speaks for. Raises `UnauthorizedError`."""
-        return await self._known(
-            _session_key(secret), secret, sessions.holder, "this login is over; `podium login` prints a new link"
-        )
+        Raises `UnauthorizedError`, and `TooManyFailuresError` where that came too often from an address.
+        """
+        key = f"token {tokens.digest(token)}"
+        holder = await self._known(key, token, tokens.holder)
+        if holder is None:
+            self.failures.add(address, key)
+            raise UnauthorizedError(UNKNOWN_TOKEN)
+        return holder
 
-    def forget(self, secret: str) -> None:
-        """A session has ended."""
-        self._seen.pop(_session_key(secret), None)
+    async def visitor(self, secret: str, address: str) -> Holder:
+        """Whom a session speaks for. Raises as `holder` does."""
+        key = f"session {tokens.digest(secret)}"
+        holder = await self._known(key, secret, sessions.holder)
+        if holder is None:
+            self.failures.add(address, key, once=True)
+            raise UnauthorizedError("this login is over; `podium login` prints a new link")
+        return holder
 
     def forget_all(self) -> None:
-        """Something was revoked: ask the database again for everybody."""
-        self._seen.clear()
+        """Something was revoked, or a session has ended: ask the database again for everybody."""
+        self._seen = {}
 
-    async def _known(self, key: str, secret: str, look_up: LookUp, refusal: str) -> Holder:
+    async def _known(self, key: str, secret: str, look_up: LookUp) -> Holder | None:
         now = time.time()
-        until, holder = self._seen.get(key, (0.0, None))
+        seen = self._seen
+        until, holder = seen.get(key, (0.0, None))
         if now >= until:
             holder = await asyncio.to_thread(self._look_up, look_up, secret, now)
-            self._remember(key, now, holder)
-        if holder is None:
-            raise UnauthorizedError(refusal)
+            _remember(seen, key, now, holder)  # for nobody, if all was to be forgotten meanwhile
         return holder
 
     def _look_up(self, look_up: LookUp, secret: str, now: float) -> Holder | None:
         with self._database.read() as connection:
             return look_up(connection, secret, now)
 
-    def _remember(self, key: str, now: float, holder: Holder | None) -> None:
-        """The oldest goes where there are too many: anybody can make tokens up."""
-        self._seen.pop(key, None)
-        if len(self._seen) >= _MAX_REMEMBERED:
-            del self._seen[next(iter(self._seen))]
-        self._seen[key] = (now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S), holder)
 
-
-def _session_key(secret: str) -> str:
-    return f"session {tokens.digest(secret)}"
+def _remember(seen: dict[str, tuple[float, Holder | None]], key: str, now: float, holder: Holder | None) -> None:
+    """The oldest goes where there are too many: anybody can make tokens up."""
+    seen.pop(key, None)
+    if len(seen) >= _MAX_REMEMBERED:
+        del seen[next(iter(seen))]
+    seen[key] = (now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S), holder)
 
 
 def doorkeeper_of(request: Request) -> Doorkeeper:
@@ -90,6 +94,11 @@ def doorkeeper_of(request: Request) -> Doorkeeper:
 def session_of(request: Request) -> str | None:
     """The secret of the session that a request belongs to, by its cookie."""
     return request.cookies.get(doorkeeper_of(request).cookie)
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from; through a Unix socket, from this machine."""
+    return "here" if request.client is None else request.client.host
 
 
 async def admit(request: Request, role: Role) -> Holder:
@@ -107,11 +116,11 @@ async def _holder(request: Request) -> Holder:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthorizedError
-        return await doorkeeper_of(request).holder(token.strip())
+        return await doorkeeper_of(request).holder(token.strip(), address_of(request))
     secret = session_of(request)
     if secret is None:
         raise UnauthorizedError
-    return await doorkeeper_of(request).visitor(secret)
+    return await doorkeeper_of(request).visitor(secret, address_of(request))
 
 
 def needs(role: Role) -> Callable[..., Holder]:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from api.commands import db, demo, devices, doctor, ensemble, login, schema, serve, status, sweep, trial
+from api.commands import db, demo, devices, doctor, ensemble, login, schema, serve, status, sweep, token, trial
 from api.commands.quick import QuickGroup
 from sweep.errors import (
     BundleError,
@@ -52,6 +52,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(trial.app, name="trial")
 app.add_typer(ensemble.app, name="ensemble")
+app.add_typer(token.app, name="token")
 app.add_typer(db.app, name="db")
 app.command("schema")(schema.schema)
 

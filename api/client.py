@@ -18,13 +18,14 @@ from api.connection import RETRY_S, TIMEOUT_S
 from api.ensemble_calls import EnsembleCalls, EnsembleName, Rows, serves, settled
 from api.export_calls import ExportCalls
 from sweep import bundles
-from sweep.errors import ServiceError
+from sweep.errors import NotFoundError, ServiceError
 from sweep.layout import DataDirectory, default_data_directory
 from sweep.service_state import lives
 
 if TYPE_CHECKING:
     from api.notebook import Ensemble, Sweep, Trial
 
+DEFAULT_TOKEN_S = 90 * 86400.0
 __all__ = ["Client", "EnsembleName", "Rows", "serves", "settled"]
 
 
@@ -208,6 +209,24 @@ class Client(EnsembleCalls, ExportCalls):
         return self._object("POST", f"/api/v1/devices/{quote(device_id, safe='')}/return", repeatable=True)
 
     # The service.
+
+    def create_token(self, name: str, role: str, *, expires_in_s: float | None = DEFAULT_TOKEN_S) -> dict[str, Any]:
+        """A token for somebody or something else; `token` is told this once. Raises `PodiumError`: admins alone may."""
+        body = {"name": name, "role": role, "expires_in_s": expires_in_s}
+        return self._object("POST", "/api/v1/tokens", json=body)
+
+    def tokens(self) -> Iterator[dict[str, Any]]:
+        """Every token that there was, oldest first."""
+        return self._pages("/api/v1/tokens")
+
+    def revoke_token(self, token: int | str) -> dict[str, Any]:
+        """Let the holder of a token in no more, by id or by the name of a valid one. Raises `NotFoundError`."""
+        if not str(token).isdecimal():
+            found = [each["id"] for each in self.tokens() if (each["name"], each["state"]) == (token, "valid")]
+            if not found:
+                raise NotFoundError(f"there is no valid token {token!r}; `podium token list` has all")
+            token = found[0]
+        return self._object("DELETE", f"/api/v1/tokens/{token}", repeatable=True)
 
     def login_link(self, valid_s: float | None = None) -> dict[str, Any]:
         """A link that logs a browser in, once, within `valid_s` seconds."""

@@ -45,7 +45,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         loop = asyncio.get_running_loop()
         on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, news))
         aggregator.update(_traffic(database))
-        follower = asyncio.create_task(_follow(database, aggregator, news))
+        follower = asyncio.create_task(_follow(database, aggregator, news, app.state.doorkeeper))
         yield
         follower.cancel()
         aggregator.close()
@@ -74,11 +74,15 @@ def _traffic(database: Database) -> list[Traffic]:
         return ensembles.traffic(connection)
 
 
-async def _follow(database: Database, aggregator: Aggregator, news: asyncio.Event) -> None:
-    """Keep the aggregator at what the host wrote last; with no database, at what it knew."""
+async def _follow(database: Database, aggregator: Aggregator, news: asyncio.Event, doorkeeper: Doorkeeper) -> None:
+    """Keep the aggregator at what the host wrote last; with no database, at what it knew.
+
+    News may also be that a token was revoked.
+    """
     while True:
         try:
             await asyncio.wait_for(news.wait(), REFRESH_S)
+            doorkeeper.forget_all()
         except TimeoutError:
             pass
         news.clear()

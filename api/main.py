@@ -11,7 +11,6 @@ from api.app import create_app
 from api.listen import ReadyServer
 from db import tokens
 from db.engine import Database
-from db.tokens import Role
 from sweep.errors import PodiumError
 from sweep.part import begin
 
@@ -23,7 +22,7 @@ def main() -> None:
         database = Database(settings.data.database)
         with database.write() as connection:
             token = settings.data.admin_token.read_text().strip()
-            tokens.add(connection, "admin", Role.ADMIN, token, time.time())
+            tokens.install_admin(connection, token, time.time())
         app = create_app(settings, database)
         config = uvicorn.Config(
             app, host=settings.host, port=settings.port, log_level="warning", access_log=False,

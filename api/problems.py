@@ -33,6 +33,7 @@ from sweep.errors import (
     ServiceError,
     StorageFullError,
     TooLargeError,
+    TooManyFailuresError,
     UnauthorizedError,
 )
 from sweep.type_words import words_of
@@ -44,6 +45,7 @@ STATUS: dict[type[PodiumError], int] = {
     NotFoundError: 404,
     ConflictError: 409,
     TooLargeError: 413,
+    TooManyFailuresError: 429,
     InvalidSpecError: 422,
     DataError: 422,
     BundleError: 422,
@@ -91,7 +93,10 @@ def _podium_error(_: Request, error: Exception) -> JSONResponse:
         more["possible"] = list(error.possible)
     if isinstance(error, FilterError):
         more |= {"position": error.position, "length": error.length}
-    return problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
+    answer = problem(status_of(error), (type(error).__doc__ or "").strip().rstrip("."), str(error), **more)
+    if isinstance(error, TooManyFailuresError):
+        answer.headers["Retry-After"] = str(error.retry_s)
+    return answer
 
 
 def _invalid_request(_: Request, error: Exception) -> JSONResponse:

@@ -13,16 +13,18 @@ from typing import Self
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from api.auth import doorkeeper_of, session_of, viewer
+from api.auth import UNKNOWN_TOKEN, address_of, doorkeeper_of, session_of, viewer
 from api.service import ServiceContext, context
 from api.views import View, time_of
 from db import sessions, tokens
 from db.tokens import Holder, Role
 from sweep.errors import UnauthorizedError
+from sweep.part import wake
 
 SESSION_S = 14 * 86400.0
 LINK_S = 600.0
 LONGEST_LINK_S = 86400.0
+USED_LINK = "this link was used already, or is too old; `podium login` prints a new one"
 
 router = APIRouter(prefix="/api/v1", tags=["access"])
 
@@ -66,7 +68,7 @@ class LoginLinkView(View):
 
 
 @router.post("/session")
-def log_in(body: Login, response: Response, service: ServiceContext = context) -> SessionView:
+def log_in(body: Login, request: Request, response: Response, service: ServiceContext = context) -> SessionView:
     """Log a browser in: the answer sets a cookie. A code works once."""
     now = time.time()
     with service.database.write() as connection:
@@ -76,11 +78,8 @@ def log_in(body: Login, response: Response, service: ServiceContext = context) -
             holder = tokens.holder(connection, (body.token or "").strip(), now)
         begun = None if holder is None else sessions.begin(connection, holder, now, SESSION_S)
     if begun is None:
-        raise UnauthorizedError(
-            "this link was used already, or is too old; `podium login` prints a new one"
-            if body.code is not None
-            else "the token is unknown, expired or revoked"
-        )
+        doorkeeper_of(request).failures.add(address_of(request), tokens.digest(body.code or body.token or ""))
+        raise UnauthorizedError(UNKNOWN_TOKEN if body.code is None else USED_LINK)
     response.set_cookie(
         service.settings.session_cookie,
         begun.secret,
@@ -104,7 +103,8 @@ def log_out(request: Request, response: Response, service: ServiceContext = cont
     if secret is not None:
         with service.database.write() as connection:
             sessions.end(connection, secret)
-        doorkeeper_of(request).forget(secret)
+        doorkeeper_of(request).forget_all()
+        wake(service.settings.runtime.wake_socket("gateway"))  # which forgets, too
     response.delete_cookie(service.settings.session_cookie, httponly=True, samesite="strict")
 
 

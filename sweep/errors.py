@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,14 @@ class UnauthorizedError(PodiumError):
 
 class ForbiddenError(PodiumError):
     """This token does not allow that."""
+
+
+class TooManyFailuresError(PodiumError):
+    """Too many wrong tokens or codes came from this address."""
+
+    def __init__(self, retry_s: float) -> None:
+        self.retry_s = max(1, math.ceil(retry_s))
+        super().__init__(f"too many wrong tokens or codes came from this address; try again in {self.retry_s} s")
 
 
 class BadRequestError(PodiumError):

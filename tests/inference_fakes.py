@@ -145,7 +145,7 @@ class OneToken:
 
     cookie = "podium_session_8300"
 
-    async def holder(self, token: str) -> Holder:
+    async def holder(self, token: str, address: str) -> Holder:
         if token != TOKEN:
             raise UnauthorizedError("the token is unknown, expired or revoked")
         return Holder(1, "viewer", Role.VIEWER)

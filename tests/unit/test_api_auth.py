@@ -10,7 +10,7 @@ import pytest
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from api import auth
+from api import auth, failures
 from db import tokens
 from db.tables import tokens as token_table
 from db.tokens import Role
@@ -54,6 +54,9 @@ ROUTES = {
     f"GET {V1}/session": Role.VIEWER,
     f"DELETE {V1}/session": Role.VIEWER,
     f"POST {V1}/login-links": Role.VIEWER,
+    f"GET {V1}/tokens": Role.ADMIN,
+    f"POST {V1}/tokens": Role.ADMIN,
+    f"DELETE {V1}/tokens/{{token_id}}": Role.ADMIN,
     f"GET {V1}/devices": Role.VIEWER,
     f"GET {V1}/events": Role.VIEWER,
     f"GET {V1}/timeline": Role.VIEWER,
@@ -107,7 +110,17 @@ def walk(routes: Iterable[BaseRoute]) -> Iterator[str]:
 
 def request(client: TestClient, route: str, token: str | None) -> int:
     method, path = route.split()
-    for name in ("sweep_id", "trial_id", "ensemble_id", "evaluation_id", "version", "name:path", "rest:path", "probe"):
+    for name in (
+        "sweep_id",
+        "trial_id",
+        "ensemble_id",
+        "evaluation_id",
+        "version",
+        "name:path",
+        "rest:path",
+        "probe",
+        "token_id",
+    ):
         path = path.replace(f"{{{name}}}", "1")
     path = path.replace("/events", "/events?sweep=0")  # refused once it is known who asks; else it would not end
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -137,7 +150,8 @@ def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: st
         assert status not in (401, 405, 500)
 
 
-def test_the_gateway_asks_too(service: ServiceRig) -> None:
+def test_the_gateway_asks_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "ALLOWED", 10_000)
     with service.client(None, service.gateway()) as client:
         for route in sorted(GATEWAY):
             assert [request(client, route, token) for token in (None, "garbage")] == [401, 401], route
@@ -192,7 +206,7 @@ def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(
 
     async def ask(token: str) -> None:
         with pytest.raises(UnauthorizedError):
-            await doorkeeper.holder(token)
+            await doorkeeper.holder(token, "127.0.0.1")
 
     for token in ("a", "a", "b", "c", "d", "d"):
         asyncio.run(ask(token))

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from api import gateway as process
 from api import predictions
 from api import service as service_limits
+from api.auth import Doorkeeper
 from db.tokens import Role
 from ensemble import aggregator
 from ensemble.member import MemberServer
@@ -349,11 +350,11 @@ class FailsOnce:
 
 def test_who_cannot_follow_once_tries_again(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "REFRESH_S", 0)
-    fake = FailsOnce()
+    fake, doorkeeper = FailsOnce(), Doorkeeper(service.database, "cookie")
 
     async def follow() -> None:
         with contextlib.suppress(asyncio.CancelledError):
-            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event())
+            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event(), doorkeeper)
 
     asyncio.run(follow())
     assert fake.updates == 2

@@ -1,0 +1,256 @@
+"""Tokens: told once, listed without what they are, revoked at once everywhere; wrong ones are counted by address."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from sqlalchemy import update
+from starlette.testclient import TestClient
+
+from api import failures
+from api.failures import Failures
+from db import tokens
+from db.tables import tokens as token_table
+from db.tokens import Role
+from sweep.errors import ConflictError, NotFoundError, TooManyFailuresError
+from tests.commands import Podium
+from tests.service_rig import AT, ServiceRig, assert_problem
+
+TOKENS = "/api/v1/tokens"
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_token_is_told_once_and_lets_its_holder_in_as_what_it_says(service: ServiceRig, client: TestClient) -> None:
+    made = client.post(TOKENS, json={"name": "ann", "role": "submitter"})
+    assert made.status_code == 201
+    token = made.json()
+    assert (token["name"], token["state"], token["created_by"]) == ("ann", "valid", "admin")
+    assert token["token"].startswith("podium_")
+    session = service.client(None).get("/api/v1/session", headers=bearer(token["token"])).json()
+    assert (session["name"], session["role"], session["expires_at"]) == ("ann", "submitter", token["expires_at"])
+    listed = client.get(TOKENS)
+    assert token["token"] not in listed.text
+    assert [each["name"] for each in listed.json()["items"]] == ["viewer", "submitter", "admin", "ann"]
+
+
+def test_a_token_holds_for_90_days_unless_said_otherwise(service: ServiceRig, client: TestClient) -> None:
+    for asked, seconds in (({}, 90 * 86400), ({"expires_in_s": 60}, 60), ({"expires_in_s": None}, None)):
+        name = f"t{seconds}"
+        made = client.post(TOKENS, json={"name": name, "role": "viewer", **asked}).json()
+        with service.database.read() as connection:
+            until = tokens.get(connection, made["id"]).expires_at
+        assert until == (None if seconds is None else pytest.approx(time.time() + seconds, abs=5))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "", "role": "viewer"},
+        {"name": "7", "role": "viewer"},
+        {"name": "a b", "role": "viewer"},
+        {"name": "<img src=x onerror=alert(1)>", "role": "viewer"},
+        {"name": "a\n", "role": "viewer"},
+        {"name": "x" * 65, "role": "viewer"},
+        {"name": "ann", "role": "root"},
+        {"name": "ann"},
+        {"name": "ann", "role": "viewer", "expires_in_s": 1},
+        {"name": "ann", "role": "viewer", "expires_in_s": 1e12},
+        {"name": "ann", "role": "viewer", "token": "mine"},
+    ],
+)
+def test_what_cannot_be_a_token_is_422(client: TestClient, body: dict[str, object]) -> None:
+    assert_problem(client.post(TOKENS, json=body), 422)
+
+
+def test_a_name_is_free_again_when_its_token_is_over(client: TestClient) -> None:
+    first = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
+    assert_problem(client.post(TOKENS, json={"name": "ann", "role": "admin"}), 409, "already", str(first["id"]))
+    client.delete(f"{TOKENS}/{first['id']}")
+    assert client.post(TOKENS, json={"name": "ann", "role": "viewer"}).status_code == 201
+
+
+def test_a_revoked_token_lets_nobody_in_from_that_moment_on(service: ServiceRig, client: TestClient) -> None:
+    made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
+    browser = service.client(None, app=client.app)  # type: ignore[arg-type]
+    assert browser.post("/api/v1/session", json={"token": made["token"]}).status_code == 200
+    link = browser.post("/api/v1/login-links").json()["url"]
+    assert browser.get("/api/v1/devices").status_code == 200
+    assert browser.get("/api/v1/devices", headers=bearer(made["token"])).status_code == 200
+    revoked = client.delete(f"{TOKENS}/{made['id']}").json()
+    assert (revoked["state"], revoked["revoked_by"]) == ("revoked", "admin")
+    assert browser.get("/api/v1/devices").status_code == 401
+    assert browser.get("/api/v1/devices", headers=bearer(made["token"])).status_code == 401
+    assert browser.post("/api/v1/session", json={"code": link.partition("#")[2]}).status_code == 401
+    assert client.delete(f"{TOKENS}/{made['id']}").json() == revoked
+
+
+def test_the_gateway_hears_of_it_at_once(service: ServiceRig, client: TestClient) -> None:
+    made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
+    with service.client(None, service.gateway()) as gateway:
+        assert gateway.get("/metrics", headers=bearer(made["token"])).status_code == 200
+        client.delete(f"{TOKENS}/{made['id']}")
+        end = time.monotonic() + 4  # what it knows by heart would do for 5 s
+        while gateway.get("/metrics", headers=bearer(made["token"])).status_code != 401:
+            assert time.monotonic() < end
+
+
+def test_the_token_of_the_data_directory_is_not_revoked_over_rest(service: ServiceRig, client: TestClient) -> None:
+    (own,) = [each["id"] for each in client.get(TOKENS).json()["items"] if each["role"] == "admin"]
+    assert_problem(client.delete(f"{TOKENS}/{own}"), 409, "remove admin.token and start")
+    service.data.admin_token.unlink()
+    assert client.delete(f"{TOKENS}/{own}").status_code == 200
+
+
+def test_a_token_that_is_not_there_cannot_be_revoked(client: TestClient) -> None:
+    assert_problem(client.delete(f"{TOKENS}/99"), 404, "there is no token 99")
+
+
+def test_the_list_has_pages(service: ServiceRig, client: TestClient) -> None:
+    seen, after = [], None
+    while True:
+        page = client.get(TOKENS, params={"limit": 2} | ({} if after is None else {"after": after})).json()
+        seen += [each["id"] for each in page["items"]]
+        if (after := page["next"]) is None:
+            break
+    assert seen == [1, 2, 3]
+
+
+def test_a_new_admin_token_of_the_data_directory_takes_the_place_of_the_old(service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        tokens.install_admin(connection, "first", AT)
+        tokens.install_admin(connection, "first", AT + 1)
+        assert tokens.holder(connection, "first", AT + 1) is not None
+        tokens.install_admin(connection, "second", AT + 2)
+        assert tokens.holder(connection, "first", AT + 3) is None
+        assert tokens.holder(connection, "second", AT + 3) is not None
+        assert tokens.holder(connection, "token-of-admin", AT + 3) is not None  # somebody else made it
+
+
+def test_the_store_refuses_a_name_twice_and_an_id_that_is_not_there(service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        tokens.create(connection, "ann", Role.VIEWER, AT, by="admin", until=AT + 10)
+        with pytest.raises(ConflictError, match="'ann'"):
+            tokens.create(connection, "ann", Role.VIEWER, AT + 9, by="admin", until=None)
+        tokens.create(connection, "ann", Role.VIEWER, AT + 10, by="admin", until=None)
+        with pytest.raises(NotFoundError):
+            tokens.revoke(connection, 99, "admin", AT)
+
+
+# Wrong ones.
+
+
+class Clock:
+    """Shows what it is set to."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_old() -> None:
+    clock = Clock()
+    counted = Failures(clock)
+    for _ in range(failures.ALLOWED):
+        counted.add("10.0.0.1", "x")
+        clock.now += 1
+    with pytest.raises(TooManyFailuresError) as refused:
+        counted.add("10.0.0.1", "x")
+    assert refused.value.retry_s == 51
+    counted.add("10.0.0.2", "x")
+    clock.now += 61
+    counted.add("10.0.0.1", "x")
+
+
+def test_what_pages_repeat_by_themselves_counts_once() -> None:
+    counted = Failures(Clock())
+    for _ in range(100):
+        counted.add("10.0.0.1", "a session that is over", once=True)
+    for number in range(failures.ALLOWED - 1):
+        counted.add("10.0.0.1", str(number), once=True)
+    with pytest.raises(TooManyFailuresError):
+        counted.add("10.0.0.1", "another", once=True)
+
+
+def test_many_addresses_take_bounded_memory_and_a_network_of_ipv6_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "_MAX_ADDRESSES", 50)
+    counted = Failures(Clock())
+    for number in range(200):
+        counted.add(f"10.0.0.{number}", "x")
+    assert len(counted._by_address) == 50
+    with pytest.raises(TooManyFailuresError):
+        for number in range(20):
+            counted.add(f"2001:db8::{number:x}", "x")
+
+
+@pytest.mark.parametrize("way", ["a token", "a code", "a token to log in", "a session"])
+def test_ten_failures_a_minute_are_answered_and_then_429_but_who_is_right_comes_in(
+    service: ServiceRig, way: str
+) -> None:
+    client = service.client(None)
+
+    def fail(number: int) -> int:
+        if way == "a token":
+            return client.get("/api/v1/devices", headers=bearer("wrong")).status_code
+        if way == "a session":
+            return client.get("/api/v1/devices", headers={"Cookie": f"podium_session_8300=x{number}"}).status_code
+        body = {"code" if way == "a code" else "token": "wrong"}
+        return client.post("/api/v1/session", json=body).status_code
+
+    assert [fail(number) for number in range(12)] == [401] * 10 + [429] * 2
+    refused = client.get("/api/v1/devices", headers=bearer("wrong"))
+    assert_problem(refused, 429, "too many wrong tokens")
+    assert 50 <= int(refused.headers["retry-after"]) <= 60
+    assert client.get("/api/v1/devices", headers=bearer("token-of-viewer")).status_code == 200
+    assert client.get("/api/v1/devices").status_code == 401
+    assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("token", ["tökén", "\udcff", "a\x00b", "a b", "x" * 8000])
+def test_a_token_of_any_bytes_is_unknown_and_no_error(service: ServiceRig, token: str) -> None:
+    header = b"Bearer " + token.encode(errors="surrogateescape")
+    answer = service.client(None).get("/api/v1/devices", headers={b"Authorization": header})
+    assert_problem(answer, 401)
+
+
+# The command line.
+
+
+def test_tokens_by_the_command_line(podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    from api.client import Client
+
+    def opened(_: object) -> Client:
+        made = Client("http://testserver", "token")
+        made._http.close()
+        made._http = service.client()
+        return made
+
+    monkeypatch.setattr(Client, "of", opened)
+    code, out, err = podium("token", "create", "ann", "--role", "viewer", "--expires-in", "8w")
+    assert (code, out.startswith("podium_"), len(out.splitlines())) == (0, True, 1)
+    assert "of ann, viewer, until" in err
+    assert "shown this once" in err
+    assert podium("token", "create", "ann", "--role", "viewer")[0] == 1
+    assert podium("token", "create", "eve", "--role", "admin", "--expires-in", "never")[0] == 0
+    for wrong in ("8", "0d", "8y", "-1d", ""):
+        assert podium("token", "create", "bob", "--role", "viewer", "--expires-in", wrong)[0] == 2
+    listed = podium("token", "list")[1]
+    assert "ann" in listed
+    assert out.strip() not in listed
+    code, out, err = podium("token", "revoke", "ann", "nobody", 5)
+    assert (code, out) == (1, "token 4 of ann is revoked\ntoken 5 of eve is revoked\n")
+    assert "no valid token 'nobody'" in err
+    with service.database.read() as connection:
+        states = {row.name: row.state(time.time()) for row in tokens.page(connection, 0, 10)}
+    assert (states["ann"], states["eve"]) == ("revoked", "revoked")
+
+
+def test_an_expired_token_is_listed_as_such(service: ServiceRig, client: TestClient) -> None:
+    made = client.post(TOKENS, json={"name": "ann", "role": "viewer"}).json()
+    with service.database.write() as connection:
+        connection.execute(update(token_table).where(token_table.c.id == made["id"]).values(expires_at=AT))
+    assert client.get(TOKENS).json()["items"][-1]["state"] == "expired"
