@@ -31,9 +31,10 @@ from api import (
 )
 from api.analyst import Analyst
 from api.auth import Doorkeeper
-from api.body_schema import describe_bodies
+from api.body_schema import describe_models
 from api.guard import Guarded
 from api.host_names import HostNames
+from api.problem_schema import RESPONSES
 from api.service import BodyLimit, ServiceContext
 from api.static_files import StaticFiles
 from db.engine import Database
@@ -48,6 +49,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         summary="Hyperparameter sweeps and ensembles: one neural network per device.",
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
+        responses=RESPONSES,
     )
     app.state.service = ServiceContext(settings, database)
     app.state.doorkeeper = Doorkeeper(database, settings.session_cookie)
@@ -78,7 +80,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
         events,
     ):
         app.include_router(noun.router)
-    describe_bodies(app)
+    describe_models(app)
     app.include_router(forwarding.predictions)
     app.include_router(forwarding.inference)
     app.router.default = StaticFiles()  # what no route knows

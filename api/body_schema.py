@@ -1,4 +1,4 @@
-"""The schemas of bodies that a route reads by itself, in the OpenAPI document; api and gateway."""
+"""Schemas of the OpenAPI document that FastAPI does not find by itself: bodies that routes read; api and gateway."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ _AT = "#/components/schemas/"
 _models: dict[str, type[BaseModel]] = {}
 
 
+def ref_of(model: type[BaseModel]) -> dict[str, str]:
+    """A reference to the model's schema, which the document then holds."""
+    _models[model.__name__] = model
+    return {"$ref": _AT + model.__name__}
+
+
 def body_of(model: type[BaseModel], *, required: bool = False) -> dict[str, Any]:
     """A route's `openapi_extra`: its body is JSON of this shape."""
-    _models[model.__name__] = model
-    content = {"application/json": {"schema": {"$ref": _AT + model.__name__}}}
-    return {"requestBody": {"required": required, "content": content}}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": ref_of(model)}}}}
 
 
-def describe_bodies(app: FastAPI) -> None:
-    """Have the app's OpenAPI document hold what `body_of` points to."""
+def describe_models(app: FastAPI) -> None:
+    """Have the app's OpenAPI document hold all that `ref_of` points to."""
     own = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -231,15 +231,23 @@ def show_evaluation(ensemble_id: RowId, evaluation_id: RowId, service: ServiceCo
     return EvaluationView.of(row)
 
 
-@router.get("/{ensemble_id}/evaluations/{evaluation_id}/probabilities", dependencies=[viewer])
-def show_probabilities(ensemble_id: RowId, evaluation_id: RowId, service: ServiceContext = context) -> Response:
+class NumpyResponse(Response):
+    """An array in numpy's own format."""
+
+    media_type = "application/x-npy"
+
+
+@router.get(
+    "/{ensemble_id}/evaluations/{evaluation_id}/probabilities", dependencies=[viewer], response_class=NumpyResponse
+)
+def show_probabilities(ensemble_id: RowId, evaluation_id: RowId, service: ServiceContext = context) -> NumpyResponse:
     """What the ensemble said of each row, (rows, outputs) float32 in numpy's format."""
     show_evaluation(ensemble_id, evaluation_id, service)
     try:
         content = service.settings.data.probabilities(evaluation_id).read_bytes()
     except FileNotFoundError:
         raise NotFoundError(f"evaluation {evaluation_id} has no result yet") from None
-    return Response(content, media_type="application/x-npy")
+    return NumpyResponse(content)
 
 
 def _read_evaluate(content: bytes) -> EvaluateBody:

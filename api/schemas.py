@@ -10,7 +10,13 @@ from sweep.schema import sweep_schema
 router = APIRouter(tags=["schemas"])
 
 
-@router.get("/schemas/sweep-v1.json", response_class=JSONResponse)
-def show_sweep_schema() -> JSONResponse:
+class SchemaResponse(JSONResponse):
+    """A JSON Schema."""
+
+    media_type = "application/schema+json"
+
+
+@router.get("/schemas/sweep-v1.json", response_class=SchemaResponse)
+def show_sweep_schema() -> SchemaResponse:
     """The sweep file (JSON Schema, draft 2020-12): `# yaml-language-server: $schema=URL` as its first line."""
-    return JSONResponse(sweep_schema(), media_type="application/schema+json")
+    return SchemaResponse(sweep_schema())
