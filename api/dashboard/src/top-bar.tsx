@@ -35,7 +35,7 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
         })}
       </nav>
       <LiveMark />
-      <Button quiet title="Keyboard (?)" onClick={onHelp}>
+      <Button quiet title="Keyboard (?)" className="bar-keys" onClick={onHelp}>
         <Icon name="keyboard" />
       </Button>
       <Button

@@ -1,13 +1,13 @@
 // The page of one trial: what it is, how it did beside the best, what it printed, why it failed, what it left.
 import { useEffect } from "react";
 import { Link } from "wouter";
-import { formatAgo, formatDuration, formatNumber, formatTime, formatValue } from "../format";
+import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
 import { Panel, Stat, Stats } from "../widgets/panel";
 import { Answer } from "../widgets/states";
 import { Attempts, wordsOf } from "./trial/attempts";
-import { TrialCurves } from "./trial/curves";
-import { isOver, type Sweep, type Trial, useSweep, useTrial } from "./trial/data";
+import { type Curves, TrialCurves, useCurves } from "./trial/curves";
+import { isOver, objectivesOf, type Sweep, type Trial, useSweep, useTrial } from "./trial/data";
 import { Files } from "./trial/files";
 import { TrialHead } from "./trial/head";
 import { Log } from "./trial/log";
@@ -35,12 +35,13 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
       document.title = before;
     };
   }, [trial.number, sweep]);
+  const curves = useCurves(trial);
   const attributes = Object.entries(trial.user_attrs);
   return (
     <>
       <TrialHead trial={trial} sweep={sweep} />
       <Panel>
-        <Figures trial={trial} sweep={sweep} />
+        <Figures trial={trial} sweep={sweep} curves={curves.data} />
       </Panel>
       <div className="trial-columns">
         <div>
@@ -61,8 +62,9 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
           )}
         </div>
         <div>
-          <TrialCurves trial={trial} sweep={sweep} />
-          <Attempts trial={trial} />
+          {trial.state === "failed" && <Attempts trial={trial} />}
+          <TrialCurves trial={trial} sweep={sweep} query={curves} />
+          {trial.state !== "failed" && <Attempts trial={trial} />}
           <Log trial={trial} />
         </div>
       </div>
@@ -70,11 +72,15 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
   );
 }
 
-function Figures({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+type FiguresProps = { trial: Trial; sweep: Sweep | undefined; curves: Curves | undefined };
+
+function Figures({ trial, sweep, curves }: FiguresProps) {
+  const metric = objectivesOf(sweep)[0] ?? "Value";
+  const latest = isOver(trial) ? undefined : curves?.[metric]?.at(-1);
   const now = useNow(!isOver(trial));
   const end = trial.ended_at ? Date.parse(trial.ended_at) : now;
   const lasted = trial.started_at === null ? null : Math.max(0, (end - Date.parse(trial.started_at)) / 1000);
-  const values = trial.values ?? (trial.value === null ? {} : { [metricOf(sweep)]: trial.value });
+  const values = trial.values ?? (trial.value === null ? {} : { [metric]: trial.value });
   return (
     <Stats>
       {Object.entries(values).map(([name, value], position) => (
@@ -83,8 +89,8 @@ function Figures({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
         </Stat>
       ))}
       {trial.value === null && (
-        <Stat name={metricOf(sweep)} hint={trial.cause ? wordsOf(trial.cause) : undefined}>
-          –
+        <Stat name={metric} hint={latest ? `so far, at step ${formatCount(latest[0])}` : withoutValue(trial)}>
+          {formatNumber(latest?.[1], 5)}
         </Stat>
       )}
       {Object.entries(trial.constraints).map(([name, amount]) => (
@@ -112,9 +118,9 @@ function Origin({ id }: { id: number }) {
   return <Link href={`/trials/${id}`}>cloned from trial id {id}</Link>;
 }
 
-function metricOf(sweep: Sweep | undefined): string {
-  const spec = sweep?.spec as { metric?: { name?: string }; metrics?: { name?: string }[] } | undefined;
-  return spec?.metric?.name ?? spec?.metrics?.[0]?.name ?? "Value";
+function withoutValue(trial: Trial): string | undefined {
+  if (trial.cause) return wordsOf(trial.cause);
+  return trial.state === "pruned" ? "pruned: others did better at its step" : undefined;
 }
 
 function startedWhen(trial: Trial, now: number): string {

@@ -1,5 +1,5 @@
 // The metrics of a trial as curves, growing while it runs; one small chart each, with one pointer for all.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { api, done } from "../../api";
 import { formatCount, formatNumber } from "../../format";
@@ -9,7 +9,7 @@ import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { Answer } from "../../widgets/states";
-import { isOver, type Sweep, type Trial } from "./data";
+import { isOver, objectivesOf, type Sweep, type Trial } from "./data";
 import { Plot } from "./plot";
 import "./curves.css";
 
@@ -20,9 +20,10 @@ const MAX_POINTS = 1_200;
 const FILL_MS = 3_000; // after which steps between those that came live are fetched
 const TABLE_ROWS = 200;
 
-export function TrialCurves({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+type TrialCurvesProps = { trial: Trial; sweep: Sweep | undefined; query: UseQueryResult<Curves> };
+
+export function TrialCurves({ trial, sweep, query }: TrialCurvesProps) {
   const [scale, setScale] = useQueryState("scale");
-  const query = useCurves(trial);
   return (
     <Panel
       title="Curves"
@@ -42,11 +43,6 @@ export function TrialCurves({ trial, sweep }: { trial: Trial; sweep: Sweep | und
       </Answer>
     </Panel>
   );
-}
-
-function objectivesOf(sweep: Sweep | undefined): string[] {
-  const spec = sweep?.spec as { metric?: { name?: string }; metrics?: { name?: string }[] } | undefined;
-  return [spec?.metric, ...(spec?.metrics ?? [])].flatMap(metric => metric?.name ?? []);
 }
 
 type ChartsProps = { curves: Curves; trial: Trial; objectives: string[]; logarithmic: boolean };
@@ -120,7 +116,7 @@ function CurveTable({ names, curves }: { names: string[]; curves: Curves }) {
 }
 
 /** The curves, thinned by the service; what comes live is put at their ends, and gaps are filled every few seconds. */
-function useCurves(trial: Trial) {
+export function useCurves(trial: Trial) {
   const queries = useQueryClient();
   const key = keys.trial(trial.id, "curves");
   const filled = useRef(0);

@@ -13,6 +13,12 @@ export function isOver(trial: Trial): boolean {
   return OVER.includes(trial.state);
 }
 
+/** The names of what a sweep searches for, the first one deciding. */
+export function objectivesOf(sweep: Sweep | undefined): string[] {
+  const spec = sweep?.spec as { metric?: { name?: string }; metrics?: { name?: string }[] } | undefined;
+  return [spec?.metric, ...(spec?.metrics ?? [])].flatMap(metric => metric?.name ?? []);
+}
+
 export function useTrial(trialId: number, enabled = true) {
   return useQuery({
     queryKey: keys.trial(trialId),

@@ -146,7 +146,10 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, onEarlier 
   const { onScroll } = useFollowing(box, follow, onFollow, chunks);
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the match that is current now
   useEffect(() => {
-    box.current?.querySelector("mark[data-current]")?.scrollIntoView({ block: "center" });
+    const mark = box.current?.querySelector<HTMLElement>("mark[data-current]");
+    if (!box.current || !mark) return;
+    const above = mark.getBoundingClientRect().top - box.current.getBoundingClientRect().top;
+    box.current.scrollTop += above - box.current.clientHeight / 2; // the box alone: the page stays where it is
   }, [match?.chunk, match?.start, wanted]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard

@@ -1,0 +1,28 @@
+// What is typed into the fields of a clone, and what the service says of it.
+import { expect, test } from "vitest";
+import { ApiError } from "../../api";
+import { hintOf, parse, problemsOf } from "./clone";
+
+test("a field's text has the type of the trial's own value", () => {
+  expect(parse(" 1e-3 ", 0.5)).toBe(0.001);
+  expect(parse("fast", 0.5)).toBe("fast");
+  expect(parse("", 3)).toBe("");
+  expect(parse("false", true)).toBe(false);
+  expect(parse("null", null)).toBe(null);
+  expect(parse("12", "a word")).toBe("12");
+});
+
+test("ranges are hints", () => {
+  expect(hintOf({ min: 1e-4, max: 0.1, log: true })).toBe("1e−4 to 0.1, logarithmic");
+  expect(hintOf({ values: [1, 2] })).toBe("");
+});
+
+test("a refusal stands at its parameter, others above all", () => {
+  const errors = [{ location: ["params", "lr"], message: "0.5 is above max 0.1" }];
+  expect(problemsOf(new ApiError(422, "all of it", { errors }), ["lr", "width"])).toEqual({
+    lr: "0.5 is above max 0.1",
+  });
+  expect(problemsOf(new ApiError(409, "no trial of a cancelled sweep can be cloned"), ["lr"])).toEqual({
+    "": "no trial of a cancelled sweep can be cloned",
+  });
+});
