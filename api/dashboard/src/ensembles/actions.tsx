@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { keys } from "../keys";
+import { useMayChange } from "../session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { attempt, toast } from "../widgets/toast";
@@ -26,7 +27,8 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
     await attempt(() => run("start"), `${ensemble.name} starts.`);
     setBusy(false);
   };
-  if (ensemble.state === "retired") return null;
+  const may = useMayChange();
+  if (ensemble.state === "retired" || !may) return null;
   return (
     <>
       {ensemble.state === "stopped" ? (

@@ -29,7 +29,7 @@ type ChartProps = {
 
 const LEFT = 54;
 const RIGHT = 12;
-const TOP = 10;
+const TOP = 18;
 const BOTTOM = 38;
 
 export function Chart({
@@ -111,7 +111,7 @@ export function Chart({
                 <line x1={x.to(until.x)} x2={x.to(until.x)} y1={TOP} y2={height - BOTTOM} />
                 <text
                   x={x.to(until.x) + (until.x > mid(x.range) ? -5 : 5)}
-                  y={TOP + 10}
+                  y={TOP - 6}
                   textAnchor={until.x > mid(x.range) ? "end" : "start"}
                 >
                   {until.name}

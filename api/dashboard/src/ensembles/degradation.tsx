@@ -29,8 +29,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
     });
   }
   return (
-    <>
-      <p className="degradation-note">{quorumSaid(figures)}</p>
+    <div className="degradation">
       {sizes.length > 1 && (
         <Chart
           label={`${metricOf(main).name} by how many members answer, from 1 to ${sizes.length}.`}
@@ -46,14 +45,23 @@ export function DegradationView({ figures }: { figures: Figures }) {
         <table className="figures">
           <thead>
             <tr>
-              <th scope="col">Members</th>
-              <th scope="col" className="figures-number">
+              <th scope="col" rowSpan={2}>
+                Members
+              </th>
+              <th scope="col" rowSpan={2} className="figures-number">
                 Subsets
               </th>
+              {keys.map(key => (
+                <th key={key} scope="colgroup" colSpan={2} className="degradation-group">
+                  {metricOf(key).name}
+                </th>
+              ))}
+            </tr>
+            <tr>
               {keys.flatMap(key =>
-                ["Worst", "Mean"].map(which => (
+                ["worst", "mean"].map(which => (
                   <th key={`${which} ${key}`} scope="col" className="figures-number">
-                    {which} {metricOf(key).name.toLowerCase().replace("rmse", "RMSE")}
+                    {which}
                   </th>
                 )),
               )}
@@ -81,7 +89,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
           </tbody>
         </table>
       </div>
-    </>
+    </div>
   );
 }
 

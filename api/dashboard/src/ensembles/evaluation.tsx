@@ -3,15 +3,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { formatAgo } from "../format";
 import { keys } from "../keys";
+import { useMayChange } from "../session";
 import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
 import { Answer, Empty, Failure, Loading } from "../widgets/states";
 import { attempt } from "../widgets/toast";
 import { evaluate, isUnderWay, useEvaluations } from "./queries";
-import { Report, rowsSaid } from "./report";
+import { ReportGrid, ReportLead, rowsSaid } from "./report";
 import type { Named } from "./scores";
-import type { Ensemble, Evaluation } from "./types";
+import type { Ensemble, Evaluation, Figures } from "./types";
 
 const SERVING = new Set(["ready"]);
 
@@ -20,7 +21,8 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
   const queries = useQueryClient();
   const [wanted, setWanted] = useQueryState("evaluation");
   const [busy, setBusy] = useState(false);
-  const can = SERVING.has(ensemble.state);
+  const may = useMayChange();
+  const can = may && SERVING.has(ensemble.state);
   const measure = async () => {
     setBusy(true);
     const asked = await attempt(() => evaluate(ensemble.id, "test", false), "The evaluation is under way.");
@@ -50,42 +52,41 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
         primary={found.length === 0}
         busy={busy || underWay}
         disabled={!can}
-        title={can ? undefined : "All members must be ready"}
+        title={can ? undefined : may ? "All members must be ready" : "Your token only allows looking"}
         onClick={() => void measure()}
       >
         {underWay ? "Measuring…" : "Evaluate on test"}
       </Button>
     </>
   );
+  const figures = shown?.result;
+  const members = shown ? namesOf(ensemble, shown) : [];
   return (
     <section aria-label="Evaluation">
-      <Panel
-        title="Evaluation"
-        hint={
-          shown?.result
-            ? `On ${rowsSaid(shown.result.rows, shown.result.split)}, which nobody has seen before.`
-            : undefined
-        }
-        actions={actions}
-      >
-        <Answer query={query}>{() => <Shown ensemble={ensemble} evaluation={shown} />}</Answer>
+      <Panel title="Evaluation" hint={figures ? hintOf(figures) : undefined} actions={actions}>
+        <Answer query={query}>
+          {() => (figures ? <ReportLead figures={figures} members={members} /> : <Missing evaluation={shown} />)}
+        </Answer>
       </Panel>
+      {figures && <ReportGrid figures={figures} members={members} />}
     </section>
   );
 }
 
-function Shown({ ensemble, evaluation }: { ensemble: Ensemble; evaluation: Evaluation | undefined }) {
-  if (!evaluation) {
-    return (
-      <Empty
-        title="Not measured yet"
-        hint="An evaluation asks all members for the test rows and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and what happens when members are missing."
-      />
-    );
-  }
-  if (evaluation.state === "failed") return <Failure error={new Error(evaluation.reason)} />;
-  if (!evaluation.result) return <Loading rows={4} what="The evaluation is under way" />;
-  return <Report figures={evaluation.result} members={namesOf(ensemble, evaluation)} />;
+function hintOf(figures: Figures): string {
+  const on = `On ${rowsSaid(figures.rows, figures.split)}`;
+  return figures.split === "test" ? `${on}, which chose and fitted nothing.` : `${on}.`;
+}
+
+function Missing({ evaluation }: { evaluation: Evaluation | undefined }) {
+  if (evaluation?.state === "failed") return <Failure error={new Error(evaluation.reason)} />;
+  if (evaluation) return <Loading rows={4} what="The evaluation is under way" />;
+  return (
+    <Empty
+      title="Not measured yet"
+      hint="An evaluation asks all members for the test rows and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and what happens when members are missing."
+    />
+  );
 }
 
 /** The members by their trials, where the version that was measured is the one that answers. */

@@ -1,7 +1,7 @@
 // All that is measured of an ensemble on some rows, in panels: of one that answers, or of one that could be built.
 import { formatCount } from "../format";
 import { Panel } from "../widgets/panel";
-import { DegradationView } from "./degradation";
+import { DegradationView, quorumSaid } from "./degradation";
 import { DisagreementMatrix } from "./matrix";
 import { Reliability } from "./reliability";
 import { Against, type Named, ScoresTable } from "./scores";
@@ -38,30 +38,39 @@ function Doubt({ figures }: { figures: Figures }) {
   );
 }
 
-export function Report({ figures, members }: { figures: Figures; members: readonly Named[] }) {
+type ReportProps = { figures: Figures; members: readonly Named[] };
+
+/** The figures that say whether it is worth it. */
+export function ReportLead({ figures, members }: ReportProps) {
+  return (
+    <div className="report-lead">
+      <Flags flags={figures.flags} />
+      <Against figures={figures} />
+      <ScoresTable figures={figures} members={members} />
+      <Doubt figures={figures} />
+    </div>
+  );
+}
+
+/** The figures that say why. */
+export function ReportGrid({ figures, members }: ReportProps) {
   const names = figures.members.map((_, position) => members[position]?.name ?? `Member ${position}`);
   return (
-    <>
-      <div className="report-lead">
-        <Flags flags={figures.flags} />
-        <Against figures={figures} />
-        <ScoresTable figures={figures} members={members} />
-        <Doubt figures={figures} />
-      </div>
-      <div className="report-grid">
-        <Panel title="Disagreement">
-          <DisagreementMatrix figures={figures} names={names} />
+    <div className="report-grid">
+      <Panel title="Disagreement">
+        <DisagreementMatrix figures={figures} names={names} />
+      </Panel>
+      {figures.reliability.length > 0 && (
+        <Panel title="Calibration" hint="On the dotted line, a confidence of 0.8 is right 80 % of the time.">
+          <Reliability figures={figures} />
         </Panel>
-        {figures.reliability.length > 0 && (
-          <Panel title="Calibration" hint="On the dotted line, a confidence of 0.8 is right 80 % of the time.">
-            <Reliability figures={figures} />
-          </Panel>
-        )}
-        <Panel title="When members are missing">
+      )}
+      <div className="report-wide">
+        <Panel title="When members are missing" hint={quorumSaid(figures)}>
           <DegradationView figures={figures} />
         </Panel>
       </div>
-    </>
+    </div>
   );
 }
 

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
+import { useMayChange } from "../session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Panel } from "../widgets/panel";
@@ -16,14 +17,15 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
   const run = useAct(ensemble);
   const [asked, setAsked] = useState<Action | null>(null);
   const onItsWay = ensemble.canary ?? ensemble.target;
-  const canGoBack = !OVER.has(ensemble.state) && (onItsWay !== null || ensemble.version > 1);
+  const may = useMayChange();
+  const canGoBack = may && !OVER.has(ensemble.state) && (onItsWay !== null || ensemble.version > 1);
   const back =
     onItsWay === null
       ? "The version before takes over again as soon as it is ready."
       : `Version ${onItsWay} is given up.`;
   const actions = (
     <>
-      {ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote the canary</Button>}
+      {may && ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote the canary</Button>}
       {canGoBack && <Button onClick={() => setAsked("rollback")}>Roll back</Button>}
     </>
   );

@@ -1,6 +1,20 @@
-// A part of the sweep's page: ensemble-tab.
-import { Empty } from "../../widgets/states";
+// A part of the sweep's page: the ensembles that were built of it, and the builder of another.
+import { Builder } from "../../ensembles/builder";
+import { EnsemblesOfSweep } from "../../ensembles/of-sweep";
+import { objectivesOf } from "../../sweep/words";
+import { Answer } from "../../widgets/states";
+import { useSweep } from "./header";
 
 export function EnsembleTab({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  const query = useSweep(sweepId);
+  return (
+    <Answer query={query}>
+      {sweep => (
+        <>
+          <EnsemblesOfSweep ids={sweep.ensembles} />
+          <Builder sweepId={sweepId} metric={objectivesOf(sweep)[0]?.name ?? "Value"} />
+        </>
+      )}
+    </Answer>
+  );
 }

@@ -1,0 +1,185 @@
+// The ensemble builder: choose, see at once what would come of it, build.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { ApiError, api, done, type Schemas } from "../api";
+import { formatCount, formatNumber } from "../format";
+import { keys } from "../keys";
+import { useSelection } from "../selection";
+import { useMayChange } from "../session";
+import { Button } from "../widgets/button";
+import { Panel } from "../widgets/panel";
+import { Empty, Failure, Loading } from "../widgets/states";
+import { attempt } from "../widgets/toast";
+import { Candidates } from "./candidates";
+import { type Request, read, trialsOf, useDraft } from "./draft";
+import { DraftForm } from "./draft-form";
+import { PathChart } from "./path";
+import { ReportGrid, ReportLead, rowsSaid } from "./report";
+import type { Preview } from "./types";
+import "./builder.css";
+
+type BuilderProps = { sweepId: number; metric: string };
+
+function usePreview(sweepId: number, request: Request | null) {
+  return useQuery({
+    queryKey: keys.sweep(sweepId, "preview", request),
+    queryFn: ({ signal }) =>
+      done(api.POST("/api/v1/ensembles/preview", { body: request as Schemas["EnsembleRequest"], signal })),
+    enabled: request !== null,
+    staleTime: 30_000,
+    retry: false,
+  });
+}
+
+export function Builder({ sweepId, metric }: BuilderProps) {
+  const [draft, change] = useDraft();
+  const { request, problems } = read(draft, sweepId);
+  const pool = usePreview(sweepId, { sweep_id: sweepId, select: "top_k", k: 1 });
+  const query = usePreview(sweepId, request);
+  const selected = [...useSelection(sweepId).selected];
+  const preview = request === null || query.isError ? undefined : query.data;
+  const weights = new Map(preview?.member_ids.map((id, position) => [id, preview.weights[position] ?? 0]));
+  const toggle = (trialId: number) => {
+    const members = draft.choose === "explicit" ? trialsOf(draft) : [...weights.keys()];
+    const after = members.includes(trialId) ? members.filter(id => id !== trialId) : [...members, trialId];
+    change({ choose: "explicit", trials: after.join(",") });
+  };
+  if (pool.isError) return <NothingToBuildFrom error={pool.error} onRetry={() => void pool.refetch()} />;
+  if (!pool.data) return <Loading rows={5} />;
+  const ticked = draft.choose === "explicit" ? new Map(trialsOf(draft).map(id => [id, weights.get(id) ?? 0])) : weights;
+  return (
+    <div className="builder">
+      <div className="builder-form">
+        <Panel title="Build an ensemble">
+          <DraftForm
+            draft={draft}
+            change={change}
+            problems={problems}
+            selected={selected}
+            values={pool.data.task === "regression"}
+          />
+          <Build request={preview ? request : null} />
+        </Panel>
+      </div>
+      <div className="builder-preview" aria-busy={query.isFetching}>
+        <Panel
+          title="Candidates"
+          hint={`${formatCount(pool.data.candidates)} finished trials left a model${pool.data.candidates > pool.data.contenders.length ? `; the best ${pool.data.contenders.length} are looked at` : ""}. Tick to choose by hand.`}
+        >
+          <Candidates pool={pool.data.contenders} metric={metric} weights={ticked} onToggle={toggle} />
+        </Panel>
+        {query.isError && request !== null ? (
+          <Panel>
+            <Failure error={query.error} onRetry={() => void query.refetch()} />
+          </Panel>
+        ) : (
+          preview && <Shown preview={preview} method={draft.choose} sweepId={sweepId} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** A sweep without a finished model is no fault of anybody: it is said calmly. */
+function NothingToBuildFrom({ error, onRetry }: { error: Error; onRetry: () => void }) {
+  if (error instanceof ApiError && error.status === 422) {
+    return (
+      <Panel>
+        <Empty title="Nothing to build from yet" hint={`${error.message}.`} />
+      </Panel>
+    );
+  }
+  return <Failure error={error} onRetry={onRetry} />;
+}
+
+function Shown({ preview, method, sweepId }: { preview: Preview; method: string; sweepId: number }) {
+  const numbers = new Map(preview.contenders.map(one => [one.trial_id, one]));
+  const members = preview.member_ids.map(id => {
+    const of = numbers.get(id);
+    const elsewhere = of && of.sweep_id !== sweepId ? ` of sweep ${of.sweep_id}` : "";
+    return { name: of ? `Trial ${of.number}${elsewhere}` : `Trial id ${id}`, href: `/trials/${id}` };
+  });
+  const { figures } = preview;
+  return (
+    <>
+      <Panel
+        title={`${members.length} ${members.length === 1 ? "member" : "members"}, quorum ${preview.quorum}`}
+        hint={
+          figures
+            ? `Estimated from what the trials said of ${rowsSaid(figures.rows, figures.split, preview.rows_there)}; the test rows stay untouched.`
+            : undefined
+        }
+      >
+        {preview.note && <p className="builder-note">{preview.note}.</p>}
+        {preview.temperature !== 1 && <p className="builder-note">Temperature {formatNumber(preview.temperature)}.</p>}
+        {!figures && (
+          <Empty
+            title="It can be built, but not estimated"
+            hint={`${preview.unknown}. Evaluate it once it is ready.`}
+          />
+        )}
+        {preview.path.length > 1 && (
+          <>
+            <h3 className="builder-head">
+              {method === "greedy" ? "The greedy path" : "What each further member does"}
+            </h3>
+            <PathChart steps={preview.path} task={preview.task} method={method} />
+          </>
+        )}
+      </Panel>
+      {figures && (
+        <>
+          <Panel title="Against the best single network">
+            <ReportLead figures={figures} members={members} />
+          </Panel>
+          <ReportGrid figures={figures} members={members} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Build({ request }: { request: Request | null }) {
+  const [name, setName] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [, go] = useLocation();
+  const queries = useQueryClient();
+  const may = useMayChange();
+  const build = async () => {
+    setBusy(true);
+    const body = { ...request, name: name.trim() || null } as Schemas["EnsembleRequest"];
+    await attempt(async () => {
+      const built = await done(api.POST("/api/v1/ensembles", { body }));
+      await queries.invalidateQueries({ queryKey: keys.ensembles() });
+      go(`/ensembles/${built.id}`);
+    }, "The ensemble is being built.");
+    setBusy(false);
+  };
+  return (
+    <form
+      className="builder-build"
+      onSubmit={event => {
+        event.preventDefault();
+        void build();
+      }}
+    >
+      <input
+        aria-label="Name of the ensemble"
+        placeholder="Name: the sweep’s, with a number"
+        maxLength={120}
+        value={name}
+        onChange={event => setName(event.target.value)}
+      />
+      <Button
+        primary
+        type="submit"
+        busy={busy}
+        disabled={request === null || !may}
+        title={may ? undefined : "Your token only allows looking"}
+      >
+        Build
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,78 @@
+// The trials that can become members, best first, with what each said of validation: tick them to choose by hand.
+import { Link } from "wouter";
+import { formatNumber, formatShare } from "../format";
+import { figure, formatScore, metricOf, type Preview } from "./types";
+import "./candidates.css";
+
+type Contender = Preview["contenders"][number];
+
+type CandidatesProps = {
+  pool: readonly Contender[];
+  metric: string; // of the sweep
+  weights: ReadonlyMap<number, number>; // of those that are members now
+  onToggle: (trialId: number) => void;
+};
+
+export function Candidates({ pool, metric, weights, onToggle }: CandidatesProps) {
+  const keys = ["accuracy", "log_loss", "rmse"].filter(key => pool.some(one => figure(one.scores, key) !== null));
+  const most = Math.max(...weights.values(), 1e-9);
+  return (
+    <div className="candidates-box">
+      <table className="figures candidates">
+        <thead>
+          <tr>
+            <th scope="col">
+              <span className="hidden-text">Member</span>
+            </th>
+            <th scope="col">Trial</th>
+            <th scope="col" className="figures-number">
+              {metric}
+            </th>
+            {keys.map(key => (
+              <th key={key} scope="col" className="figures-number">
+                {metricOf(key).name} (validation)
+              </th>
+            ))}
+            <th scope="col">Weight</th>
+          </tr>
+        </thead>
+        <tbody>
+          {pool.map(one => {
+            const weight = weights.get(one.trial_id);
+            return (
+              <tr key={one.trial_id} className={weight === undefined ? undefined : "figures-own"}>
+                <td>
+                  <input
+                    type="checkbox"
+                    aria-label={`Trial ${one.number} is a member`}
+                    checked={weight !== undefined}
+                    onChange={() => onToggle(one.trial_id)}
+                  />
+                </td>
+                <th scope="row">
+                  <Link href={`/trials/${one.trial_id}`}>{one.number}</Link>
+                </th>
+                <td className="figures-number">{formatNumber(one.value)}</td>
+                {keys.map(key => (
+                  <td key={key} className="figures-number">
+                    {formatScore(figure(one.scores, key))}
+                  </td>
+                ))}
+                <td>{weight !== undefined && <Bar weight={weight} most={most} />}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Bar({ weight, most }: { weight: number; most: number }) {
+  return (
+    <span className="candidates-weight">
+      <span className="candidates-bar" aria-hidden="true" style={{ width: `${(weight / most) * 64}px` }} />
+      {formatShare(weight)}
+    </span>
+  );
+}

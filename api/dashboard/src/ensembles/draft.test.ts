@@ -1,0 +1,33 @@
+// The draft of an ensemble: from the URL, to a request.
+import { draftOf, read, trialsOf } from "./draft";
+
+test("without anything in the URL it is the best three", () => {
+  const { request, problems } = read(draftOf(""), 7);
+  expect(problems).toEqual({});
+  expect(request).toMatchObject({ sweep_id: 7, select: "top_k", k: 3, combine: "mean", calibrate: false });
+  expect(request).not.toHaveProperty("quorum");
+});
+
+test("trials that come from the table are chosen by hand", () => {
+  const draft = draftOf("?trials=4,9,4,x");
+  expect(draft.choose).toBe("explicit");
+  expect(trialsOf(draft)).toEqual([4, 9]);
+  const { request } = read(draft, 7);
+  expect(request).toMatchObject({ trial_ids: [4, 9] });
+  expect(request).not.toHaveProperty("sweep_id");
+  expect(request).not.toHaveProperty("k");
+});
+
+test.each([
+  ["?k=0", "k"],
+  ["?k=two", "k"],
+  ["?choose=greedy&bags=101", "bags"],
+  ["?choose=explicit", "trials"],
+  ["?deadline=0", "deadline"],
+  ["?quorum=1.5", "quorum"],
+  ["?replicas=", "replicas"],
+])("%s is said at its field", (search, field) => {
+  const { request, problems } = read(draftOf(search), 7);
+  expect(request).toBeNull();
+  expect(Object.keys(problems)).toEqual([field]);
+});

@@ -1,0 +1,86 @@
+// The ensemble that is being put together on a sweep's page: it lives in the URL, and becomes a request.
+import { useMemo } from "react";
+import { useSearch } from "wouter";
+import type { Schemas } from "../api";
+import { setQuery } from "../url";
+
+export type Request = Partial<Schemas["EnsembleRequest"]>;
+
+/** Every key of the URL that belongs to a draft, with what it is where it is not there. */
+const DEFAULTS = {
+  choose: "",
+  trials: "",
+  k: "3",
+  bags: "0",
+  combine: "mean",
+  calibrate: "",
+  mode: "between_graph",
+  quorum: "",
+  deadline: "1000",
+  replicas: "1",
+  placement: "shared",
+  precision: "float32",
+};
+export type Draft = typeof DEFAULTS;
+
+export function draftOf(search: string): Draft {
+  const query = new URLSearchParams(search);
+  const found: Draft = { ...DEFAULTS };
+  for (const key of Object.keys(DEFAULTS) as (keyof Draft)[]) found[key] = query.get(key) ?? DEFAULTS[key];
+  if (found.choose === "") found.choose = found.trials === "" ? "top_k" : "explicit";
+  return found;
+}
+
+export function useDraft(): [Draft, (changes: Partial<Draft>) => void] {
+  const search = useSearch();
+  const draft = useMemo(() => draftOf(search), [search]);
+  return [draft, changeDraft];
+}
+
+export function changeDraft(changes: Partial<Draft>): void {
+  const kept = Object.entries(changes).map(([key, value]) => [
+    key,
+    value === DEFAULTS[key as keyof Draft] ? "" : value,
+  ]);
+  setQuery(Object.fromEntries(kept));
+}
+
+export function trialsOf(draft: Draft): number[] {
+  return [...new Set(draft.trials.split(",").map(Number))].filter(id => Number.isInteger(id) && id > 0);
+}
+
+export type Read = { request: Request | null; problems: Partial<Record<keyof Draft, string>> };
+
+/** The request, or what is wrong with which field. */
+export function read(draft: Draft, sweepId: number): Read {
+  const problems: Read["problems"] = {};
+  const whole = (key: keyof Draft, most: number, least = 1): number => {
+    const value = Number(draft[key]);
+    if (draft[key].trim() === "" || !Number.isInteger(value) || value < least || value > most) {
+      problems[key] = `A whole number from ${least} to ${most.toLocaleString("en-US")}`;
+    }
+    return value;
+  };
+  const deadline = Number(draft.deadline);
+  if (!(deadline >= 1 && deadline <= 600_000)) problems.deadline = "From 1 to 600,000 ms";
+  const request: Request = {
+    combine: draft.combine as Request["combine"],
+    calibrate: draft.calibrate === "yes",
+    mode: draft.mode as Request["mode"],
+    deadline_ms: deadline,
+    replicas: whole("replicas", 64),
+    placement: draft.placement as Request["placement"],
+    precision: draft.precision as Request["precision"],
+  };
+  if (draft.quorum !== "") request.quorum = whole("quorum", 1000);
+  if (draft.choose === "explicit") {
+    request.trial_ids = trialsOf(draft);
+    if (request.trial_ids.length === 0) problems.trials = "Tick the trials that are to be members";
+  } else {
+    request.sweep_id = sweepId;
+    request.select = draft.choose as Request["select"];
+    request.k = whole("k", 1000);
+    if (draft.choose === "greedy") request.bags = whole("bags", 100, 0);
+  }
+  return { request: Object.keys(problems).length > 0 ? null : request, problems };
+}

@@ -1,0 +1,43 @@
+// The ensembles that were built of a sweep, in short.
+import { useQueries } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { api, done } from "../api";
+import { formatAgo } from "../format";
+import { keys } from "../keys";
+import { StateBadge } from "../widgets/badge";
+import { Panel } from "../widgets/panel";
+import { RULES } from "./types";
+import "./of-sweep.css";
+
+const SHOWN = 8;
+
+export function EnsemblesOfSweep({ ids }: { ids: readonly number[] }) {
+  const newest = [...ids].sort((one, other) => other - one).slice(0, SHOWN);
+  const found = useQueries({
+    queries: newest.map(id => ({
+      queryKey: keys.ensemble(id),
+      queryFn: () => done(api.GET("/api/v1/ensembles/{ensemble_id}", { params: { path: { ensemble_id: id } } })),
+    })),
+  });
+  if (ids.length === 0) return null;
+  return (
+    <Panel title="Built of this sweep">
+      <ul className="of-sweep">
+        {found.flatMap(({ data }) =>
+          data
+            ? [
+                <li key={data.id}>
+                  <Link href={`/ensembles/${data.id}`}>{data.name}</Link>
+                  <StateBadge state={data.state} />
+                  <span className="of-sweep-about">
+                    {data.members.length} members · {RULES[data.combine] ?? data.combine} · {formatAgo(data.created_at)}
+                  </span>
+                </li>,
+              ]
+            : [],
+        )}
+      </ul>
+      {ids.length > SHOWN && <Link href="/ensembles">All {ids.length} of them</Link>}
+    </Panel>
+  );
+}
