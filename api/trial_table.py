@@ -19,7 +19,7 @@ Filter = Annotated[
     str | None,
     Query(max_length=MAX_FILTER, description="terms that must all hold, such as `state:failed lr<0.01 -tag:bad`"),
 ]
-Sort = Annotated[str, Query(max_length=250, description="a column of the table; falling with - before it")]
+Sort = Annotated[str, Query(max_length=250, description="a column of the table, falling with - before it; or best")]
 
 
 class TrialTableView(View):

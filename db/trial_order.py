@@ -75,13 +75,15 @@ class Order:
 
 
 def order_of(text: str, sweep: SweepRow) -> Order | None:
-    """A column, with a minus before it falling; None for `number`, as ever.
+    """A column, with a minus before it falling; `best`: the best first; None for `number`, as ever.
 
     Numbers before texts where a parameter is both. Raises `BadRequestError` naming what there is.
     """
     key = text.removeprefix("-")
     if text == "number":
         return None
+    if key == "best":
+        return Order((trials.c.value,), (sweep.goal == "maximize") != text.startswith("-"))
     kind, _, name = key.partition(".")
     columns: Columns
     if key in _FIELDS:
@@ -101,7 +103,7 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
         fields = ", ".join(_FIELDS)
         raise BadRequestError(
-            f"sort={text}: write {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
+            f"sort={text}: write best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
             "with - before it for falling"
         )
     return Order(columns, text.startswith("-"))

@@ -27,7 +27,7 @@ Changed = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE"
 def list_trials(
     sweep_id: SweepId,
     state: Annotated[TrialState | None, typer.Option(help="only those in this state")] = None,
-    sort: Annotated[str, typer.Option(help="number, value, params.NAME or another column; -value: falling")] = "number",
+    sort: Annotated[str, typer.Option(help="best, number, params.NAME or another column; -value: falling")] = "number",
     filter_text: Annotated[
         str | None, typer.Option("--filter", metavar="FILTER", help="only those it finds: 'lr<0.01 -tag:bad top:50'")
     ] = None,

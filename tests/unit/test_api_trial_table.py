@@ -85,6 +85,8 @@ def test_several_objectives_are_columns(client: TestClient, service: ServiceRig)
         ("-number", [5, 4, 3, 2, 1, 0]),
         ("value", [5, 0, 4, 2, 1, 3]),
         ("-value", [2, 0, 4, 5, 1, 3]),
+        ("best", [2, 0, 4, 5, 1, 3]),
+        ("-best", [5, 0, 4, 2, 1, 3]),
         ("values.val_accuracy", [5, 0, 4, 2, 1, 3]),
         ("params.lr", [1, 4, 5, 0, 2, 3]),
         ("-params.lr", [0, 4, 5, 1, 2, 3]),

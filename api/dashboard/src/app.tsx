@@ -21,6 +21,7 @@ import { Toasts } from "./widgets/toast";
 import "./app.css";
 
 const RETRIES = 2;
+const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // a tab is the same page
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -70,7 +71,7 @@ function Frame() {
       </a>
       <TopBar onHelp={() => setHelp(true)} />
       <main id="page" className="app-page" tabIndex={-1}>
-        <Boundary key={path}>
+        <Boundary key={path.replace(TAB, "")}>
           <Switch>
             <Route path="/" component={SweepsPage} />
             <Route path="/new" component={NewSweepPage} />

@@ -5131,7 +5131,7 @@ export interface operations {
             query?: {
                 /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;
-                /** @description a column of the table; falling with - before it */
+                /** @description a column of the table, falling with - before it; or best */
                 sort?: string;
                 /** @description `next` of the page before */
                 after?: number | null;
@@ -5185,7 +5185,7 @@ export interface operations {
                 after?: number | null;
                 limit?: number;
                 state?: components["schemas"]["TrialState"] | null;
-                /** @description a column of the table; falling with - before it */
+                /** @description a column of the table, falling with - before it; or best */
                 sort?: string;
                 /** @description terms that must all hold, such as `state:failed lr<0.01 -tag:bad` */
                 filter?: string | null;

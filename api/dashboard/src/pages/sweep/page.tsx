@@ -1,5 +1,7 @@
 // The page of one sweep: its head, the filter that drives every view, and the tabs.
 import { useFocus } from "../../live";
+import { FilterBar, useWrongFilter } from "../../trials/filter-bar";
+import { Empty } from "../../widgets/states";
 import { Tabs } from "../../widgets/tabs";
 import { AnalysisTab } from "./analysis-tab";
 import { ConfigurationTab } from "./configuration-tab";
@@ -20,14 +22,20 @@ const TABS = {
 
 export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   useFocus({ sweep: sweepId });
+  const wrong = useWrongFilter(sweepId) !== null;
   const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
   const Body = TABS[known].body;
   const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
   return (
     <>
       <SweepHeader sweepId={sweepId} />
+      <FilterBar sweepId={sweepId} />
       <Tabs tabs={places} current={known} label="Views of the sweep" />
-      <Body sweepId={sweepId} />
+      {wrong && known !== "configuration" ? (
+        <Empty title="The filter cannot be read" hint="What is wrong with it stands below it." />
+      ) : (
+        <Body sweepId={sweepId} />
+      )}
     </>
   );
 }

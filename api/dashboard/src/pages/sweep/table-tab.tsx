@@ -1,6 +1,167 @@
-// A part of the sweep's page: table-tab.
-import { Empty } from "../../widgets/states";
+// The table of a sweep's trials: as many as there are, sorted and filtered by the service, fetched as they come into view.
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useKeys } from "../../keyboard";
+import { select, toggle, useSelection } from "../../selection";
+import type { Sweep } from "../../sweep/words";
+import { type Column, columnsOf, shownAtFirst } from "../../trials/columns";
+import { SelectedActions } from "../../trials/selected-actions";
+import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
+import { TrialTable, useRows } from "../../trials/trial-table";
+import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table";
+import { setQuery, useQueryState } from "../../url";
+import { Button, ButtonLink } from "../../widgets/button";
+import { Answer, Empty, Failure, Loading } from "../../widgets/states";
+import { toast } from "../../widgets/toast";
+import { useSweep } from "./header";
+import "./table-tab.css";
+
+const MAX_SELECTED = 500;
+const BEST_FIRST = "best";
 
 export function TableTab({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  return <Answer query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</Answer>;
+}
+
+function TableOf({ sweep }: { sweep: Sweep }) {
+  const [filter, setFilter] = useQueryState("filter");
+  const [sort, setSort] = useQueryState("sort", BEST_FIRST);
+  const [matching, setMatching] = useState(0);
+  const { rows, frame } = useRows(matching);
+  const items = rows.getVirtualItems();
+  const { trials, error, retry } = useTable(sweep.id, filter, sort, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
+  if (trials && trials.matching !== matching) setMatching(trials.matching);
+
+  const { columns, shown, onShown, onReset } = useColumns(sweep, trials?.columns ?? []);
+  const walk = useWalk(sweep.id, trials, rows.scrollToIndex);
+  const goTo = async (number: number) => {
+    const { found } = await fetchTable(sweep.id, { filter, sort, limit: 1, find: number });
+    if (found !== null) walk.to(found);
+    else toast(`Trial ${number} is not among those that the filter finds.`, "failed");
+  };
+  const { all, onAll } = useAll(sweep.id, filter, sort, matching);
+
+  if (error) return <Failure error={error} onRetry={retry} />;
+  if (!trials) return <Loading rows={8} what="Loading the trials" />;
+  if (trials.total === 0) return <NoTrials sweep={sweep} />;
+  return (
+    <section className="panel panel-flush" aria-label="Trials">
+      <div className="table-tools">
+        <SelectedActions sweepId={sweep.id} />
+        <GoTo onGo={number => void goTo(number).catch((refused: Error) => toast(refused.message, "failed"))} />
+        <ColumnsMenu columns={columns} shown={shown} onShown={onShown} onReset={onReset} />
+        <DownloadMenu sweepId={sweep.id} filter={filter} />
+      </div>
+      {trials.matching === 0 ? (
+        <Empty title="No trial is like that" hint="The filter finds none of this sweep's trials.">
+          <Button onClick={() => setFilter("")}>Clear the filter</Button>
+        </Empty>
+      ) : (
+        <TrialTable
+          sweepId={sweep.id}
+          trials={trials}
+          columns={columns.filter(column => shown.includes(column.key))}
+          sort={asColumn(sort, sweep)}
+          onSort={key => setSort(nextSort(key, sort, sweep))}
+          rows={rows}
+          frame={frame}
+          active={walk.active}
+          onActive={walk.setActive}
+          onToggle={walk.onToggle}
+          all={all}
+          onAll={onAll}
+        />
+      )}
+    </section>
+  );
+}
+
+function NoTrials({ sweep }: { sweep: Sweep }) {
+  const over = sweep.ended_at !== null;
+  return (
+    <Empty
+      title={over ? "This sweep has no trials" : "No trials yet"}
+      hint={sweep.reason || "They appear here as soon as the search has chosen the first."}
+    >
+      {over && <ButtonLink href={`/new?from=${sweep.id}`}>New sweep from this one</ButtonLink>}
+    </Empty>
+  );
+}
+
+/** The columns, and which of them are shown: by the URL, or as at first. */
+function useColumns(sweep: Sweep, found: readonly string[]) {
+  const [chosen] = useQueryState("columns");
+  const columns: Column[] = columnsOf(sweep, found);
+  const shown = chosen ? chosen.split(",").map(decodeURIComponent) : shownAtFirst(columns, sweep);
+  return {
+    columns,
+    shown: shown.includes("number") ? shown : ["number", ...shown],
+    onShown: (keys: readonly string[]) => setQuery({ columns: keys.map(encodeURIComponent).join() }),
+    onReset: () => setQuery({ columns: "" }),
+  };
+}
+
+/** The row that the keys are on. */
+function useWalk(sweepId: number, trials: Trials | null, scrollTo: (index: number) => void) {
+  const [active, setActive] = useState<number | null>(null);
+  const [anchor, setAnchor] = useState<number | null>(null);
+  const [, go] = useLocation();
+  const { selected } = useSelection(sweepId);
+  const to = (index: number) => {
+    setActive(index);
+    scrollTo(index);
+  };
+  const step = (by: number) => {
+    if (!trials || trials.matching === 0) return;
+    to(Math.max(0, Math.min(trials.matching - 1, active === null ? 0 : active + by)));
+  };
+  const row = active === null ? undefined : trials?.row(active);
+  const onToggle = (which: Row, index: number, range: boolean) => {
+    if (range && anchor !== null && trials) {
+      const [from, until] = [Math.min(anchor, index), Math.max(anchor, index)];
+      const between = Array.from({ length: until - from + 1 }, (_, at) => trials.row(from + at)?.id);
+      select(sweepId, [...selected, ...between.filter(id => id !== undefined)]);
+    } else toggle(sweepId, which.id);
+    setAnchor(index);
+  };
+  useKeys("Table of trials", {
+    j: { does: "the next row", run: () => step(1) },
+    k: { does: "the row before", run: () => step(-1) },
+    x: { does: "select the row", run: () => row && active !== null && onToggle(row, active, false) },
+    o: { does: "open the trial", run: () => row && go(`/trials/${row.id}`) },
+  });
+  return { active, setActive, to, onToggle };
+}
+
+/** Whether all that the filter finds are selected; a click selects them, or none. */
+function useAll(sweepId: number, filter: string, sort: string, matching: number) {
+  const { selected } = useSelection(sweepId);
+  const all: "none" | "some" | "all" =
+    selected.size === 0 ? "none" : selected.size >= Math.min(matching, MAX_SELECTED) ? "all" : "some";
+  const onAll = async () => {
+    if (selected.size > 0) return select(sweepId, []);
+    const table = await fetchTable(sweepId, { filter, sort, limit: MAX_SELECTED });
+    select(sweepId, (table.columns.id ?? []) as number[]);
+    if (matching > MAX_SELECTED) toast(`The first ${MAX_SELECTED} are selected: more cannot be at once.`);
+  };
+  return { all, onAll: () => void onAll().catch((error: Error) => toast(error.message, "failed")) };
+}
+
+/** "best" as the column and the way that it is. */
+function asColumn(sort: string, sweep: Sweep): string {
+  const key = sort.replace(/^-/, "");
+  const several = sweep.spec.metrics as { name: string; goal: string }[] | undefined;
+  const first = several?.[0] ?? (sweep.spec.metric as { name: string; goal: string });
+  if (key !== BEST_FIRST) return sort;
+  const falling = (first.goal === "maximize") !== sort.startsWith("-");
+  return `${falling ? "-" : ""}${several ? `values.${first.name}` : "value"}`;
+}
+
+/** A click on a column's head: that way, then the other way, then the best first again. */
+export function nextSort(key: string, sort: string, sweep: Sweep): string {
+  const now = asColumn(sort, sweep);
+  const best = asColumn(BEST_FIRST, sweep);
+  const [first, second] = best.replace(/^-/, "") === key ? [BEST_FIRST, `-${BEST_FIRST}`] : [key, `-${key}`];
+  if (now.replace(/^-/, "") !== key) return first;
+  return now === asColumn(first, sweep) ? second : BEST_FIRST;
 }

@@ -1,0 +1,175 @@
+// The columns that a table of trials may have: their names, widths, how their cells look, and which are shown at first.
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/words";
+import { StateBadge } from "../widgets/badge";
+import { constantsOf, isRange } from "./space";
+import type { Row } from "./use-table";
+
+export type Column = {
+  key: string;
+  name: string;
+  title: string; // all of the name, with what it means
+  group: string;
+  width: number;
+  number: boolean; // to the right
+  show: (row: Row) => ReactNode;
+};
+
+const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?: boolean }> = {
+  number: { name: "Trial", title: "Number in the sweep", width: 76, number: true },
+  state: { name: "State", title: "State", width: 118 },
+  value: { name: "Value", title: "Value of the first metric", width: 112, number: true },
+  duration_s: { name: "Took", title: "From its first start to its end, or up to now", width: 104, number: true },
+  device: { name: "Device", title: "Device of its last attempt", width: 100 },
+  cause: { name: "Cause", title: "Why its last attempt failed", width: 128 },
+  tags: { name: "Tags", title: "Tags that people gave it", width: 140 },
+  attempt: { name: "Attempts", title: "Attempts so far", width: 90, number: true },
+  sampler: { name: "Sampler", title: "Who chose its parameters", width: 110 },
+  started_at: { name: "Started", title: "When it started first", width: 166 },
+  ended_at: { name: "Ended", title: "When it ended", width: 166 },
+  id: { name: "Id", title: "Id of the trial, for commands and the REST API", width: 84, number: true },
+};
+const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
+const UNSHOWN = ["requested", "violated"]; // shown in other columns
+const GROUPS: Record<string, string> = {
+  params: "Parameters",
+  values: "Values",
+  constraints: "Constraints",
+  attrs: "Attributes",
+};
+const MAX_PARAMS = 14; // shown at first
+const SORTABLE_NOT = ["tags"];
+
+export function isSortable(key: string): boolean {
+  return !SORTABLE_NOT.includes(key);
+}
+
+/** All columns that there are, in the order in which they stand. */
+export function columnsOf(sweep: Sweep, found: readonly string[]): Column[] {
+  const objectives = objectivesOf(sweep);
+  const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !UNSHOWN.includes(key));
+  const several = objectives.length > 1;
+  return keys
+    .filter(key => !(several && key === "value"))
+    .map(key => columnOf(key, sweep, objectives))
+    .sort((one, other) => placeOf(one.key) - placeOf(other.key));
+}
+
+function parametersOf(sweep: Sweep): string[] {
+  const parameters = (sweep.spec as { parameters?: Record<string, unknown> }).parameters ?? {};
+  return Object.keys(parameters).map(name => `params.${name}`);
+}
+
+function placeOf(key: string): number {
+  const order = ["number", "state", "value", "values.", "params.", "duration_s", "device", "cause", "tags"];
+  const place = order.findIndex(each => key.startsWith(each) && (each.endsWith(".") || key.length === each.length));
+  return place < 0 ? order.length : place;
+}
+
+/** Those that are shown unless somebody chooses others. */
+export function shownAtFirst(columns: readonly Column[], sweep: Sweep): string[] {
+  const constant = new Set(constantsOf(sweep).map(name => `params.${name}`));
+  const params = columns.filter(({ key }) => key.startsWith("params.") && !constant.has(key)).slice(0, MAX_PARAMS);
+  const some = new Set(params.map(({ key }) => key));
+  const failed = (sweep.counts.failed ?? 0) > 0;
+  return columns.flatMap(({ key }) => {
+    if (key.startsWith("params.")) return some.has(key) ? [key] : [];
+    if (key.startsWith("attrs.") || key.startsWith("constraints.") || HIDDEN.includes(key)) return [];
+    return key === "cause" && !failed ? [] : [key];
+  });
+}
+
+function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): Column {
+  const dot = key.indexOf(".");
+  const [kind, name] = dot < 0 ? ["", key] : [key.slice(0, dot), key.slice(dot + 1)];
+  const objective =
+    key === "value" ? objectives[0] : kind === "values" ? objectives.find(each => each.name === name) : undefined;
+  if (objective) return valueColumn(key, objective, sweep);
+  if (kind) {
+    const group = GROUPS[kind] ?? "Others";
+    return {
+      key,
+      name,
+      title: `${name} (${group.toLowerCase().slice(0, -1)})`,
+      group,
+      width: widthOf(name),
+      number: kind === "params" ? isRange(sweep, name) : kind === "constraints",
+      show: row => text(row.cell(key)),
+    };
+  }
+  const plain = PLAIN[key] ?? { name: key, title: key, width: 110 };
+  return { key, ...plain, number: plain.number ?? false, group: "Trial", show: row => showPlain(key, row) };
+}
+
+function widthOf(name: string): number {
+  return Math.min(190, Math.max(104, 44 + name.length * 7.6));
+}
+
+function valueColumn(key: string, objective: Objective, sweep: Sweep): Column {
+  const up = objective.goal === "maximize";
+  return {
+    key,
+    name: `${objective.name} ${up ? "↑" : "↓"}`,
+    title: `${objective.name}: ${up ? "higher" : "lower"} is better`,
+    group: "Values",
+    width: Math.max(118, widthOf(`${objective.name}  `)),
+    number: true,
+    show: row => (
+      <Value value={row.cell(key)} best={sweep.best?.trial_id === row.id} violated={row.cell("violated") === true} />
+    ),
+  };
+}
+
+function Value({ value, best, violated }: { value: unknown; best: boolean; violated: boolean }) {
+  const shown = formatNumber(value as number | null, 5);
+  return (
+    <span className={best ? "trials-best" : undefined} title={typeof value === "number" ? String(value) : undefined}>
+      {best && (
+        <span role="img" aria-label="best" title="The best trial">
+          ★{" "}
+        </span>
+      )}
+      {violated && (
+        <span role="img" aria-label="violates a constraint" title="It violates a constraint: it is never the best">
+          ▲{" "}
+        </span>
+      )}
+      {shown}
+    </span>
+  );
+}
+
+function showPlain(key: string, row: Row): ReactNode {
+  const value = row.cell(key);
+  if (key === "number") return <Link href={`/trials/${row.id}`}>{row.number}</Link>;
+  if (key === "state") return <State state={row.state} requested={row.cell("requested")} />;
+  if (key === "duration_s") return formatDuration(value as number | null);
+  if (key === "started_at" || key === "ended_at") return formatTime(value as number | null);
+  if (key === "tags") return <Tags tags={value as readonly string[] | undefined} />;
+  if (key === "cause") return value === null ? "" : text(String(value).replaceAll("_", " "));
+  return typeof value === "number" ? String(value) : text(value);
+}
+
+function State({ state, requested }: { state: string; requested: unknown }) {
+  const asked = requested === "stop" ? "stopping" : requested === "retry" ? "waiting" : null;
+  return <StateBadge state={asked ?? state} title={asked ? `${state}; asked to ${String(requested)}` : undefined} />;
+}
+
+function Tags({ tags = [] }: { tags?: readonly string[] }) {
+  return (
+    <span className="trials-tags" title={tags.join(", ")}>
+      {tags.map(tag => (
+        <span key={tag} className="trials-tag">
+          {tag}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function text(value: unknown): ReactNode {
+  const shown = formatValue(value);
+  return <span title={typeof value === "number" ? String(value) : shown}>{shown}</span>;
+}

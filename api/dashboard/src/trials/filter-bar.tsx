@@ -1,0 +1,228 @@
+// The bar above a sweep's tabs: one filter for all of them, with suggestions, what is wrong with it, and what it finds.
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { ApiError } from "../api";
+import { formatCount } from "../format";
+import { useKeys } from "../keyboard";
+import { useSweep } from "../pages/sweep/header";
+import { useQueryState } from "../url";
+import { lookOf } from "../widgets/badge";
+import { Button } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import { STATES, suggest, termsOn, withTerm } from "./filter-language";
+import { knownOf } from "./space";
+import { useFilterCount } from "./use-table";
+import "./filter-bar.css";
+
+const EXAMPLE = "lr<0.01 state:finished -tag:bad top:50";
+const BEST = "top:50";
+
+export function FilterBar({ sweepId }: { sweepId: number }) {
+  const [filter, setFilter] = useQueryState("filter");
+  const count = useFilterCount(sweepId, filter);
+  const wrong = useWrongFilter(sweepId);
+  return (
+    <search className="filter">
+      <div className="filter-line">
+        <FilterField
+          sweepId={sweepId}
+          filter={filter}
+          onFilter={setFilter}
+          columns={Object.keys(count.data?.columns ?? {})}
+          wrong={wrong !== null}
+        />
+        <p className="filter-count" role="status">
+          {count.data && !wrong && (filter.trim() ? `${formatCount(count.data.matching)} of ` : "")}
+          {count.data && !wrong && trialsOf(count.data.total)}
+        </p>
+      </div>
+      {wrong && <Wrong filter={filter} error={wrong} />}
+      <Chips sweepId={sweepId} filter={filter} onFilter={setFilter} />
+    </search>
+  );
+}
+
+/** The refusal of the filter that is in the URL; null where it can be read. */
+export function useWrongFilter(sweepId: number): ApiError | null {
+  const [filter] = useQueryState("filter");
+  const { error } = useFilterCount(sweepId, filter);
+  return error instanceof ApiError && [400, 422].includes(error.status) ? error : null;
+}
+
+function trialsOf(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? "trial" : "trials"}`;
+}
+
+/** The filter with the wrong part marked, and what to write instead. */
+function Wrong({ filter, error }: { filter: string; error: ApiError }) {
+  const position = Number(error.problem.position ?? 0);
+  const end = position + Number(error.problem.length ?? filter.length);
+  return (
+    <p className="filter-wrong" role="alert">
+      <code>
+        {filter.slice(0, position)}
+        <mark>{filter.slice(position, end)}</mark>
+        {filter.slice(end)}
+      </code>
+      <span>{error.message.replace(/^at character \d+: /, "")}</span>
+    </p>
+  );
+}
+
+function Chips({ sweepId, filter, onFilter }: { sweepId: number; filter: string; onFilter: (filter: string) => void }) {
+  const sweep = useSweep(sweepId).data;
+  const states = STATES.flatMap(state => (sweep?.counts[state] ? [[state, sweep.counts[state]] as const] : []));
+  const best = termsOn(filter, "top").includes(BEST);
+  if (states.length === 0) return null;
+  return (
+    <div className="filter-chips">
+      {states.map(([state, count]) => {
+        const on = termsOn(filter, "state").includes(`state:${state}`);
+        return (
+          <button
+            key={state}
+            type="button"
+            className={`filter-chip badge-${lookOf(state).tone}`}
+            aria-pressed={on}
+            onClick={() => onFilter(withTerm(filter, "state", on ? "" : `state:${state}`))}
+          >
+            <span aria-hidden="true">{lookOf(state).sign}</span> {state} {formatCount(count)}
+          </button>
+        );
+      })}
+      <button
+        type="button"
+        className="filter-chip"
+        aria-pressed={best}
+        onClick={() => onFilter(withTerm(filter, "top", best ? "" : BEST))}
+      >
+        best 50
+      </button>
+    </div>
+  );
+}
+
+type FieldProps = {
+  sweepId: number;
+  filter: string;
+  onFilter: (filter: string) => void;
+  columns: readonly string[];
+  wrong: boolean;
+};
+
+function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) {
+  const sweep = useSweep(sweepId).data;
+  const input = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const [draft, setDraft] = useState(filter);
+  const [cursor, setCursor] = useState(0);
+  const [open, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(-1);
+  const names = columns.join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `names` is what matters of `columns`
+  const known = useMemo(() => knownOf(sweep, columns), [sweep, names]);
+  const { start, end, found } = suggest(draft, cursor, known);
+  const shown = open && found.length > 0;
+
+  useEffect(() => setDraft(filter), [filter]);
+  useKeys("Sweep", { "/": { does: "filter the trials", run: () => input.current?.focus() } });
+
+  const apply = (text: string) => {
+    setOpen(false);
+    setChosen(-1);
+    if (text.trim() !== filter) onFilter(text.trim());
+  };
+  const take = (at: number) => {
+    const picked = found[at];
+    if (!picked) return;
+    const next = draft.slice(0, start) + picked.insert + draft.slice(end).trimStart();
+    setDraft(next);
+    setChosen(-1);
+    setOpen(picked.open);
+    const place = start + picked.insert.length;
+    setCursor(place);
+    requestAnimationFrame(() => input.current?.setSelectionRange(place, place));
+    if (!picked.open) onFilter(next.trim());
+  };
+  const onKey = (event: React.KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      if (!shown) setOpen(true);
+      else setChosen(before => (before + step + found.length + (before < 0 && step < 0 ? 1 : 0)) % found.length);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (shown && chosen >= 0) take(chosen);
+      else apply(draft);
+    } else if (event.key === "Tab" && shown && chosen >= 0) {
+      event.preventDefault();
+      take(chosen);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (shown) setOpen(false);
+      else input.current?.blur();
+    }
+  };
+
+  return (
+    <div className="filter-field">
+      <Icon name="search" size={16} />
+      <input
+        ref={input}
+        type="text"
+        role="combobox"
+        aria-label="Filter the trials"
+        aria-expanded={shown}
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={shown && chosen >= 0 ? `${id}-${chosen}` : undefined}
+        aria-invalid={wrong || undefined}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+        maxLength={2000}
+        placeholder={`Filter, as in ${EXAMPLE}`}
+        value={draft}
+        onChange={event => {
+          setDraft(event.target.value);
+          setCursor(event.target.selectionStart ?? event.target.value.length);
+          setOpen(true);
+          setChosen(-1);
+        }}
+        onSelect={event => setCursor(event.currentTarget.selectionStart ?? 0)}
+        onFocus={() => setOpen(true)}
+        onBlur={() => apply(draft)}
+        onKeyDown={onKey}
+      />
+      {draft === "" ? (
+        <span className="filter-key" aria-hidden="true">
+          /
+        </span>
+      ) : (
+        <Button quiet small title="Clear the filter" onClick={() => apply("")}>
+          <Icon name="close" size={14} />
+        </Button>
+      )}
+      <div className="filter-list" hidden={!shown}>
+        <div id={`${id}-list`} role="listbox" aria-label="Suggestions">
+          {found.map((each, at) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field's own keys choose it
+            <div
+              key={each.insert}
+              id={`${id}-${at}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={at === chosen}
+              className="filter-option"
+              onMouseDown={event => event.preventDefault()}
+              onClick={() => take(at)}
+            >
+              <code>{each.label}</code>
+              <span>{each.hint}</span>
+            </div>
+          ))}
+        </div>
+        <p className="filter-hint">Enter filters · spaces join terms · a minus before a term turns it round</p>
+      </div>
+    </div>
+  );
+}

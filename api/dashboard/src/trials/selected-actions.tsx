@@ -1,0 +1,106 @@
+// What can be done with the trials that are selected: compare, join an ensemble, stop, run again, tag.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { api, done } from "../api";
+import { formatCount } from "../format";
+import { useKeys } from "../keyboard";
+import { keys } from "../keys";
+import { select, useSelection } from "../selection";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Field } from "../widgets/field";
+import { toast } from "../widgets/toast";
+import { forEach, said } from "./bulk";
+
+export const MAX_COMPARED = 12;
+type Asked = "stop" | "retry" | "tag" | null;
+
+const WORDS = {
+  stop: { title: "Stop", done: "stopped", text: "What waits or runs of them ends; the sweep goes on without them." },
+  retry: { title: "Run again", done: "to run again", text: "Those that failed or were cancelled are run again." },
+  tag: { title: "Tag", done: "tagged", text: "" },
+};
+
+export function SelectedActions({ sweepId }: { sweepId: number }) {
+  const { selected } = useSelection(sweepId);
+  const [, go] = useLocation();
+  const [asked, setAsked] = useState<Asked>(null);
+  const ids = [...selected];
+  const compare = () => {
+    if (ids.length < 2) toast("Select two trials or more to compare (x selects the row).", "failed");
+    else if (ids.length > MAX_COMPARED) toast(`Up to ${MAX_COMPARED} trials can be compared; select fewer.`, "failed");
+    else go(`/sweeps/${sweepId}/compare?trials=${ids.join()}`);
+  };
+  const ensemble = () => go(`/sweeps/${sweepId}/ensemble${ids.length > 0 ? `?trials=${ids.join()}` : ""}`);
+  useKeys("Table of trials", {
+    c: { does: "compare the selected trials", run: compare },
+    e: { does: "build an ensemble of the selected trials", run: ensemble },
+    u: { does: "unselect all", run: () => select(sweepId, []) },
+  });
+  if (ids.length === 0) return null;
+  return (
+    <section className="table-selected" aria-label="Selected trials">
+      <strong>{formatCount(ids.length)} selected</strong>
+      <Button small onClick={compare}>
+        Compare
+      </Button>
+      <Button small onClick={ensemble}>
+        Add to ensemble
+      </Button>
+      <Button small onClick={() => setAsked("tag")}>
+        Tag
+      </Button>
+      <Button small onClick={() => setAsked("retry")}>
+        Run again
+      </Button>
+      <Button small danger onClick={() => setAsked("stop")}>
+        Stop
+      </Button>
+      <Button small quiet onClick={() => select(sweepId, [])}>
+        Unselect
+      </Button>
+      {asked && <Ask sweepId={sweepId} what={asked} ids={ids} onClose={() => setAsked(null)} />}
+    </section>
+  );
+}
+
+type AskProps = { sweepId: number; what: NonNullable<Asked>; ids: readonly number[]; onClose: () => void };
+
+function Ask({ sweepId, what, ids, onClose }: AskProps) {
+  const queries = useQueryClient();
+  const [tag, setTag] = useState("");
+  const words = WORDS[what];
+  const count = `${formatCount(ids.length)} ${ids.length === 1 ? "trial" : "trials"}`;
+  const run = async () => {
+    if (what === "tag" && tag.trim() === "") throw new Error("Write a tag first.");
+    const outcome = await forEach(ids, id => tell(what, id, tag.trim()));
+    void queries.invalidateQueries({ queryKey: keys.sweep(sweepId) });
+    for (const id of ids) void queries.invalidateQueries({ queryKey: keys.trial(id) });
+    toast(said(outcome, words.done), outcome.done === 0 ? "failed" : "done");
+  };
+  return (
+    <Confirm
+      title={`${words.title} ${count}`}
+      action={words.title}
+      danger={what === "stop"}
+      run={run}
+      onClose={onClose}
+    >
+      {what === "tag" ? (
+        <Field label="Tag" hint="The filter finds them again: tag:keep">
+          <input value={tag} maxLength={100} onChange={event => setTag(event.target.value)} placeholder="keep" />
+        </Field>
+      ) : (
+        <p>{words.text}</p>
+      )}
+    </Confirm>
+  );
+}
+
+function tell(what: NonNullable<Asked>, trialId: number, tag: string): Promise<unknown> {
+  const where = { params: { path: { trial_id: trialId } } };
+  if (what === "stop") return done(api.POST("/api/v1/trials/{trial_id}/stop", where));
+  if (what === "retry") return done(api.POST("/api/v1/trials/{trial_id}/retry", where));
+  return done(api.PATCH("/api/v1/trials/{trial_id}", { ...where, body: { add_tags: [tag], remove_tags: [] } }));
+}

@@ -1,0 +1,104 @@
+// The tools above the table of trials: go to a trial, choose columns, download.
+import { type FormEvent, useState } from "react";
+import { Button } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import { Menu } from "../widgets/menu";
+import type { Column } from "./columns";
+
+export function GoTo({ onGo }: { onGo: (number: number) => void }) {
+  const [text, setText] = useState("");
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const number = Number(text.replace(/^#/, ""));
+    if (text.trim() !== "" && Number.isInteger(number) && number >= 0) onGo(number);
+  };
+  return (
+    <form className="table-goto" onSubmit={submit}>
+      <input
+        aria-label="Go to the trial with this number"
+        placeholder="Go to trial"
+        inputMode="numeric"
+        pattern="#?[0-9]{1,9}"
+        title="The number of a trial; Enter goes there"
+        value={text}
+        onChange={event => setText(event.target.value)}
+      />
+    </form>
+  );
+}
+
+type ColumnsProps = {
+  columns: readonly Column[];
+  shown: readonly string[];
+  onShown: (keys: readonly string[]) => void;
+  onReset: () => void;
+};
+
+export function ColumnsMenu({ columns, shown, onShown, onReset }: ColumnsProps) {
+  const groups = new Map<string, Column[]>();
+  for (const column of columns) groups.set(column.group, [...(groups.get(column.group) ?? []), column]);
+  const toggle = (key: string) =>
+    onShown(columns.flatMap(column => (shown.includes(column.key) !== (column.key === key) ? [column.key] : [])));
+  return (
+    <Menu
+      label={
+        <>
+          <Icon name="columns" size={15} /> Columns
+        </>
+      }
+    >
+      <div className="table-columns">
+        {[...groups].map(([group, members]) => (
+          <fieldset key={group}>
+            <legend>{group}</legend>
+            {members.map(({ key, name, title }) => (
+              <label key={key} title={title}>
+                <input
+                  type="checkbox"
+                  checked={shown.includes(key)}
+                  disabled={key === "number"}
+                  onChange={() => toggle(key)}
+                />
+                {name}
+              </label>
+            ))}
+          </fieldset>
+        ))}
+        <Button quiet onClick={onReset}>
+          As at first
+        </Button>
+      </div>
+    </Menu>
+  );
+}
+
+const FORMATS = [
+  ["csv", "CSV"],
+  ["jsonl", "JSON lines, with curves"],
+  ["parquet", "Parquet"],
+] as const;
+
+export function DownloadMenu({ sweepId, filter }: { sweepId: number; filter: string }) {
+  const query = filter ? `?${new URLSearchParams({ filter })}` : "";
+  return (
+    <Menu
+      label={
+        <>
+          <Icon name="download" size={15} /> Download
+        </>
+      }
+    >
+      {FORMATS.map(([suffix, name]) => (
+        <a
+          key={suffix}
+          className="button button-quiet"
+          href={`/api/v1/sweeps/${sweepId}/export.${suffix}${query}`}
+          download
+        >
+          {name}
+        </a>
+      ))}
+      {filter && <p className="table-download">The trials that the filter finds.</p>}
+    </Menu>
+  );
+}

@@ -1,0 +1,195 @@
+// The table of trials: rows that are in view alone, sorted by clicks on its head, walked through by keys.
+import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
+import { type MouseEvent, type RefObject, useEffect, useRef } from "react";
+import { hover, useSelection } from "../selection";
+import { Icon } from "../widgets/icon";
+import { type Column, isSortable } from "./columns";
+import type { Row, Trials } from "./use-table";
+import "./trial-table.css";
+
+const ROW_PX = 34;
+const HEAD_PX = 38;
+const SELECT_PX = 40;
+const AHEAD = 12;
+
+export type Rows = Virtualizer<HTMLDivElement, Element>;
+
+/** The rows in view of so many. */
+export function useRows(count: number): { rows: Rows; frame: RefObject<HTMLDivElement | null> } {
+  const frame = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW_PX,
+    overscan: AHEAD,
+    scrollPaddingStart: HEAD_PX,
+    initialRect: { width: 1000, height: 700 },
+  });
+  return { rows, frame };
+}
+
+type TableProps = {
+  sweepId: number;
+  trials: Trials;
+  columns: readonly Column[];
+  sort: string;
+  onSort: (key: string) => void;
+  rows: Rows;
+  frame: RefObject<HTMLDivElement | null>;
+  active: number | null;
+  onActive: (index: number) => void;
+  onToggle: (row: Row, index: number, range: boolean) => void;
+  all: "none" | "some" | "all";
+  onAll: () => void;
+};
+
+export function TrialTable(props: TableProps) {
+  const { sweepId, trials, columns, rows, frame, active } = props;
+  const { selected, hovered } = useSelection(sweepId);
+  const items = rows.getVirtualItems();
+  const above = items[0]?.start ?? 0;
+  const below = rows.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const width = columns.reduce((sum, column) => sum + column.width, SELECT_PX);
+  useEffect(() => () => hover(sweepId, null), [sweepId]);
+  return (
+    <div ref={frame} className={trials.stale ? "trials-frame trials-stale" : "trials-frame"}>
+      <table className="trials" aria-rowcount={trials.matching + 1} style={{ minWidth: width }}>
+        <caption className="hidden-text">Trials of the sweep</caption>
+        <colgroup>
+          <col style={{ width: SELECT_PX }} />
+          {columns.map(column => (
+            <col key={column.key} style={{ width: column.width }} />
+          ))}
+        </colgroup>
+        <Head {...props} />
+        <tbody onMouseLeave={() => hover(sweepId, null)}>
+          <Gap height={above} span={columns.length + 1} />
+          {items.map(({ index }) => {
+            const row = trials.row(index);
+            if (!row) return <Bones key={`bones-${index}`} index={index} span={columns.length + 1} />;
+            return (
+              <TableRow
+                key={row.id}
+                {...props}
+                row={row}
+                index={index}
+                look={lookOf(row, selected, hovered, active === index)}
+                checked={selected.has(row.id)}
+              />
+            );
+          })}
+          <Gap height={below} span={columns.length + 1} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function lookOf(row: Row, selected: ReadonlySet<number>, hovered: number | null, active: boolean): string {
+  const looks = { selected: selected.has(row.id), hovered: hovered === row.id, active };
+  return Object.entries(looks)
+    .filter(([, on]) => on)
+    .map(([look]) => `trials-${look}`)
+    .join(" ");
+}
+
+/** The height of the rows that are not in view. */
+function Gap({ height, span }: { height: number; span: number }) {
+  if (height <= 0) return null;
+  return (
+    <tr style={{ height }}>
+      <td colSpan={span} className="trials-gap" />
+    </tr>
+  );
+}
+
+function Bones({ index, span }: { index: number; span: number }) {
+  return (
+    <tr aria-rowindex={index + 2}>
+      <td colSpan={span}>
+        <span className="trials-bone" />
+      </td>
+    </tr>
+  );
+}
+
+function Head({ columns, sort, onSort, all, onAll }: TableProps) {
+  const key = sort.replace(/^-/, "");
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        <th className="trials-check">
+          <input
+            type="checkbox"
+            aria-label="Select the trials that the filter finds"
+            title="Select the trials that the filter finds, up to 500"
+            checked={all === "all"}
+            ref={box => {
+              if (box) box.indeterminate = all === "some";
+            }}
+            onChange={onAll}
+          />
+        </th>
+        {columns.map(column => {
+          const by = key === column.key;
+          const falling = sort.startsWith("-");
+          return (
+            <th
+              key={column.key}
+              title={column.title}
+              className={classOf(column)}
+              aria-sort={by ? (falling ? "descending" : "ascending") : undefined}
+            >
+              {isSortable(column.key) ? (
+                <button type="button" className="trials-sort" onClick={() => onSort(column.key)}>
+                  <span>{column.name}</span>
+                  {by && <Icon name={falling ? "down" : "up"} size={14} />}
+                </button>
+              ) : (
+                <span className="trials-sort">{column.name}</span>
+              )}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+function classOf(column: Column): string | undefined {
+  const looks = [column.number && "trials-number", column.key === "number" && "trials-name"].filter(Boolean);
+  return looks.join(" ") || undefined;
+}
+
+type RowProps = TableProps & { row: Row; index: number; look: string; checked: boolean };
+
+function TableRow({ sweepId, columns, row, index, look, checked, onActive, onToggle }: RowProps) {
+  const toggled = (event: MouseEvent) => {
+    onActive(index);
+    onToggle(row, index, event.shiftKey);
+  };
+  return (
+    <tr
+      aria-rowindex={index + 2}
+      aria-current={look.includes("active") || undefined}
+      className={look || undefined}
+      onMouseEnter={() => hover(sweepId, row.id)}
+      onClick={() => onActive(index)}
+    >
+      <td className="trials-check">
+        <input
+          type="checkbox"
+          aria-label={`Select trial ${row.number}`}
+          checked={checked}
+          onClick={toggled}
+          onChange={() => undefined}
+        />
+      </td>
+      {columns.map(column => (
+        <td key={column.key} className={classOf(column)}>
+          {column.show(row)}
+        </td>
+      ))}
+    </tr>
+  );
+}

@@ -1,0 +1,86 @@
+// The trials of a sweep's table: fetched by windows as they come into view, kept while the next ones come.
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+import { api, done, type Schemas } from "../api";
+import { keys } from "../keys";
+
+export type Table = Schemas["TrialTableView"];
+export type Row = { id: number; number: number; state: string; cell: (column: string) => unknown };
+export type Trials = {
+  total: number;
+  matching: number;
+  columns: readonly string[];
+  row: (index: number) => Row | undefined;
+  stale: boolean; // what is shown is of the filter or the order before
+};
+
+const WINDOW = 100;
+
+type Wanted = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
+
+export function fetchTable(sweepId: number, wanted: Wanted, signal?: AbortSignal): Promise<Table> {
+  const { filter, ...rest } = wanted;
+  const query = { ...rest, filter: filter || undefined };
+  return done(api.GET("/api/v1/sweeps/{sweep_id}/table", { params: { path: { sweep_id: sweepId }, query }, signal }));
+}
+
+/** How many trials a filter finds, and what is wrong with it; the first row tells the columns. */
+export function useFilterCount(sweepId: number, filter: string) {
+  return useQuery({
+    queryKey: keys.sweep(sweepId, "filter", filter),
+    queryFn: ({ signal }) => fetchTable(sweepId, { filter, sort: "number", limit: 1 }, signal),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The trials from the `first` to the `last` row in view, and how many there are in all. */
+export function useTable(sweepId: number, filter: string, sort: string, first: number, last: number) {
+  const from = Math.floor(first / WINDOW);
+  const windows = Array.from({ length: Math.floor(Math.max(first, last) / WINDOW) - from + 1 }, (_, at) => from + at);
+  const answers = useQueries({
+    queries: windows.map(window => ({
+      queryKey: keys.sweep(sweepId, "table", filter, sort, window),
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        fetchTable(sweepId, { filter, sort, offset: window * WINDOW, limit: WINDOW }, signal),
+      placeholderData: undefined,
+    })),
+  });
+  const before = useRef<{ key: string; trials: Trials } | null>(null);
+  const key = `${sweepId} ${sort} ${filter}`;
+  const there = answers.flatMap((answer, at) => (answer.data ? [{ at: windows[at] ?? 0, table: answer.data }] : []));
+  const newest = there.at(-1)?.table;
+  if (newest) {
+    const same = before.current?.key === key ? before.current.trials : null;
+    before.current = { key, trials: asTrials(new Map(there.map(each => [each.at, each.table])), newest, same) };
+  }
+  const failed = answers.find(answer => answer.isError && !answer.data);
+  const shown = before.current;
+  return {
+    trials: shown && { ...shown.trials, stale: shown.key !== key },
+    error: failed?.error ?? null,
+    retry: () => answers.forEach(answer => void (answer.isError && answer.refetch())),
+  };
+}
+
+function asTrials(tables: ReadonlyMap<number, Table>, newest: Table, before: Trials | null): Trials {
+  const columns = new Set(before?.columns);
+  for (const table of tables.values()) for (const column of Object.keys(table.columns)) columns.add(column);
+  return {
+    total: newest.total,
+    matching: newest.matching,
+    columns: [...columns],
+    row: index => {
+      const table = tables.get(Math.floor(index / WINDOW));
+      return table && rowOf(table, index % WINDOW);
+    },
+    stale: false,
+  };
+}
+
+function rowOf(table: Table, at: number): Row | undefined {
+  const cell = (column: string) => table.columns[column]?.[at];
+  const id = cell("id");
+  return typeof id === "number"
+    ? { id, number: Number(cell("number")), state: String(cell("state")), cell }
+    : undefined;
+}
