@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
+import { useMayChange } from "../../session";
 import { StateBadge } from "../../widgets/badge";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";
@@ -19,14 +20,15 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
   const [, go] = useLocation();
   const [asking, setAsking] = useState<"stop" | "clone" | null>(null);
   const around = useNeighbours(trial).data;
-  const canStop = !isOver(trial) && trial.requested === null;
-  const canRetry = ["failed", "cancelled"].includes(trial.state) && trial.requested === null;
+  const may = useMayChange();
+  const canStop = may && !isOver(trial) && trial.requested === null;
+  const canRetry = may && ["failed", "cancelled"].includes(trial.state) && trial.requested === null;
   const taken = sweep?.state !== "cancelled"; // a cancelled sweep takes no trials
   const to = (id: number | null | undefined) => id != null && go(`/trials/${id}`);
   useKeys("Trial", {
     j: { does: "next trial", run: () => to(around?.after) },
     k: { does: "trial before", run: () => to(around?.before) },
-    c: { does: "clone this trial", run: () => taken && setAsking("clone") },
+    c: { does: "clone this trial", run: () => may && taken && setAsking("clone") },
     u: { does: "up to the sweep", run: () => go(`/sweeps/${trial.sweep_id}`) },
   });
   const retry = () => attempt(() => tell(queries, trial.id, "retry"), `Trial ${trial.number} is repeated.`);
@@ -49,13 +51,15 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
         <Step to={around?.before} name="Trial before (k)" icon="left" />
         <Step to={around?.after} name="Next trial (j)" icon="right" />
         {canRetry && taken && <Button onClick={() => void retry()}>Retry</Button>}
-        <Button
-          disabled={!taken}
-          title={taken ? undefined : "Its sweep is cancelled and takes no more trials"}
-          onClick={() => setAsking("clone")}
-        >
-          Clone…
-        </Button>
+        {may && (
+          <Button
+            disabled={!taken}
+            title={taken ? undefined : "Its sweep is cancelled and takes no more trials"}
+            onClick={() => setAsking("clone")}
+          >
+            Clone…
+          </Button>
+        )}
         {canStop && (
           <Button danger onClick={() => setAsking("stop")}>
             Stop…

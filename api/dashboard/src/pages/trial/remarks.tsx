@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { Link } from "wouter";
+import { useMayChange } from "../../session";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
@@ -9,15 +10,16 @@ import { attempt, toast } from "../../widgets/toast";
 import { remark, type Trial } from "./data";
 
 export function Remarks({ trial }: { trial: Trial }) {
+  const may = useMayChange();
   return (
     <Panel title="Note and tags">
-      <Tags trial={trial} />
-      <Note key={trial.id} trial={trial} />
+      <Tags trial={trial} may={may} />
+      <Note key={trial.id} trial={trial} may={may} />
     </Panel>
   );
 }
 
-function Tags({ trial }: { trial: Trial }) {
+function Tags({ trial, may }: { trial: Trial; may: boolean }) {
   const queries = useQueryClient();
   const [typed, setTyped] = useState("");
   const change = async (body: { add_tags?: string[]; remove_tags?: string[] }) => {
@@ -39,32 +41,36 @@ function Tags({ trial }: { trial: Trial }) {
       {trial.tags.map(tag => (
         <span key={tag} className="trial-tag">
           <Link href={`/sweeps/${trial.sweep_id}/table?filter=${encodeURIComponent(`tag:${tag}`)}`}>{tag}</Link>
-          <button
-            type="button"
-            aria-label={`Remove the tag ${tag}`}
-            onClick={() => void change({ remove_tags: [tag] })}
-          >
-            <Icon name="close" size={12} />
-          </button>
+          {may && (
+            <button
+              type="button"
+              aria-label={`Remove the tag ${tag}`}
+              onClick={() => void change({ remove_tags: [tag] })}
+            >
+              <Icon name="close" size={12} />
+            </button>
+          )}
         </span>
       ))}
-      <form onSubmit={event => void add(event)} className="trial-tag-new">
-        <input
-          aria-label="New tag"
-          placeholder={trial.tags.length === 0 ? "Add a tag, as in keep" : "Add a tag"}
-          value={typed}
-          maxLength={200}
-          onChange={event => setTyped(event.target.value)}
-        />
-        <Button small type="submit" disabled={typed.trim() === ""}>
-          Add
-        </Button>
-      </form>
+      {may && (
+        <form onSubmit={event => void add(event)} className="trial-tag-new">
+          <input
+            aria-label="New tag"
+            placeholder={trial.tags.length === 0 ? "Add a tag, as in keep" : "Add a tag"}
+            value={typed}
+            maxLength={200}
+            onChange={event => setTyped(event.target.value)}
+          />
+          <Button small type="submit" disabled={typed.trim() === ""}>
+            Add
+          </Button>
+        </form>
+      )}
     </div>
   );
 }
 
-function Note({ trial }: { trial: Trial }) {
+function Note({ trial, may }: { trial: Trial; may: boolean }) {
   const queries = useQueryClient();
   const id = useId();
   const [draft, setDraft] = useState<string | null>(null); // null: as it is stored
@@ -85,7 +91,8 @@ function Note({ trial }: { trial: Trial }) {
       <textarea
         id={id}
         rows={Math.min(12, Math.max(2, text.split("\n").length))}
-        placeholder="What is worth remembering of this trial?"
+        placeholder={may ? "What is worth remembering of this trial?" : "No note"}
+        readOnly={!may}
         value={text}
         maxLength={10_000}
         onChange={event => setDraft(event.target.value)}

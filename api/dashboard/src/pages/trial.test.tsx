@@ -1,0 +1,181 @@
+// The page of a trial against answers as the service gives them: what it shows, and what it asks for.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { TrialPage } from "./trial";
+
+const PLANTED = "<img src=x onerror=alert(1)>";
+const ATTEMPT = {
+  number: 1,
+  device: "cpu-0",
+  node: "n",
+  pid: 41,
+  visible_devices: "",
+  torch_device: "cpu",
+  started_at: "2026-11-21T10:00:00Z",
+  ended_at: "2026-11-21T10:00:20Z",
+  duration_s: 20,
+  state: "failed",
+  cause: "user_error",
+  message: `ValueError: ${PLANTED}`,
+  traceback: "Traceback\n  line 8",
+  log_tail: null,
+  exit: "0",
+  late_prune_answers: 0,
+  orphans_killed: 0,
+};
+const TRIAL = {
+  id: 7,
+  sweep_id: 3,
+  number: 4,
+  state: "failed",
+  value: null,
+  values: null,
+  constraints: {},
+  user_attrs: {},
+  tags: ["keep"],
+  params: { lr: 0.02, optimizer: PLANTED },
+  sampler: "tpe",
+  attempt: 1,
+  requested: null,
+  device: "cpu-0",
+  cause: "user_error",
+  created_at: "2026-11-21T10:00:00Z",
+  started_at: "2026-11-21T10:00:00Z",
+  ended_at: "2026-11-21T10:00:20Z",
+  note: "",
+  cloned_from: null,
+  attempts: [ATTEMPT],
+  artifacts: [],
+  unfit: null,
+};
+const SWEEP = {
+  id: 3,
+  name: PLANTED,
+  state: "running",
+  spec: { metric: { name: "loss", goal: "minimize" }, parameters: { lr: { min: 1e-4, max: 0.1, log: true } } },
+  best: { trial_id: 5, number: 2, value: 0.5, values: null, pareto: null, params: { lr: 0.01, optimizer: "adam" } },
+};
+
+let asked: [string, string][] = [];
+let role = "admin";
+let changes: Record<string, Record<string, unknown>> = {};
+
+function serve(request: Request, body: string): Response {
+  const url = new URL(request.url);
+  const route = `${request.method} ${url.pathname}`;
+  if (request.method !== "GET") asked.push([route, body]);
+  if (route in changes) return Response.json({ ...TRIAL, ...changes[route] });
+  if (route === "GET /api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
+  if (route === "GET /api/v1/trials/7") return Response.json(TRIAL);
+  if (route === "GET /api/v1/trials/7/metrics") return Response.json({});
+  if (route === "GET /api/v1/sweeps/3") return Response.json(SWEEP);
+  if (route === "GET /api/v1/sweeps/3/trials")
+    return Response.json({
+      items: [
+        { id: 6, number: 3 },
+        { id: 7, number: 4 },
+      ],
+      next: null,
+    });
+  if (route === "GET /api/v1/trials/7/log")
+    return new Response("first line\nsecond line\n", { headers: { "Podium-Next-Byte": "23" } });
+  if (route === "POST /api/v1/trials/7/clone") {
+    const errors = [{ location: ["params", "lr"], message: "9 is above max 0.1" }];
+    return Response.json({ detail: "params.lr: 9 is above max 0.1", errors }, { status: 422 });
+  }
+  return Response.json({ detail: `there is no trial 9` }, { status: 404 });
+}
+
+function open(trialId = 7) {
+  window.history.replaceState(null, "", `/trials/${trialId}`);
+  return render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <TrialPage trialId={trialId} />
+    </QueryClientProvider>,
+  );
+}
+
+beforeEach(() => {
+  asked = [];
+  changes = {};
+  role = "admin";
+  vi.stubGlobal("fetch", async (request: Request) => serve(request, await request.text()));
+  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
+    this.open = true;
+  };
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("a failed trial says why, beside the best one, and what people wrote stays text", async () => {
+  const { container } = open();
+  expect(await screen.findByRole("heading", { level: 1 })).toHaveTextContent("Trial 4");
+  expect(screen.getAllByText("The code raised an exception").length).toBeGreaterThan(0);
+  const row = (await screen.findByRole("rowheader", { name: "lr" })).closest("tr") as HTMLElement;
+  expect(await within(row).findByText("×2")).toBeVisible();
+  expect(screen.getByRole("link", { name: "Best (trial 2)" })).toHaveAttribute("href", "/trials/5");
+  expect(screen.getByText(`ValueError: ${PLANTED}`)).toBeVisible();
+  expect(await screen.findByText(/second line/)).toBeVisible();
+  expect(await screen.findByRole("link", { name: "Trial before (k)" })).toHaveAttribute("href", "/trials/6");
+  expect(container.querySelector("img")).toBeNull();
+});
+
+test("a note and tags are saved, each by one request", async () => {
+  const user = userEvent.setup();
+  changes["PATCH /api/v1/trials/7"] = { tags: ["keep", "odd"] };
+  open();
+  await user.type(await screen.findByLabelText("New tag"), "odd small{Enter}");
+  await user.type(screen.getByLabelText("Note"), "odd");
+  changes["PATCH /api/v1/trials/7"] = { tags: ["keep", "odd"], note: "odd" };
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  await waitFor(() => expect(screen.queryByRole("button", { name: "Save" })).toBeNull());
+  expect(asked.map(([, body]) => JSON.parse(body))).toEqual([{ add_tags: ["odd", "small"] }, { note: "odd" }]);
+  await user.click(screen.getByRole("button", { name: "Remove the tag keep" }));
+  expect(JSON.parse(asked.at(-1)?.[1] ?? "")).toEqual({ remove_tags: ["keep"] });
+});
+
+test("a clone sends what is changed alone, and a refusal stands at its field", async () => {
+  const user = userEvent.setup();
+  open();
+  await user.click(await screen.findByRole("button", { name: "Clone…" }));
+  const field = screen.getByLabelText(/^lr/);
+  await user.clear(field);
+  await user.type(field, "9");
+  await user.click(screen.getByRole("button", { name: "Clone with 1 change" }));
+  expect(await screen.findByText("9 is above max 0.1")).toBeVisible();
+  expect(asked).toEqual([["POST /api/v1/trials/7/clone", '{"params":{"lr":9}}']]);
+});
+
+test("a failed trial is retried", async () => {
+  changes["POST /api/v1/trials/7/retry"] = { requested: "retry" };
+  open();
+  await userEvent.click(await screen.findByRole("button", { name: "Retry" }));
+  expect(await screen.findByText("being repeated")).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Retry" })).toBeNull();
+});
+
+test("who may only look is shown nothing to press", async () => {
+  role = "viewer";
+  open();
+  expect(await screen.findByText(/second line/)).toBeVisible();
+  for (const name of ["Retry", "Clone…", "Add", "Remove the tag keep"])
+    expect(screen.queryByRole("button", { name })).toBeNull();
+  expect(screen.getByLabelText("Note")).toHaveAttribute("readonly");
+});
+
+test("the log is searched, and what is looked for is in the address", async () => {
+  const user = userEvent.setup();
+  open();
+  await screen.findByText(/second line/);
+  await user.type(screen.getByLabelText("Find in the log"), "LINE");
+  expect(await screen.findByText("1 of 2")).toBeVisible();
+  await user.keyboard("{Enter}");
+  expect(screen.getByText("2 of 2")).toBeVisible();
+  expect(window.location.search).toBe("?find=LINE");
+});
+
+test("a trial that is not there says so", async () => {
+  open(9);
+  expect(await screen.findByRole("alert")).toHaveTextContent("there is no trial 9");
+});
