@@ -1,0 +1,64 @@
+"""The page of an ensemble: a prediction, an evaluation, and a member that dies while one looks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.stage import Stage
+from tests.running_service import wait_for
+from tests.visitor import Visitor
+
+SOON_MS = 20_000.0
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_row_is_predicted_and_a_drawing_too(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/ensembles/{stage.ensemble}")
+    panel = page.get_by_role("region", name="Try a prediction")
+    answer = panel.get_by_role("table", name="What each network says")
+    expect(answer.get_by_role("row", name=re.compile("^Ensemble"))).to_contain_text("3 of 3")
+    expect(answer.get_by_role("row", name=re.compile("^Trial"))).to_have_count(3)
+
+    panel.get_by_role("group", name="Rows of the test split").get_by_role("button").nth(3).click()
+    expect(panel).to_contain_text(re.compile("Right: it is|Wrong: it is"))
+    expect(page).to_have_url(re.compile("row=3"))
+
+    press(page, "Draw")
+    pad = panel.get_by_role("application")
+    box = pad.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 4 / 5, steps=8)
+    page.mouse.up()
+    expect(answer.get_by_role("row", name=re.compile("^Ensemble"))).to_contain_text("3 of 3")
+
+
+def test_an_evaluation_compares_it_with_the_best_network(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/ensembles/{stage.ensemble}")
+    press(page, "Evaluate on test")
+    panel = page.get_by_role("region", name="Evaluation")
+    expect(panel.get_by_role("row", name=re.compile("Ensemble")).first).to_be_visible(timeout=60_000)
+    expect(panel).to_contain_text("test")
+
+
+def test_a_member_that_dies_is_seen_and_seen_to_come_back(stage: Stage, visitor: Visitor) -> None:
+    ensemble = stage.ensemble
+    member = stage.client.ensemble(ensemble)["members"][1]
+    page = visitor.open(f"/ensembles/{ensemble}")
+    row = page.locator("table.members").get_by_role("row", name=re.compile(rf"^Trial {member['trial_number']} "))
+    expect(row).to_contain_text("ready")
+
+    os.kill(member["replicas"][0]["pid"], signal.SIGKILL)
+
+    expect(row).not_to_contain_text("ready", timeout=SOON_MS)
+    expect(row).to_contain_text("ready", timeout=60_000)
+    expect(row.get_by_role("cell").last).to_have_text(str(member["replicas"][0]["restarts"] + 1))
+    wait_for("all of it is ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
