@@ -106,7 +106,6 @@ class ServiceRig:
         with self.database.write() as connection:
             for role in Role:
                 tokens.add(connection, role.value, role, f"token-of-{role.value}", AT)
-        self.data.admin_token.write_text("token-of-admin\n")
 
     def close(self) -> None:
         self.database.close()

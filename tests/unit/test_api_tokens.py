@@ -99,6 +99,7 @@ def test_the_gateway_hears_of_it_at_once(service: ServiceRig, client: TestClient
 
 
 def test_the_token_of_the_data_directory_is_not_revoked_over_rest(service: ServiceRig, client: TestClient) -> None:
+    service.data.admin_token.write_text("token-of-admin\n")
     (own,) = [each["id"] for each in client.get(TOKENS).json()["items"] if each["role"] == "admin"]
     assert_problem(client.delete(f"{TOKENS}/{own}"), 409, "remove admin.token and start")
     service.data.admin_token.unlink()
