@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import APIRouter, Query, Response
@@ -53,6 +54,7 @@ class CurvesView(View):
 
     metrics: list[str]
     metric: str | None
+    goal: Literal["maximize", "minimize"] | None  # of an objective
     matching: int  # trials that have reported it
     curves: list[CurveView]
 
@@ -96,4 +98,5 @@ def show_curves(
         sweep = sweeps.get(connection, sweep_id)
         where = where_of(connection, filter, sweep)
         found = curves.curves(connection, sweep, where, metric, max_points, limit)
-    return CurvesView.model_validate(found)
+    goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)
+    return CurvesView.model_validate({**asdict(found), "goal": goal})

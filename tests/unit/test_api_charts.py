@@ -106,6 +106,7 @@ def test_curves_of_the_sweeps_metric_come_first_and_the_best_before_others(servi
     client = service.client()
     body = client.get(f"/api/v1/sweeps/{sweep_id}/curves").json()
     assert (body["metrics"], body["metric"], body["matching"]) == ([metric, "alpha"], metric, 3)
+    assert body["goal"] == "maximize"
     assert [curve["number"] for curve in body["curves"]] == [2, 1, 0]
     assert (body["curves"][0]["state"], body["curves"][0]["steps"]) == ("running", [0, 1])
     assert body["curves"][1]["values"] == [1.0, 0.5]
@@ -127,7 +128,7 @@ def test_a_long_curve_is_thinned_and_says_so(service: ServiceRig) -> None:
 
 def test_without_any_report_there_are_no_curves(service: ServiceRig) -> None:
     body = service.client().get(f"/api/v1/sweeps/{service.sweep()}/curves").json()
-    assert body == {"metrics": [], "metric": None, "matching": 0, "curves": []}
+    assert body == {"metrics": [], "metric": None, "goal": None, "matching": 0, "curves": []}
 
 
 class Judge:

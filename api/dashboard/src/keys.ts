@@ -4,6 +4,8 @@ export const keys = {
   session: ["session"] as const,
   sweeps: (...what: unknown[]) => ["sweeps", ...what] as const,
   sweep: (id: number, ...what: unknown[]) => ["sweep", id, ...what] as const,
+  // Not below ["sweep", id]: thousands of points are fetched again less often than the rest.
+  charts: (id: number, ...what: unknown[]) => ["charts", id, ...what] as const,
   trial: (id: number, ...what: unknown[]) => ["trial", id, ...what] as const,
   devices: (...what: unknown[]) => ["devices", ...what] as const,
   ensembles: (...what: unknown[]) => ["ensembles", ...what] as const,

@@ -1399,6 +1399,8 @@ export interface components {
         CurvesView: {
             /** Curves */
             curves: components["schemas"]["CurveView"][];
+            /** Goal */
+            goal: ("maximize" | "minimize") | null;
             /** Matching */
             matching: number;
             /** Metric */

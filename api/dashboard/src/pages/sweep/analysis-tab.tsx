@@ -1,6 +1,93 @@
-// A part of the sweep's page: analysis-tab.
-import { Empty } from "../../widgets/states";
+// The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
+import type { Axis } from "../../charts/axis";
+import { Choice } from "../../charts/choice";
+import { type ChartPoints, useChartPoints, useImportance, usePoints } from "../../charts/data";
+import type { Points } from "../../charts/points";
+import { formatCount } from "../../format";
+import { setQuery, useQueryState } from "../../url";
+import { Button } from "../../widgets/button";
+import { Answer, Empty } from "../../widgets/states";
+import {
+  ContourPanel,
+  HistoryPanel,
+  ImportancePanel,
+  ParallelPanel,
+  ParetoPanel,
+  SlicePanels,
+} from "./analysis-panels";
+import { useLinked } from "./linked";
+import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  const [filter] = useQueryState("filter");
+  const charts = useChartPoints(sweepId, filter);
+  return (
+    <Answer query={charts.query} rows={8}>
+      {points => <Analysis sweepId={sweepId} filter={filter} charts={charts} points={points} />}
+    </Answer>
+  );
+}
+
+type Props = { sweepId: number; filter: string; charts: ChartPoints; points: Points };
+
+function Analysis({ sweepId, filter, charts, points }: Props) {
+  const [named, setMetric] = useQueryState("metric");
+  const outcomes = charts.outcomes;
+  const metric = outcomes.find(axis => axis.name === named) ?? outcomes[0];
+  // Of a sample, what is brushed is a sample of a sample: then the service is asked for the brushed ones too.
+  const isSample = points.shown < points.matching && Object.keys(charts.brushes).length > 0;
+  const exact = usePoints(sweepId, filter, isSample);
+  const drawn = isSample && exact.data ? exact.data : points;
+  const linked = useLinked(sweepId, drawn, charts);
+  const linkedAll = useLinked(sweepId, points, charts);
+  const importance = useImportance(sweepId, metric?.name ?? "");
+  if (points.matching === 0) return <Nothing filter={filter} />;
+  if (!metric) return null;
+  const objectives = outcomes.filter(axis => axis.key !== "duration_s");
+  const ordered = byImportance(charts.parameters, importance.data?.importances ?? {});
+  const brushed = isSample && exact.data ? exact.data.matching : linked.count;
+  return (
+    <div className="analysis">
+      <div className="analysis-head">
+        <p aria-live="polite">{summary(points, brushed)}</p>
+        <Choice
+          label="Judged by"
+          value={metric.name}
+          options={outcomes.map(axis => ({
+            value: axis.name,
+            name: axis.key === "duration_s" ? "duration" : axis.name,
+          }))}
+          onChange={value => setMetric(value === outcomes[0]?.name ? "" : value)}
+        />
+      </div>
+      <HistoryPanel {...linked} points={drawn} metric={metric} />
+      <ImportancePanel query={importance} />
+      <ParallelPanel {...linkedAll} points={points} metric={metric} charts={charts} />
+      {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}
+      {ordered.length > 1 && <ContourPanel {...linked} points={drawn} metric={metric} parameters={ordered} />}
+      <SlicePanels {...linked} points={drawn} metric={metric} parameters={ordered} />
+    </div>
+  );
+}
+
+function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {
+  return [...parameters].sort((a, b) => (importances[b.name] ?? 0) - (importances[a.name] ?? 0));
+}
+
+function summary(points: Points, brushed: number): string {
+  const matching = `${formatCount(points.matching)} ${points.matching === 1 ? "trial" : "trials"}`;
+  const sample =
+    points.shown < points.matching ? `, drawn ${formatCount(points.shown)}: the best and an even sample` : "";
+  return brushed < points.matching && brushed !== points.shown
+    ? `${formatCount(brushed)} of ${matching} in the brushes${sample}`
+    : `${matching}${sample}`;
+}
+
+function Nothing({ filter }: { filter: string }) {
+  if (filter === "") return <Empty title="No trials yet" hint="Charts appear with the first of them." />;
+  return (
+    <Empty title="No trial matches the filter" hint={filter}>
+      <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
+    </Empty>
+  );
 }

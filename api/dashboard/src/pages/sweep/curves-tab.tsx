@@ -1,6 +1,161 @@
-// A part of the sweep's page: curves-tab.
-import { Empty } from "../../widgets/states";
+// The learning curves of a sweep's trials, growing while they run.
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useMemo, useState } from "react";
+import { useLocation } from "wouter";
+import { api, done, type Schemas } from "../../api";
+import { Choice, Switch } from "../../charts/choice";
+import type { Curve } from "../../charts/curve-lines";
+import { Curves } from "../../charts/curves";
+import { useFreshness } from "../../charts/data";
+import { formatCount } from "../../format";
+import { keys } from "../../keys";
+import { type LivePoints, useLive } from "../../live";
+import { hover, useSelection } from "../../selection";
+import { setQuery, useQueryState } from "../../url";
+import { Button } from "../../widgets/button";
+import { Panel } from "../../widgets/panel";
+import { Answer, Empty } from "../../widgets/states";
+
+type CurvesView = Schemas["CurvesView"];
+type Tail = Record<number, [number, number][]>; // by trial, what came since the curves were fetched
+
+const COUNTS = ["20", "50", "100", "300"];
+const SMOOTHEST = 0.95;
+const POINTS = 1_000; // of each curve, at most: twice what a wide panel has pixels for is not drawn better
 
 export function CurvesTab({ sweepId }: { sweepId: number }) {
-  return <Empty title={`Sweep ${sweepId}`} />;
+  const [filter] = useQueryState("filter");
+  const [metric] = useQueryState("curve");
+  const [limit] = useQueryState("curves", "50");
+  const count = COUNTS.includes(limit) ? Number(limit) : 50;
+  const query = useQuery({
+    queryKey: keys.charts(sweepId, "curves", filter, metric, count),
+    queryFn: ({ signal }) =>
+      done(
+        api.GET("/api/v1/sweeps/{sweep_id}/curves", {
+          params: {
+            path: { sweep_id: sweepId },
+            query: { filter, metric: metric || undefined, limit: count, max_points: Math.min(POINTS, 40_000 / count) },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
+  });
+  useFreshness(sweepId, "curves");
+  return (
+    <Answer query={query} rows={8}>
+      {view => <CurvesPanel sweepId={sweepId} view={view} filter={filter} limit={String(count)} />}
+    </Answer>
+  );
+}
+
+type PanelProps = { sweepId: number; view: CurvesView; filter: string; limit: string };
+
+function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
+  const [, go] = useLocation();
+  const [log, setLog] = useQueryState("log");
+  const [smooth, setSmooth] = useQueryState("smooth", "0");
+  const { hovered, selected } = useSelection(sweepId);
+  const curves = useGrowing(view);
+  const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
+  const weight = Math.min(SMOOTHEST, Math.max(0, Number(smooth) || 0));
+  if (view.metric === null) return <Nothing filter={filter} />;
+  const actions = (
+    <>
+      <Choice
+        label="Metric"
+        value={view.metric}
+        options={[...new Set([view.metric, ...view.metrics])].map(name => ({ value: name, name }))}
+        onChange={value => setQuery({ curve: value === view.metrics[0] ? "" : value })}
+      />
+      <Choice
+        label="Show"
+        value={limit}
+        options={COUNTS.map(value => ({ value, name: `${value} trials` }))}
+        onChange={value => setQuery({ curves: value === "50" ? "" : value })}
+      />
+      <label className="choice">
+        Smoothing
+        <input
+          type="range"
+          min={0}
+          max={SMOOTHEST}
+          step={0.05}
+          value={weight}
+          aria-valuetext={weight === 0 ? "none" : weight.toFixed(2)}
+          onChange={event => setSmooth(event.target.value)}
+        />
+      </label>
+      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+    </>
+  );
+  return (
+    <Panel title={view.metric} hint={hintOf(view)} actions={actions}>
+      {curves.length === 0 ? (
+        <Empty title="No curve to show" hint={`No trial that matches has reported ${view.metric}.`} />
+      ) : (
+        <Curves
+          curves={curves}
+          metric={view.metric}
+          goal={view.goal ?? undefined}
+          log={log === "1"}
+          smooth={weight}
+          highlighted={hovered}
+          selected={selected}
+          height={460}
+          onHover={onHover}
+          onOpen={id => go(`/trials/${id}`)}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function hintOf(view: CurvesView): string {
+  const all = `${formatCount(view.matching)} ${view.matching === 1 ? "trial has" : "trials have"} reported it`;
+  if (view.curves.length >= view.matching) return all;
+  return `${all}; shown are ${formatCount(view.curves.length)}: those that run, then the best, then the newest`;
+}
+
+/** The curves with what running trials have reported since they were fetched. */
+function useGrowing(view: CurvesView): readonly Curve[] {
+  const [grown, setGrown] = useState<{ of: CurvesView; tail: Tail }>({ of: view, tail: {} });
+  useLive<LivePoints>("metrics", ({ points }) => {
+    setGrown(before => {
+      const tail: Tail = before.of === view ? { ...before.tail } : {};
+      for (const [id, metrics] of Object.entries(points)) {
+        const point = view.metric === null ? undefined : metrics[view.metric];
+        if (point) tail[Number(id)] = [...(tail[Number(id)] ?? []), point];
+      }
+      return { of: view, tail };
+    });
+  });
+  return useMemo(
+    () => (grown.of === view ? view.curves.map(curve => longer(curve, grown.tail)) : view.curves),
+    [view, grown],
+  );
+}
+
+function longer(curve: Curve, tail: Tail): Curve {
+  let last = curve.steps.at(-1) ?? -1;
+  const more = (tail[curve.trial_id] ?? []).filter(([step]) => {
+    const isNew = step > last;
+    last = Math.max(last, step);
+    return isNew;
+  });
+  if (more.length === 0) return curve;
+  const [steps, values] = [more.map(([step]) => step), more.map(([, value]) => value)];
+  return { ...curve, steps: [...curve.steps, ...steps], values: [...curve.values, ...values] };
+}
+
+function Nothing({ filter }: { filter: string }) {
+  if (filter === "") {
+    return <Empty title="No curves yet" hint="They appear as soon as a trial reports a metric at a step." />;
+  }
+  return (
+    <Empty title="No curves" hint={`No trial that matches ${filter} has reported a metric.`}>
+      <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
+    </Empty>
+  );
 }

@@ -1,0 +1,75 @@
+// Where values stand on axes, and what is written beside them.
+import { describe, expect, test } from "vitest";
+import { type Axis, numberAt, numberAxis, placeOn, placesOn, robustAxis, ticksOf, withRoom } from "./axis";
+
+const LR = numberAxis("params.lr", "lr", [1e-5, 1], { log: true });
+const CHOICE: Axis = { ...LR, kind: "choice", log: false, choices: ["sgd", "adam", null, true] };
+
+describe("places", () => {
+  test("a log axis gives each order of magnitude the same room", () => {
+    expect([1e-5, 1e-4, 1].map(value => placeOn(LR, value))).toEqual([0, expect.closeTo(0.2), 1]);
+    expect(numberAt(LR, 0.2)).toBeCloseTo(1e-4, 8);
+  });
+
+  test("what is not on the axis has no place", () => {
+    expect([0, -1, null, "x", undefined, Number.NaN].map(value => placeOn(LR, value))).toEqual(Array(6).fill(null));
+    expect(placeOn(CHOICE, "lion")).toBeNull();
+  });
+
+  test("choices stand in the middle of their share, also null and true", () => {
+    expect(["sgd", "adam", null, true].map(value => placeOn(CHOICE, value))).toEqual([0.125, 0.375, 0.625, 0.875]);
+    expect([...placesOn(CHOICE, ["adam", "lion"])]).toEqual([0.375, Number.NaN]);
+  });
+
+  test("one value alone makes an axis around it", () => {
+    const axis = numberAxis("value", "value", [3, 3]);
+    expect(axis.low).toBeLessThan(3);
+    expect(placeOn(axis, 3)).toBeCloseTo(0.5);
+  });
+
+  test("room at the ends keeps the points off the frame", () => {
+    const axis = withRoom(numberAxis("value", "value", [0, 10]), 0.1);
+    expect([axis.low, axis.high]).toEqual([-1, 11]);
+  });
+});
+
+describe("ticks", () => {
+  test("are round numbers inside the axis", () => {
+    expect(ticksOf(numberAxis("v", "v", [0.03, 0.97]), 4).map(tick => tick.label)).toEqual(["0.5"]);
+    expect(ticksOf(numberAxis("v", "v", [0, 1]), 5).map(tick => tick.label)).toEqual([
+      "0",
+      "0.2",
+      "0.4",
+      "0.6",
+      "0.8",
+      "1",
+    ]);
+    expect(ticksOf(LR, 3).map(tick => tick.label)).toEqual(["1e−5", "0.001", "0.1"]);
+  });
+
+  test("of whole numbers are whole", () => {
+    const labels = ticksOf(numberAxis("depth", "depth", [1, 3], { integer: true }), 8).map(tick => tick.label);
+    expect(labels).toEqual(["1", "2", "3"]);
+  });
+
+  test("a log axis within one order of magnitude still has some", () => {
+    expect(ticksOf(numberAxis("v", "v", [2, 7], { log: true }), 4).length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("results far off", () => {
+  const values = [...Array.from({ length: 50 }, (_, index) => 1 + index / 50), 1e30];
+
+  test("do not press the others flat", () => {
+    const axis = robustAxis(numberAxis("value", "loss", values, { goal: "minimize" }), values);
+    expect(axis.high).toBeLessThan(4);
+    expect(axis.low).toBe(1);
+  });
+
+  test("good ones are never cut off, and a log axis holds all", () => {
+    const good = robustAxis(numberAxis("value", "score", values, { goal: "maximize" }), values);
+    expect(good.high).toBe(1e30);
+    const log = numberAxis("value", "loss", values, { log: true, goal: "minimize" });
+    expect(robustAxis(log, values)).toBe(log);
+  });
+});

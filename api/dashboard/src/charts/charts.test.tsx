@@ -1,0 +1,63 @@
+// What charts say in words and by keys: history, curves, importance.
+import { fireEvent, render, screen } from "@testing-library/react";
+import { expect, test, vi } from "vitest";
+import { numberAxis } from "./axis";
+import { Curves } from "./curves";
+import { pointsOf } from "./fixture";
+import { History } from "./history";
+import { Importance, type ImportanceView } from "./importance";
+
+const NOBODY: ReadonlySet<number> = new Set();
+
+test("history says its figures, and arrow keys go through the trials", () => {
+  const onActive = vi.fn();
+  const points = pointsOf({ value: [0.5, 0.25, 0.75] });
+  const metric = numberAxis("value", "loss", [0, 1], { goal: "minimize" });
+  const shared = { points, metric, log: false, inside: Uint8Array.from([1, 1, 1]), selected: NOBODY, onActive };
+  render(<History {...shared} by="number" active={1} />);
+  expect(screen.getByRole("img", { name: /Best 0.25, by trial 1, after 2 improvements/ })).toBeInTheDocument();
+  expect(screen.getByText("Trial 1 · finished")).toBeInTheDocument();
+  fireEvent.keyDown(screen.getByRole("group"), { key: "ArrowRight" });
+  expect(onActive).toHaveBeenLastCalledWith(2);
+  fireEvent.keyDown(screen.getByRole("group"), { key: "Escape" });
+  expect(onActive).toHaveBeenLastCalledWith(null);
+});
+
+test("the highlighted curve is told, and Enter opens its trial", () => {
+  const [onHover, onOpen] = [vi.fn(), vi.fn()];
+  const curves = [7, 8].map(id => ({
+    trial_id: id,
+    number: id,
+    state: "finished",
+    points: 2,
+    steps: [0, 1],
+    values: [1, id / 10],
+  }));
+  render(<Curves curves={curves} metric="loss" goal="minimize" highlighted={8} onHover={onHover} onOpen={onOpen} />);
+  const chart = screen.getByRole("group", { name: /2 trials. Best value 0.7/ });
+  expect(screen.getByText("Trial 8 · finished")).toBeInTheDocument();
+  fireEvent.keyDown(chart, { key: "ArrowLeft" });
+  expect(onHover).toHaveBeenCalledWith(7);
+  fireEvent.keyDown(chart, { key: "Enter" });
+  expect(onOpen).toHaveBeenCalledWith(8);
+});
+
+test("importance is a table that says how old it is and what is left out", () => {
+  const importance: ImportanceView = {
+    metric: "loss",
+    state: "computing",
+    reason: "",
+    finished: 1500,
+    as_of: 1000,
+    trials: 400,
+    judged_at: null,
+    importances: { lr: 0.75, width: 0.25 },
+    left_out: { momentum: "takes part in 3 of 400 trials" },
+  };
+  render(<Importance importance={importance} />);
+  expect(screen.getByRole("row", { name: "lr 75.0 %" })).toBeInTheDocument();
+  expect(
+    screen.getByText(/As of 1,000 finished trials, 400 of them judged. Being judged again: 1,500/),
+  ).toBeInTheDocument();
+  expect(screen.getByText("1 not judged")).toBeInTheDocument();
+});

@@ -1,0 +1,140 @@
+// Two parameters at once: the results to expect in the colour of the ground, and the trials themselves on it.
+import { useCallback, useMemo } from "react";
+import { formatCount } from "../format";
+import { token } from "../theme";
+import { type Axis, placesOn, withRoom } from "./axis";
+import { SHADES, shadeOf, shades } from "./colour";
+import { COLUMNS, ROWS, surface } from "./contour-grid";
+import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
+import { Plot } from "./plot";
+import { columnOf, type Points } from "./points";
+import { closest } from "./scatter";
+import { TrialTip } from "./tip";
+
+type ContourProps = {
+  points: Points;
+  x: Axis;
+  y: Axis;
+  metric: Axis;
+  shares: Float64Array;
+  inside: Uint8Array;
+  active: number | null;
+  onActive: (row: number | null) => void;
+  onOpen?: (row: number) => void;
+};
+
+const BANDS = 10;
+const NEAR = 18;
+
+export function Contour({
+  points,
+  x: xAxis,
+  y: yAxis,
+  metric,
+  shares,
+  inside,
+  active,
+  onActive,
+  onOpen,
+}: ContourProps) {
+  const [x, y] = useMemo(() => [withRoom(xAxis), withRoom(yAxis)], [xAxis, yAxis]);
+  const { xs, ys, rows } = useMemo(() => {
+    const [xs, ys] = [placesOn(x, columnOf(points, x.key)), placesOn(y, columnOf(points, y.key))];
+    const states = columnOf(points, "state");
+    const isDrawn = (row: number) =>
+      inside[row] === 1 && states[row] === "finished" && ![xs, ys, shares].some(each => Number.isNaN(each[row]));
+    return { xs, ys, rows: states.flatMap((_, row) => (isDrawn(row) ? [row] : [])) };
+  }, [points, x, y, inside, shares]);
+  const cells = useMemo(() => {
+    const of = (values: Float64Array) => rows.map(row => values[row] as number);
+    return surface(of(xs), of(ys), of(shares));
+  }, [rows, xs, ys, shares]);
+
+  const pointOf = useCallback(
+    (row: number, frame: Frame): Point => ({ x: xAt(frame, xs[row] as number), y: yAt(frame, ys[row] as number) }),
+    [xs, ys],
+  );
+  const draw = useCallback(
+    (context: CanvasRenderingContext2D, frame: Frame) =>
+      clipped(
+        context,
+        frame,
+        () => {
+          const colours = shades();
+          drawGround(context, frame, cells, colours);
+          context.lineWidth = 1;
+          for (const row of rows) {
+            const { x: px, y: py } = pointOf(row, frame);
+            context.fillStyle = colours[shadeOf(shares[row] as number)] as string;
+            context.strokeStyle = token("--surface");
+            context.beginPath();
+            context.arc(px, py, rows.length > 1000 ? 2 : 3.5, 0, 2 * Math.PI);
+            context.fill();
+            if (rows.length <= 1000) context.stroke();
+          }
+        },
+        0,
+      ),
+    [cells, rows, pointOf, shares],
+  );
+  const drawOver = useCallback(
+    (context: CanvasRenderingContext2D, frame: Frame) => {
+      if (active === null || !inside[active]) return;
+      const { x: px, y: py } = pointOf(active, frame);
+      context.strokeStyle = token("--text");
+      context.lineWidth = 2;
+      context.beginPath();
+      context.arc(px, py, 7, 0, 2 * Math.PI);
+      context.stroke();
+    },
+    [active, inside, pointOf],
+  );
+  const nearest = useCallback(
+    (from: Point, frame: Frame) => closest(rows, from, row => pointOf(row, frame), NEAR),
+    [rows, pointOf],
+  );
+  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials.`;
+  return (
+    <>
+      <Plot
+        x={x}
+        y={y}
+        height={340}
+        label={label}
+        draw={draw}
+        drawOver={drawOver}
+        nearest={nearest}
+        order={rows}
+        pointOf={pointOf}
+        tell={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
+        active={active !== null && inside[active] ? active : null}
+        onActive={onActive}
+        onOpen={onOpen}
+      />
+      <ul className="plot-legend">
+        <li>
+          <span className="plot-ramp" /> {metric.name}, worst to best by rank; the ground is what to expect, blank where
+          no trial is near
+        </li>
+      </ul>
+    </>
+  );
+}
+
+function drawGround(context: CanvasRenderingContext2D, frame: Frame, cells: Float64Array, colours: string[]): void {
+  const [width, height] = [frame.width / COLUMNS, frame.height / ROWS];
+  context.globalAlpha = 0.5;
+  for (let cell = 0; cell < cells.length; cell += 1) {
+    const share = cells[cell] as number;
+    if (Number.isNaN(share)) continue;
+    const band = Math.min(BANDS - 1, Math.floor(share * BANDS));
+    context.fillStyle = colours[Math.round((band / (BANDS - 1)) * (SHADES - 1))] as string;
+    const [left, top] = [
+      frame.left + (cell % COLUMNS) * width,
+      frame.top + frame.height - (Math.floor(cell / COLUMNS) + 1) * height,
+    ];
+    const [x0, y0] = [Math.round(left), Math.round(top)];
+    context.fillRect(x0, y0, Math.round(left + width) - x0, Math.round(top + height) - y0);
+  }
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,52 @@
+// Learning curves as numbers: smoothed, looked up at a step, judged by their last value. Pure.
+import type { Schemas } from "../api";
+import type { Goal } from "./axis";
+
+export type Curve = Pick<Schemas["CurveView"], "trial_id" | "number" | "state" | "points" | "steps" | "values">;
+
+/** A moving average that forgets: each point is `weight` of the one before and the rest of its own; 0 changes nothing. */
+export function smoothed(values: readonly number[], weight: number): readonly number[] {
+  if (weight <= 0) return values;
+  let [sum, total] = [0, 0];
+  return values.map(value => {
+    sum = sum * weight + value;
+    total = total * weight + 1; // so that the first points are not drawn to zero
+    return sum / total;
+  });
+}
+
+/** The place in `steps` (rising) nearest to a step. */
+export function nearestIndex(steps: readonly number[], step: number): number {
+  let [low, high] = [0, steps.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((steps[middle] as number) < step) low = middle + 1;
+    else high = middle;
+  }
+  const before = steps[low - 1];
+  return before !== undefined && step - before < (steps[low] as number) - step ? low - 1 : low;
+}
+
+export function bestValue(values: readonly number[], goal: Goal | undefined): number | null {
+  let best: number | null = null;
+  for (const value of values)
+    if (best === null || (goal === "maximize" ? value > best : goal === "minimize" ? value < best : false))
+      best = value;
+  return goal ? best : null;
+}
+
+/** How good each curve ends among them, 0 to 1 by rank; all the same without a goal. */
+export function endShares(curves: readonly Curve[], goal: Goal | undefined): number[] {
+  if (!goal) return curves.map(() => 0.7);
+  const sign = goal === "maximize" ? 1 : -1;
+  const order = curves.map((_, index) => index).sort((a, b) => sign * (endOf(curves, a) - endOf(curves, b)));
+  const shares = new Array<number>(curves.length).fill(1);
+  order.forEach((index, rank) => {
+    shares[index] = curves.length > 1 ? rank / (curves.length - 1) : 1;
+  });
+  return shares;
+}
+
+function endOf(curves: readonly Curve[], index: number): number {
+  return curves[index]?.values.at(-1) ?? 0;
+}

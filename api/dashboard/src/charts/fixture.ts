@@ -1,0 +1,28 @@
+// Points for the tests of charts: as the service gives them.
+import type { Points } from "./points";
+
+/** Trials of one sweep: columns as given, the rest made up to fit. */
+export function pointsOf(columns: Points["columns"], more: Partial<Points> = {}): Points {
+  const count = Math.max(...Object.values(columns).map(column => column.length));
+  const numbers = Array.from({ length: count }, (_, row) => row);
+  return {
+    matching: count,
+    shown: count,
+    objectives: [{ name: "loss", goal: "minimize" }] as Points["objectives"],
+    axes: [],
+    columns: {
+      id: numbers.map(number => 100 + number),
+      number: numbers,
+      state: numbers.map(() => "finished"),
+      feasible: numbers.map(() => true),
+      duration_s: numbers.map(() => 2),
+      ended_at: numbers.map(number => 1_000 + number),
+      ...columns,
+    },
+    ...more,
+  };
+}
+
+export function axisView(name: string, more: Partial<Points["axes"][number]> = {}): Points["axes"][number] {
+  return { name, kind: "number", log: false, low: null, high: null, choices: null, constant: false, ...more };
+}

@@ -1,0 +1,117 @@
+// The value of every trial in its order, and the best so far.
+import { useMemo } from "react";
+import { formatCount, formatNumber } from "../format";
+import { type Axis, numberAxis, placeOn, robustAxis, type Scalar, withRoom } from "./axis";
+import type { Point } from "./frame";
+import { columnOf, numbersOf, type Points } from "./points";
+import { Scatter } from "./scatter";
+
+export type HistoryProps = {
+  points: Points;
+  metric: Axis;
+  by: "number" | "time";
+  log: boolean;
+  inside: Uint8Array;
+  active: number | null;
+  selected: ReadonlySet<number>;
+  onActive: (row: number | null) => void;
+  onOpen?: (row: number) => void;
+};
+
+const UNITS: [string, number][] = [
+  ["h", 3600],
+  ["min", 60],
+  ["s", 1],
+];
+
+export function History({ points, metric, by, log, inside, ...rest }: HistoryProps) {
+  const { xs, name } = useMemo(() => across(points, by), [points, by]);
+  const x = useMemo(() => {
+    const numbers = xs.filter(value => typeof value === "number") as number[];
+    return withRoom(numberAxis(by === "number" ? "number" : "time", name, numbers, { integer: by === "number" }), 0.02);
+  }, [xs, name, by]);
+  const y = useMemo(() => {
+    const values = numbersOf(points, metric.key);
+    const isLog = log && values.every(value => value > 0);
+    const whole = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
+    return withRoom(robustAxis(whole, values));
+  }, [points, metric, log]);
+  const best = useMemo(() => bestSoFar(points, metric, xs, inside), [points, metric, xs, inside]);
+  const line = useMemo(() => steps(best, x, y), [best, x, y]);
+  const last = best.at(-1);
+  const beyond = numbersOf(points, metric.key).filter(value => value < y.low || value > y.high).length;
+  const marked = useMemo(() => (last ? [last.row] : []), [last]);
+  const label = last
+    ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
+    : `${metric.name}: no trial has finished.`;
+  return (
+    <>
+      <Scatter
+        points={points}
+        x={x}
+        y={y}
+        xs={xs}
+        inside={inside}
+        marked={marked}
+        line={line}
+        label={label}
+        {...rest}
+      />
+      <ul className="plot-legend">
+        <li>
+          <span className="plot-sign" /> trial
+        </li>
+        <li>
+          <span className="plot-sign plot-sign-line history-best" /> best so far
+        </li>
+        {beyond > 0 && <li>{formatCount(beyond)} far off, drawn at the edge</li>}
+      </ul>
+    </>
+  );
+}
+
+function across(points: Points, by: "number" | "time"): { xs: readonly Scalar[]; name: string } {
+  if (by === "number") return { xs: columnOf(points, "number"), name: "trial" };
+  const [ends, durations] = [columnOf(points, "ended_at"), columnOf(points, "duration_s")];
+  const starts = ends.flatMap((end, row) => (typeof end === "number" ? [end - Number(durations[row] ?? 0)] : []));
+  const first = starts.reduce((least, start) => Math.min(least, start), Number.POSITIVE_INFINITY);
+  const last = ends.reduce<number>((most, end) => (typeof end === "number" ? Math.max(most, end) : most), first);
+  const [unit, seconds] = UNITS.find(([, each]) => last - first >= 2 * each) ?? ["s", 1];
+  return {
+    xs: ends.map(end => (typeof end === "number" ? (end - first) / seconds : null)),
+    name: `time since the first start (${unit})`,
+  };
+}
+
+type Best = { row: number; x: number; value: number };
+
+/** The trials that were better than all before them. */
+export function bestSoFar(points: Points, metric: Axis, xs: readonly Scalar[], inside: Uint8Array): Best[] {
+  const values = columnOf(points, metric.key);
+  const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
+  const rows = values.flatMap((value, row) => {
+    const counts = inside[row] && states[row] === "finished" && feasible[row] === true;
+    return counts && typeof value === "number" && typeof xs[row] === "number" ? [{ row, x: xs[row], value }] : [];
+  });
+  rows.sort((a, b) => a.x - b.x || a.row - b.row);
+  const found: Best[] = [];
+  for (const each of rows) {
+    const before = found.at(-1)?.value;
+    if (before === undefined || (metric.goal === "maximize" ? each.value > before : each.value < before))
+      found.push(each);
+  }
+  return found;
+}
+
+function steps(best: readonly Best[], x: Axis, y: Axis): Point[] {
+  const line: Point[] = [];
+  for (const { x: at, value } of best) {
+    const place = { x: placeOn(x, at) ?? 0, y: placeOn(y, value) ?? 0 };
+    const before = line.at(-1);
+    if (before) line.push({ x: place.x, y: before.y });
+    line.push(place);
+  }
+  const last = line.at(-1);
+  if (last) line.push({ x: 1, y: last.y });
+  return line;
+}

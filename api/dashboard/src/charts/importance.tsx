@@ -1,0 +1,62 @@
+// How much each parameter matters, as bars in a table.
+import type { Schemas } from "../api";
+import { formatCount, formatShare } from "../format";
+import "./importance.css";
+
+export type ImportanceView = Schemas["ImportanceView"];
+
+export function Importance({ importance }: { importance: ImportanceView }) {
+  const shares = Object.entries(importance.importances ?? {});
+  const most = Math.max(...shares.map(([, share]) => share), 0.01);
+  const left = Object.entries(importance.left_out);
+  return (
+    <div className="importance">
+      <table>
+        <thead className="hidden-text">
+          <tr>
+            <th scope="col">Parameter</th>
+            <th scope="col">Importance</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shares.map(([name, share]) => (
+            <tr key={name}>
+              <th scope="row" title={name}>
+                {name}
+              </th>
+              <td>
+                <span className="importance-track">
+                  <span className="importance-bar" style={{ width: `${(100 * share) / most}%` }} />
+                </span>
+                <span className="importance-share">{formatShare(share)}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="importance-note">{noteOf(importance)}</p>
+      {left.length > 0 && (
+        <details className="importance-note">
+          <summary>{formatCount(left.length)} not judged</summary>
+          <ul>
+            {left.map(([name, why]) => (
+              <li key={name}>
+                <b>{name}</b>: {why}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** As of how many trials, and whether something newer is on its way. */
+export function noteOf(importance: ImportanceView): string {
+  const { as_of, trials, state, finished, reason } = importance;
+  if (as_of === null || trials === null) return "";
+  const sample = trials < as_of ? `, ${formatCount(trials)} of them judged` : "";
+  const base = `As of ${formatCount(as_of)} finished trials${sample}.`;
+  if (state === "computing") return `${base} Being judged again: ${formatCount(finished)} have finished now.`;
+  return state === "failed" ? `${base} Not judged again: ${reason}.` : base;
+}

@@ -1,0 +1,84 @@
+// Parallel coordinates by keys: brushes, choices, the order of the axes.
+import { fireEvent, render, screen } from "@testing-library/react";
+import { beforeAll, expect, test, vi } from "vitest";
+import { type Axis, numberAxis } from "./axis";
+import { pointsOf } from "./fixture";
+import { Parallel } from "./parallel";
+import type { Brushes } from "./terms";
+
+const LR = numberAxis("params.lr", "lr", [0, 1]);
+const OPTIMIZER: Axis = { ...LR, key: "params.optimizer", name: "optimizer", kind: "choice", choices: ["adam", "sgd"] };
+const POINTS = pointsOf({ "params.lr": [0, 0.5, 1], "params.optimizer": ["adam", "sgd", "adam"], value: [1, 2, 3] });
+
+beforeAll(() => {
+  class Sized {
+    constructor(private readonly tell: ResizeObserverCallback) {}
+    observe() {
+      this.tell(
+        [{ contentRect: { width: 600, height: 400 } } as ResizeObserverEntry],
+        this as unknown as ResizeObserver,
+      );
+    }
+    disconnect() {}
+    unobserve() {}
+  }
+  vi.stubGlobal("ResizeObserver", Sized);
+});
+
+function show(brushes: Brushes = {}) {
+  const [onBrushes, onOrder] = [vi.fn(), vi.fn()];
+  render(
+    <Parallel
+      points={POINTS}
+      axes={[LR, OPTIMIZER]}
+      shares={new Float64Array([1, 0.5, 0])}
+      brushes={brushes}
+      active={null}
+      chosen={[]}
+      onBrushes={onBrushes}
+      onActive={vi.fn()}
+      onOrder={onOrder}
+    />,
+  );
+  return { onBrushes, onOrder };
+}
+
+test("an arrow key moves an end of the brush, and says where it is", () => {
+  const { onBrushes } = show();
+  const lowest = screen.getByRole("slider", { name: "lr, lowest" });
+  expect(lowest).toHaveAttribute("aria-valuetext", "0");
+  fireEvent.keyDown(lowest, { key: "PageUp" });
+  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: 0.125, high: 1 } });
+  expect(screen.getByText("2 of 3 trials")).toBeInTheDocument();
+  fireEvent.keyDown(lowest, { key: "ArrowUp" });
+  expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } });
+});
+
+test("a brush over the whole axis, or Delete, is none", () => {
+  const { onBrushes } = show({ "params.lr": { low: 0.5, high: 1 } });
+  const lowest = screen.getByRole("slider", { name: "lr, lowest" });
+  fireEvent.keyDown(lowest, { key: "Delete" });
+  fireEvent.keyDown(lowest, { key: "Home" });
+  expect(onBrushes.mock.calls).toEqual([[{}], [{}]]);
+});
+
+test("an end does not pass the other", () => {
+  const { onBrushes } = show({ "params.lr": { low: 0.2, high: 0.4 } });
+  fireEvent.keyDown(screen.getByRole("slider", { name: "lr, lowest" }), { key: "End" });
+  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: expect.closeTo(0.4), high: expect.closeTo(0.4) } });
+});
+
+test("choices are buttons that are pressed or not", () => {
+  const { onBrushes } = show({ "params.optimizer": { choices: ["adam"] } });
+  const adam = screen.getByRole("button", { name: "optimizer: adam" });
+  expect(adam).toHaveAttribute("aria-pressed", "true");
+  expect(screen.getByText("2 of 3 trials")).toBeInTheDocument();
+  fireEvent.click(adam);
+  expect(onBrushes).toHaveBeenCalledWith({});
+});
+
+test("arrow keys on its name move an axis", () => {
+  const { onOrder } = show();
+  fireEvent.keyDown(screen.getByRole("button", { name: "lr" }), { key: "ArrowRight" });
+  expect(onOrder).toHaveBeenCalledWith(["params.optimizer", "params.lr"]);
+});

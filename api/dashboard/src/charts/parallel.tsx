@@ -1,0 +1,133 @@
+// Parallel coordinates: every trial a line over its parameters and results; brushes on the axes choose among them.
+import { type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCanvas, useSize } from "../canvas";
+import { formatCount } from "../format";
+import type { Axis } from "./axis";
+import { ParallelAxis } from "./parallel-axis";
+import { axisX, drawBehind, drawLines, drawOver, lineAt, linesOf } from "./parallel-lines";
+import type { Points } from "./points";
+import { type Brush, type Brushes, rowsIn } from "./terms";
+import { TrialTip } from "./tip";
+import "./parallel.css";
+
+export type ParallelProps = {
+  points: Points; // also those outside the brushes: they are drawn faint
+  axes: readonly Axis[];
+  shares: Float64Array; // how good each row is, 0 to 1; NaN: nobody knows
+  brushes: Brushes;
+  active: number | null; // a row
+  chosen: readonly number[]; // rows
+  onBrushes: (brushes: Brushes) => void; // when a brush is let go
+  onActive: (row: number | null) => void;
+  onOpen?: (row: number) => void;
+  onOrder: (keys: string[]) => void;
+};
+
+const HEIGHT = 400;
+const NARROWEST = 84; // px from axis to axis; more of them scroll
+const TIP = 210;
+
+export function Parallel(props: ParallelProps) {
+  const { points, axes, shares, brushes, active, chosen, onBrushes, onActive, onOpen, onOrder } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const { width: room } = useSize(box);
+  const width = Math.max(room, axes.length * NARROWEST);
+  const size = useMemo(() => ({ width: room > 0 ? width : 0, height: HEIGHT }), [room, width]);
+  const [draft, setDraft] = useState<Brushes | null>(null); // while a handle is being dragged
+  const shown = draft ?? brushes;
+  const lines = useMemo(() => linesOf(points, axes), [points, axes]);
+  const inside = useMemo(() => rowsIn(points.columns, shown, lines.count), [points, shown, lines.count]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was dragged has arrived when the brushes change
+  useEffect(() => setDraft(null), [brushes]);
+
+  const behind = useCanvas(
+    useCallback((context, size) => drawBehind(context, size, lines, inside), [lines, inside]),
+    size,
+  );
+  const front = useCanvas(
+    useCallback((context, size) => drawLines(context, size, lines, inside, shares), [lines, inside, shares]),
+    size,
+  );
+  const over = useCanvas(
+    useCallback(
+      (context, size) => {
+        drawOver(context, size, lines, chosen, "--accent");
+        if (active !== null) drawOver(context, size, lines, [active], "--text");
+      },
+      [lines, chosen, active],
+    ),
+    size,
+  );
+
+  const set = (key: string, brush: Brush | null, isDone: boolean) => {
+    const { [key]: _, ...others } = shown;
+    const next = brush ? { ...others, [key]: brush } : others;
+    setDraft(next);
+    if (isDone) onBrushes(next);
+  };
+  const move = (index: number, by: number) => {
+    const keys = axes.map(axis => axis.key);
+    const to = index + by;
+    if (to < 0 || to >= keys.length) return;
+    [keys[index], keys[to]] = [keys[to] as string, keys[index] as string];
+    onOrder(keys);
+  };
+  const [at, setAt] = useState({ x: 0, y: 0 });
+  const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
+    const place = event.currentTarget.getBoundingClientRect();
+    const [x, y] = [event.clientX - place.left, event.clientY - place.top];
+    const row = event.buttons === 0 ? lineAt(x, y, size, lines, inside) : null;
+    if (row !== null) setAt({ x, y });
+    onActive(row);
+  };
+  const count = inside.reduce((sum, each) => sum + each, 0);
+  const gap = axes.length > 1 ? axisX(1, axes.length, width) - axisX(0, axes.length, width) : width;
+  const label = `Parallel coordinates of ${formatCount(lines.count)} trials over ${axes.map(axis => axis.name).join(", ")}.`;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: where it is wider than the page, arrow keys scroll it
+    <section ref={box} className="parallel" aria-label={label} tabIndex={0}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer finds a line; by keys, the table does */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: by keys, the table opens a trial */}
+      <div
+        className="parallel-inner"
+        style={{ width: room > 0 ? width : "100%", height: HEIGHT }}
+        onPointerMove={onPointerMove}
+        onPointerLeave={() => onActive(null)}
+        onClick={event => active !== null && event.target instanceof HTMLCanvasElement && onOpen?.(active)}
+      >
+        <canvas ref={behind} className="plot-canvas" />
+        <canvas
+          ref={front}
+          className="plot-canvas"
+          role="img"
+          aria-label={`${label} ${formatCount(count)} are in the brushes.`}
+        />
+        <canvas ref={over} className="plot-canvas" />
+        {room > 0 &&
+          axes.map((axis, index) => (
+            <ParallelAxis
+              key={axis.key}
+              axis={axis}
+              x={axisX(index, axes.length, width)}
+              gap={gap}
+              height={HEIGHT}
+              brush={shown[axis.key]}
+              onBrush={(brush, isDone) => set(axis.key, brush, isDone)}
+              onMove={by => move(index, by)}
+            />
+          ))}
+        {active !== null && at.x > 0 && (
+          <div
+            className="plot-tip"
+            style={{ left: at.x + TIP + 24 > width ? at.x - TIP - 12 : at.x + 14, top: at.y, width: TIP }}
+          >
+            <TrialTip points={points} row={active} axes={axes} />
+          </div>
+        )}
+      </div>
+      <p className="parallel-count" aria-live="polite">
+        {formatCount(count)} of {formatCount(lines.count)} trials
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,116 @@
+// A chart with two axes on a canvas: what is under the pointer, or chosen by arrow keys, is told beside it and in words.
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef } from "react";
+import { useCanvas, useSize } from "../canvas";
+import type { Axis } from "./axis";
+import { drawFrame, type Frame, frameIn, type Point } from "./frame";
+import "./plot.css";
+
+export type PlotProps = {
+  x: Axis;
+  y: Axis;
+  label: string; // what the chart shows, with its figures
+  height?: number;
+  draw: (context: CanvasRenderingContext2D, frame: Frame) => void; // memoize it by its data
+  drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // what changes with the pointer
+  nearest: (at: Point, frame: Frame) => number | null; // what is under the pointer
+  order: readonly number[]; // in which the arrow keys go through it
+  pointOf: (item: number, frame: Frame) => Point;
+  tell: (item: number) => ReactNode;
+  active: number | null;
+  onActive: (item: number | null) => void;
+  onOpen?: (item: number) => void;
+};
+
+const NOTHING = () => undefined;
+const TIP = 210; // its width, about
+
+export function Plot(props: PlotProps) {
+  const {
+    x,
+    y,
+    label,
+    height = 280,
+    draw,
+    drawOver = NOTHING,
+    nearest,
+    active,
+    onActive,
+    onOpen,
+    tell,
+    pointOf,
+  } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const { width } = useSize(box);
+  const size = useMemo(() => ({ width, height }), [width, height]);
+  const frame = useMemo(() => frameIn(size, y), [size, y]);
+  const drawAll = useCallback(
+    (context: CanvasRenderingContext2D) => {
+      drawFrame(context, frame, x, y);
+      draw(context, frame);
+    },
+    [frame, x, y, draw],
+  );
+  const drawTop = useCallback((context: CanvasRenderingContext2D) => drawOver(context, frame), [frame, drawOver]);
+  const base = useCanvas(drawAll, size);
+  const top = useCanvas(drawTop, size);
+
+  const under = (event: PointerEvent<HTMLDivElement>) => {
+    const place = event.currentTarget.getBoundingClientRect();
+    return nearest({ x: event.clientX - place.left, y: event.clientY - place.top }, frame);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) onActive(next(props.order, active, step));
+    else if (event.key === "Home") onActive(props.order[0] ?? null);
+    else if (event.key === "End") onActive(props.order.at(-1) ?? null);
+    else if (event.key === "Escape") onActive(null);
+    else if (event.key === "Enter" && active !== null) onOpen?.(active);
+    else return;
+    event.preventDefault();
+  };
+  const shown = active !== null && width > 0 ? pointOf(active, frame) : null;
+  const isOnPlot = shown !== null && Number.isFinite(shown.x) && Number.isFinite(shown.y);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms
+    <div
+      ref={box}
+      className="plot"
+      style={{ height }}
+      role="group"
+      aria-label={`${label} Arrow keys go through it, Enter opens the trial.`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through what is drawn
+      tabIndex={0}
+      onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}
+      onPointerLeave={event => event.pointerType === "mouse" && onActive(null)}
+      onPointerUp={event => {
+        const item = under(event);
+        if (event.pointerType !== "mouse") onActive(item);
+        else if (item !== null) onOpen?.(item);
+      }}
+      onKeyDown={onKeyDown}
+      data-active={active ?? undefined}
+    >
+      <canvas ref={base} className="plot-canvas" role="img" aria-label={label} />
+      <canvas ref={top} className="plot-canvas" />
+      {isOnPlot && active !== null && (
+        <div className="plot-tip" style={tipStyle(shown, size.width)}>
+          {tell(active)}
+        </div>
+      )}
+      <span className="hidden-text" aria-live="polite">
+        {active !== null && tell(active)}
+      </span>
+    </div>
+  );
+}
+
+function next(order: readonly number[], active: number | null, step: number): number | null {
+  const at = active === null ? -1 : order.indexOf(active);
+  if (at < 0) return order[step > 0 ? 0 : order.length - 1] ?? null;
+  return order[Math.max(0, Math.min(order.length - 1, at + step))] ?? null;
+}
+
+function tipStyle(at: Point, width: number) {
+  const left = at.x + TIP + 24 > width ? Math.max(0, at.x - TIP - 12) : at.x + 12;
+  return { left, top: Math.max(0, at.y - 12), maxWidth: TIP };
+}

@@ -1,0 +1,84 @@
+// The trials that charts draw: columns of the same length, and the axes that they make. Pure.
+import type { Schemas } from "../api";
+import { type Axis, type Goal, numberAxis, type Scalar } from "./axis";
+
+export type Points = Schemas["PointsView"];
+export type Columns = Readonly<Record<string, readonly Scalar[]>>;
+type AxisView = Points["axes"][number];
+
+const MOST_CHOICES = 24; // more texts than this are no axis that anybody reads
+
+export function columnOf(points: Points, key: string): readonly Scalar[] {
+  return (points.columns as Columns)[key] ?? [];
+}
+
+export function numbersOf(points: Points, key: string): number[] {
+  return columnOf(points, key).filter(value => typeof value === "number") as number[];
+}
+
+export function idsOf(points: Points): readonly number[] {
+  return columnOf(points, "id") as readonly number[];
+}
+
+/** The parameters that differ, in the order of the sweep file. */
+export function parameterAxes(points: Points): Axis[] {
+  return points.axes.flatMap(view => {
+    const axis = parameterAxis(points, view);
+    return axis && !view.constant ? [axis] : [];
+  });
+}
+
+function parameterAxis(points: Points, view: AxisView): Axis | null {
+  const key = `params.${view.name}`;
+  const column = columnOf(points, key);
+  if (column.length === 0) return null;
+  const others = column.filter(value => value !== null && typeof value !== "number");
+  if (view.kind === "choice" || others.length > 0) return choiceAxis(key, view, column);
+  const ends = [view.low, view.high].filter(end => end !== null && end !== undefined) as number[];
+  const numbers = [...numbersOf(points, key), ...ends];
+  return numberAxis(key, view.name, numbers, { log: view.log, integer: view.kind === "integer" });
+}
+
+function choiceAxis(key: string, view: AxisView, column: readonly Scalar[]): Axis | null {
+  const known = (view.choices ?? []) as Scalar[];
+  const choices = [...new Set([...known, ...column])];
+  const shown = known.includes(null) || column.includes(null) ? choices : choices.filter(choice => choice !== null);
+  if (shown.length > MOST_CHOICES || shown.length < 2) return null;
+  return { key, name: view.name, kind: "choice", log: false, integer: false, low: 0, high: 1, choices: shown };
+}
+
+/** The objectives, and how long trials took. */
+export function outcomeAxes(points: Points): Axis[] {
+  const several = points.objectives.length > 1;
+  const axes = points.objectives.map(({ name, goal }, index) => {
+    const key = several ? `values.${name}` : "value";
+    return { ...numberAxis(key, name, numbersOf(points, several || index > 0 ? key : "value")), goal: goal as Goal };
+  });
+  return [...axes, numberAxis("duration_s", "duration_s", numbersOf(points, "duration_s"))];
+}
+
+/** How good each row is: 1 the best, 0 the worst, by rank, so that no outlier takes all colours; NaN without a value. */
+export function goodness(values: readonly Scalar[], goal: Goal | undefined): Float64Array {
+  const rows = values.flatMap((value, row) => (typeof value === "number" ? [row] : []));
+  const sign = goal === "maximize" ? 1 : -1;
+  rows.sort((a, b) => sign * ((values[a] as number) - (values[b] as number)));
+  const shares = new Float64Array(values.length).fill(Number.NaN);
+  rows.forEach((row, rank) => {
+    shares[row] = rows.length > 1 ? rank / (rows.length - 1) : 1;
+  });
+  return shares;
+}
+
+/** The row of the best trial among those that may be: finished, and no constraint violated; -1 without any. */
+export function bestRow(points: Points, axis: Axis, inside?: Uint8Array): number {
+  const values = columnOf(points, axis.key);
+  const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
+  let best = -1;
+  for (let row = 0; row < values.length; row += 1) {
+    if (states[row] !== "finished" || feasible[row] !== true || inside?.[row] === 0) continue;
+    const [value, held] = [values[row], values[best]];
+    if (typeof value !== "number") continue;
+    if (best < 0 || (axis.goal === "maximize" ? value > (held as number) : value < (held as number))) best = row;
+  }
+  return best;
+}

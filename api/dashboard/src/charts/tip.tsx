@@ -1,0 +1,32 @@
+// What is said of a trial beside the pointer: its number and state, and some of its columns.
+import { formatDuration, formatValue } from "../format";
+import type { Axis } from "./axis";
+import { columnOf, type Points } from "./points";
+
+export function TrialTip({ points, row, axes }: { points: Points; row: number; axes: readonly Axis[] }) {
+  const [number, state] = [columnOf(points, "number")[row], columnOf(points, "state")[row]];
+  const broken = columnOf(points, "feasible")[row] === false;
+  return (
+    <>
+      <b>
+        Trial {number} · {state}
+        {broken && ", breaks a constraint"}
+      </b>
+      <dl>
+        {axes.map(axis => (
+          <Figure key={axis.key} axis={axis} value={columnOf(points, axis.key)[row]} />
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function Figure({ axis, value }: { axis: Axis; value: unknown }) {
+  const isTime = axis.key === "duration_s";
+  return (
+    <>
+      <dt>{isTime ? "duration" : axis.name}</dt>
+      <dd>{isTime && typeof value === "number" ? formatDuration(value) : formatValue(value)}</dd>
+    </>
+  );
+}

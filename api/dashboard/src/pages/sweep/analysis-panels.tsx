@@ -1,0 +1,281 @@
+// The charts of the analysis, each in its panel with its own controls; what they show is in the URL.
+import type { UseQueryResult } from "@tanstack/react-query";
+import { type ReactNode, useMemo } from "react";
+import type { Axis } from "../../charts/axis";
+import { Choice, Switch } from "../../charts/choice";
+import { Contour } from "../../charts/contour";
+import type { ChartPoints } from "../../charts/data";
+import { History } from "../../charts/history";
+import { Importance, type ImportanceView } from "../../charts/importance";
+import { Parallel } from "../../charts/parallel";
+import { Pareto } from "../../charts/pareto";
+import { bestRow, columnOf, goodness, type Points } from "../../charts/points";
+import { Slice } from "../../charts/slice";
+import { writeBrushes } from "../../charts/terms";
+import { Visible } from "../../charts/visible";
+import { setQuery, useQueryState } from "../../url";
+import { Button } from "../../widgets/button";
+import { Menu } from "../../widgets/menu";
+import { Panel } from "../../widgets/panel";
+import { Answer, Empty } from "../../widgets/states";
+import type { Linked } from "./linked";
+
+type Charted = Linked & { points: Points; metric: Axis };
+
+const MOST_AXES = 12; // at first; more can be chosen
+const MOST_SLICES = 24;
+
+export function useShares(points: Points, metric: Axis): Float64Array {
+  return useMemo(() => goodness(columnOf(points, metric.key), metric.goal), [points, metric]);
+}
+
+export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
+  const [by, setBy] = useQueryState("by", "number");
+  const [log, setLog] = useQueryState("log");
+  const actions = (
+    <>
+      <Choice
+        label="By"
+        value={by === "time" ? "time" : "number"}
+        options={[
+          { value: "number", name: "trial" },
+          { value: "time", name: "time" },
+        ]}
+        onChange={setBy}
+      />
+      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+    </>
+  );
+  return (
+    <Framed
+      size="two-thirds"
+      title="History"
+      hint={`${nameOf(metric)} of each trial, and the best so far`}
+      actions={actions}
+    >
+      <History {...linked} metric={metric} by={by === "time" ? "time" : "number"} log={log === "1"} />
+    </Framed>
+  );
+}
+
+export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceView> }) {
+  return (
+    <Framed size="third" title="Importance" hint="How much of the trials' ranking each parameter explains (fANOVA)">
+      <Answer query={query} rows={5}>
+        {importance => {
+          if (importance.importances) return <Importance importance={importance} />;
+          const { state, reason } = importance;
+          if (state === "computing") return <Empty title="Being judged" hint="It takes some seconds." />;
+          if (state === "failed") return <Empty title="Cannot be judged" hint={`${reason}.`} />;
+          return <Empty title="Too few trials" hint={`${reason}.`} />;
+        }}
+      </Answer>
+    </Framed>
+  );
+}
+
+export function ParallelPanel({
+  points,
+  metric,
+  charts,
+  active,
+  selected,
+  onActive,
+  onOpen,
+}: Charted & { charts: ChartPoints }) {
+  const [named, setNamed] = useQueryState("axes");
+  const all = useMemo(() => [...charts.parameters, ...charts.outcomes], [charts.parameters, charts.outcomes]);
+  const axes = useMemo(() => chosenAxes(all, named, charts, metric), [all, named, charts, metric]);
+  const shares = useShares(points, metric);
+  const chosen = useMemo(
+    () => columnOf(points, "id").flatMap((id, row) => (selected.has(id as number) ? [row] : [])),
+    [points, selected],
+  );
+  const show = (keys: readonly string[]) => setNamed(keys.join(","));
+  const keys = axes.map(axis => axis.key);
+  const isBrushed = Object.keys(charts.brushes).length > 0;
+  const actions = (
+    <>
+      {isBrushed && (
+        <Button small onClick={() => setQuery({ filter: charts.base })}>
+          Clear the brushes
+        </Button>
+      )}
+      <Menu label="Axes" name="Choose the axes">
+        <div className="analysis-axes">
+          {all.map(axis => (
+            <Switch
+              key={axis.key}
+              label={nameOf(axis)}
+              on={keys.includes(axis.key)}
+              onChange={on => show(on ? [...keys, axis.key] : keys.filter(key => key !== axis.key))}
+            />
+          ))}
+        </div>
+      </Menu>
+    </>
+  );
+  return (
+    <Framed
+      size="wide"
+      title="Parallel coordinates"
+      hint={`Drag along an axis to choose trials: the filter and every view follow. Colour: ${nameOf(metric)}`}
+      actions={actions}
+    >
+      <Parallel
+        points={points}
+        axes={axes}
+        shares={shares}
+        brushes={charts.brushes}
+        active={active}
+        chosen={chosen}
+        onBrushes={brushes => setQuery({ filter: writeBrushes(charts.base, brushes, all) })}
+        onActive={onActive}
+        onOpen={onOpen}
+        onOrder={show}
+      />
+      <ul className="plot-legend">
+        <li>
+          <span className="plot-ramp" /> {nameOf(metric)}, worst to best by rank
+        </li>
+      </ul>
+    </Framed>
+  );
+}
+
+/** Those that the URL names; or the first parameters with what they are judged by at the end. */
+function chosenAxes(all: readonly Axis[], named: string, charts: ChartPoints, metric: Axis): Axis[] {
+  const found = named.split(",").flatMap(key => all.find(axis => axis.key === key) ?? []);
+  if (found.length > 1) return found;
+  const objectives = charts.outcomes.filter(axis => axis.key !== "duration_s" || axis.key === metric.key);
+  return [...charts.parameters.slice(0, MOST_AXES), ...objectives];
+}
+
+export function ParetoPanel({
+  objectives,
+  points,
+  inside,
+  active,
+  selected,
+  onActive,
+  onOpen,
+}: Omit<Charted, "metric"> & { objectives: readonly Axis[] }) {
+  const [x, y, pick] = usePair("pareto", objectives);
+  if (!x || !y) return null;
+  return (
+    <Framed size="half" title="Pareto front" hint="Trials that no other beats in both" actions={pick}>
+      <Pareto
+        points={points}
+        x={x}
+        y={y}
+        inside={inside}
+        active={active}
+        selected={selected}
+        onActive={onActive}
+        onOpen={onOpen}
+      />
+    </Framed>
+  );
+}
+
+export function ContourPanel({
+  parameters,
+  points,
+  metric,
+  inside,
+  active,
+  onActive,
+  onOpen,
+}: Charted & { parameters: readonly Axis[] }) {
+  const [x, y, pick] = usePair("contour", parameters);
+  const shares = useShares(points, metric);
+  if (!x || !y) return null;
+  return (
+    <Framed size="half" title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
+      <Visible height={360}>
+        <Contour
+          points={points}
+          x={x}
+          y={y}
+          metric={metric}
+          shares={shares}
+          inside={inside}
+          active={active}
+          onActive={onActive}
+          onOpen={onOpen}
+        />
+      </Visible>
+    </Framed>
+  );
+}
+
+/** Two of these axes, chosen in the head of the panel, kept in the URL; the first two until somebody chooses. */
+function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | undefined, ReactNode] {
+  const [named, setNamed] = useQueryState(key);
+  const [xKey, yKey] = named.split("|");
+  const x = axes.find(axis => axis.key === xKey) ?? axes[0];
+  const y = axes.find(axis => axis.key === yKey && axis !== x) ?? axes.find(axis => axis !== x);
+  const options = axes.map(axis => ({ value: axis.key, name: nameOf(axis) }));
+  if (!x || !y || axes.length < 3) return [x, y, null];
+  const controls = (
+    <>
+      <Choice
+        label="Across"
+        value={x.key}
+        options={options}
+        onChange={value => setNamed(`${value}|${value === y.key ? x.key : y.key}`)}
+      />
+      <Choice
+        label="Up"
+        value={y.key}
+        options={options}
+        onChange={value => setNamed(`${value === x.key ? y.key : x.key}|${value}`)}
+      />
+    </>
+  );
+  return [x, y, controls];
+}
+
+export function SlicePanels({ parameters, points, metric, ...linked }: Charted & { parameters: readonly Axis[] }) {
+  const shares = useShares(points, metric);
+  const [log] = useQueryState("log");
+  const best = useMemo(() => bestRow(points, metric, linked.inside), [points, metric, linked.inside]);
+  const marked = useMemo(() => (best < 0 ? [] : [best]), [best]);
+  const { count: _, ...drawn } = linked;
+  return parameters.slice(0, MOST_SLICES).map(parameter => (
+    <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
+      <Visible height={220}>
+        <Slice
+          {...drawn}
+          points={points}
+          parameter={parameter}
+          metric={metric}
+          log={log === "1"}
+          shares={shares}
+          marked={marked}
+        />
+      </Visible>
+    </Framed>
+  ));
+}
+
+function nameOf(axis: Axis): string {
+  return axis.key === "duration_s" ? "duration (s)" : axis.name;
+}
+
+function Framed({
+  size,
+  ...panel
+}: {
+  size: string;
+  title: string;
+  hint: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <div className={`analysis-${size}`}>
+      <Panel {...panel} />
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+// What links the charts of a sweep: the same trials drawn, the same one pointed at, the same ones selected.
+import { useCallback, useMemo } from "react";
+import { useLocation } from "wouter";
+import type { ChartPoints } from "../../charts/data";
+import { idsOf, type Points } from "../../charts/points";
+import { rowsIn } from "../../charts/terms";
+import { hover, useSelection } from "../../selection";
+
+/** For charts of these points: rows are places in its columns. */
+export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoints) {
+  const [, go] = useLocation();
+  const { hovered, selected } = useSelection(sweepId);
+  const ids = idsOf(points);
+  const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
+  const inside = useMemo(() => rowsIn(points.columns, brushes, ids.length), [points, brushes, ids]);
+  const count = useMemo(() => inside.reduce((sum, each) => sum + each, 0), [inside]);
+  const onActive = useCallback(
+    (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),
+    [sweepId, ids],
+  );
+  const onOpen = useCallback((row: number) => go(`/trials/${ids[row]}`), [go, ids]);
+  const active = hovered === null ? null : (rows.get(hovered) ?? null);
+  return { inside, count, active, selected, onActive, onOpen };
+}
+
+export type Linked = ReturnType<typeof useLinked>;
