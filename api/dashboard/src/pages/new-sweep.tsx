@@ -1,6 +1,162 @@
-// The page "New sweep".
-import { PageHead } from "../widgets/panel";
+// The page "New sweep": the sweep file as form and as text, side by side, and what it would do.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useId, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import { api, done } from "../api";
+import { keys } from "../keys";
+import { forgetText, keptText, useDraft } from "../new-sweep/draft";
+import { Editor, goToLine } from "../new-sweep/editor";
+import { EXAMPLES, FIRST } from "../new-sweep/examples";
+import { SweepForm } from "../new-sweep/form";
+import { Outcome } from "../new-sweep/outcome";
+import { setQuery, useQueryState } from "../url";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { PageHead, Panel } from "../widgets/panel";
+import { Failure, Loading } from "../widgets/states";
+import { toast } from "../widgets/toast";
+import "../new-sweep/new-sweep.css";
 
 export function NewSweepPage() {
-  return <PageHead title="New sweep" />;
+  const [from] = useQueryState("from");
+  useEffect(() => {
+    document.title = "New sweep · Podium";
+  }, []);
+  if (/^\d+$/.test(from)) return <FromSweep key={from} sweepId={Number(from)} />;
+  return <Writing first={keptText() ?? FIRST} />;
+}
+
+function FromSweep({ sweepId }: { sweepId: number }) {
+  const query = useQuery({
+    queryKey: keys.sweep(sweepId, "file"),
+    queryFn: ({ signal }) =>
+      done(
+        api.GET("/api/v1/sweeps/{sweep_id}/file", {
+          params: { path: { sweep_id: sweepId } },
+          parseAs: "text",
+          signal,
+        }),
+      ) as Promise<string>,
+  });
+  if (query.data !== undefined) return <Writing first={query.data} from={sweepId} />;
+  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading rows={8} what="Loading the sweep file" />;
+}
+
+function Writing({ first, from }: { first: string; from?: number }) {
+  const draft = useDraft(first);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const told = useId();
+  const submit = useSubmit(draft.text);
+  const problems = draft.read?.problems ?? [];
+  const ready = draft.fresh && problems.length === 0 && !submit.busy;
+  const wrong = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
+  return (
+    <>
+      <PageHead title="New sweep" above={from ? `Begun from sweep ${from}` : undefined}>
+        <span className="new-ready" role="status">
+          {readiness(draft.fresh, problems.length)}
+        </span>
+        <Button primary disabled={!ready} busy={submit.busy} onClick={() => void submit.run()}>
+          Start the sweep
+        </Button>
+      </PageHead>
+      <Beginnings text={draft.text} first={first} put={draft.put} />
+      <div className="new-sides">
+        <SweepForm draft={draft} />
+        <div className="new-right">
+          <Panel
+            title="Sweep file"
+            hint="YAML; what the form changes appears here, and what you write here in the form."
+          >
+            <Editor
+              text={draft.text}
+              onChange={draft.put}
+              onSubmit={() => ready && void submit.run()}
+              wrong={wrong}
+              area={area}
+              told={told}
+            />
+            {draft.read?.wandb && (
+              <p className="new-wandb">
+                This is W&B's syntax. A change in the form, such as the upload of its code, writes it in
+                Podium's.
+              </p>
+            )}
+          </Panel>
+          <Outcome draft={draft} id={told} onGo={({ line, column }) => goToLine(area.current, line ?? 1, column)} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function readiness(fresh: boolean, problems: number): string {
+  if (!fresh) return "checking";
+  if (problems === 0) return "ready to start";
+  return problems === 1 ? "1 thing to mend" : `${problems} things to mend`;
+}
+
+function useSubmit(text: string) {
+  const [busy, setBusy] = useState(false);
+  const [, go] = useLocation();
+  const queries = useQueryClient();
+  const key = useRef({ text: "", key: "" });
+  const run = async () => {
+    if (key.current.text !== text) key.current = { text, key: randomKey() };
+    setBusy(true);
+    try {
+      const headers = { "idempotency-key": key.current.key };
+      const sweep = await done(api.POST("/api/v1/sweep-files/submit", { body: { text }, params: { header: headers } }));
+      forgetText();
+      void queries.invalidateQueries({ queryKey: keys.sweeps() });
+      toast(`Sweep ${sweep.id} is submitted.`);
+      go(`/sweeps/${sweep.id}`);
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), "failed");
+      setBusy(false);
+    }
+  };
+  return { busy, run };
+}
+
+/** By which the service knows the same submission again. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function Beginnings({ text, first, put }: { text: string; first: string; put: (text: string) => void }) {
+  const [asked, setAsked] = useState<string | null>(null);
+  const own = text.trim() !== "" && text !== first && !EXAMPLES.some(example => example.text === text);
+  const begin = async (next: string) => {
+    put(next);
+    setQuery({ from: "" });
+  };
+  const choose = (next: string) => (own ? setAsked(next) : void begin(next));
+  return (
+    <nav className="new-begin" aria-label="Examples to begin with">
+      <span>Begin with</span>
+      {EXAMPLES.map(example => (
+        <button
+          key={example.name}
+          type="button"
+          className="new-example"
+          aria-pressed={text === example.text}
+          onClick={() => choose(example.text)}
+        >
+          {example.name}
+        </button>
+      ))}
+      {asked !== null && (
+        <Confirm
+          title="Put the example in place of what you wrote?"
+          action="Use the example"
+          run={() => begin(asked)}
+          onClose={() => setAsked(null)}
+        >
+          <p>What you have written here is lost.</p>
+        </Confirm>
+      )}
+    </nav>
+  );
 }

@@ -1,0 +1,107 @@
+// The sweep file that is being written: its text is the truth, the service says what it means, forms change its keys.
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { api, done, type Schemas } from "../api";
+import { toast } from "../widgets/toast";
+import type { Document, Numbers, Path } from "./values";
+
+export type Change = { path: string[]; value: string | null };
+export type Read = Schemas["SweepFileView"];
+export type Problem = Schemas["FileProblemView"];
+
+export type Draft = {
+  text: string;
+  put: (text: string) => void;
+  change: (changes: Change[]) => Promise<void>;
+  read: Read | undefined;
+  fresh: boolean; // `read` is of the text as it is
+  failed: unknown;
+  document: Document;
+  numbers: Numbers;
+  problemAt: (path: Path) => string | undefined;
+};
+
+const KEPT = "podium-new-sweep";
+const WAIT_MS = 300;
+const TRIES = 3;
+
+export function keptText(): string | null {
+  return sessionStorage.getItem(KEPT);
+}
+
+export function forgetText(): void {
+  sessionStorage.removeItem(KEPT);
+}
+
+export function useDraft(first: string): Draft {
+  const [text, setText] = useState(first);
+  const [settled, setSettled] = useState(first);
+  const latest = useRef(text);
+  const queue = useRef<Promise<void>>(Promise.resolve());
+
+  const put = useCallback((next: string) => {
+    latest.current = next;
+    sessionStorage.setItem(KEPT, next);
+    setText(next);
+  }, []);
+
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+
+  const query = useQuery({
+    queryKey: ["sweep-file", settled],
+    queryFn: ({ signal }) => done(api.POST("/api/v1/sweep-files/read", { body: { text: settled }, signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+  const change = useCallback(
+    (changes: Change[]) => {
+      queue.current = queue.current
+        .then(() => written(latest, changes, put))
+        .catch(error => toast(said(error), "failed"));
+      return queue.current;
+    },
+    [put],
+  );
+
+  const read = query.data;
+  return {
+    text,
+    put,
+    change,
+    read,
+    fresh: settled === text && !query.isPlaceholderData && !query.isFetching && read !== undefined,
+    failed: query.error,
+    document: (read?.document ?? {}) as Document,
+    numbers: read?.numbers ?? {},
+    problemAt: path => problemOf(read?.problems ?? [], path),
+  };
+}
+
+async function written(latest: { current: string }, changes: Change[], put: (text: string) => void): Promise<void> {
+  for (let attempt = 0; attempt < TRIES; attempt += 1) {
+    const before = latest.current;
+    const { text } = await done(api.POST("/api/v1/sweep-files/write", { body: { text: before, changes } }));
+    if (latest.current !== before) continue; // somebody typed meanwhile: the change goes into what is there now
+    put(text);
+    return;
+  }
+}
+
+function said(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The first problem of a key or of what is below it. */
+export function problemOf(problems: readonly Problem[], path: Path): string | undefined {
+  const found = problems.find(problem => path.every((key, place) => problem.path[place] === key));
+  if (!found) return undefined;
+  const below = found.path.slice(path.length).join(".");
+  return below === "" ? sentence(found.message) : `${below}: ${found.message}`;
+}
+
+function sentence(message: string): string {
+  return message.charAt(0).toUpperCase() + message.slice(1);
+}

@@ -1,0 +1,61 @@
+// The sweep file as text: line numbers, colours, lines with problems marked; an ordinary text area does the typing.
+import { type RefObject, useId } from "react";
+import { numbered, YamlLine } from "../yaml/highlight";
+import "./editor.css";
+
+type Props = {
+  text: string;
+  onChange: (text: string) => void;
+  onSubmit: () => void;
+  wrong: ReadonlySet<number>;
+  area: RefObject<HTMLTextAreaElement | null>;
+  told: string;
+};
+
+const BOTTOM = 2; // empty lines below the text
+
+export function Editor({ text, onChange, onSubmit, wrong, area, told }: Props) {
+  const id = useId();
+  const lines = numbered(text);
+  return (
+    <div className="editor">
+      <label htmlFor={id} className="hidden-text">
+        Sweep file
+      </label>
+      <div className="editor-sheet">
+        <pre className="editor-under" aria-hidden="true">
+          {lines.map(([number, line]) => (
+            <YamlLine key={number} line={line} wrong={wrong.has(number)} />
+          ))}
+        </pre>
+        <textarea
+          ref={area}
+          id={id}
+          className="editor-text"
+          value={text}
+          rows={lines.length + BOTTOM}
+          wrap="off"
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          aria-describedby={told}
+          aria-invalid={wrong.size > 0 || undefined}
+          onChange={event => onChange(event.target.value)}
+          onKeyDown={event => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit();
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** Put the cursor on a line, from 1. */
+export function goToLine(area: HTMLTextAreaElement | null, line: number, column: number | null): void {
+  if (!area) return;
+  const before = area.value.split("\n").slice(0, line - 1);
+  const start = before.reduce((sum, each) => sum + each.length + 1, 0);
+  const end = area.value.indexOf("\n", start);
+  area.focus();
+  area.setSelectionRange(start + (column ?? 1) - 1, end < 0 ? area.value.length : end);
+}

@@ -1,0 +1,126 @@
+// One key of the sweep file as a field: what is typed goes into the file when the field is left, or on Enter.
+import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
+import { Field } from "../widgets/field";
+import type { Draft } from "./draft";
+import { type Kind, type Path, quoted, shownAt, typedYaml } from "./values";
+
+type Props = {
+  draft: Draft;
+  path: Path;
+  label: ReactNode;
+  kind?: Kind;
+  hint?: ReactNode;
+  placeholder?: string;
+  suggestions?: readonly string[];
+};
+
+export function KeyField({ draft, path, label, kind = "text", hint, placeholder, suggestions }: Props) {
+  const there = shownAt(draft.document, draft.numbers, path);
+  const list = suggestions ? `known-${path.join("-")}` : undefined;
+  return (
+    <>
+      <Field label={label} hint={hint} problem={draft.problemAt(path)}>
+        <Typed
+          there={there}
+          placeholder={placeholder}
+          numeric={kind === "number"}
+          list={list}
+          onCommit={typed => void draft.change([{ path: [...path], value: typedYaml(kind, typed) }])}
+        />
+      </Field>
+      {suggestions && (
+        <datalist id={list}>
+          {suggestions.map(each => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}
+
+type TypedProps = {
+  there: string;
+  onCommit: (typed: string) => void;
+  placeholder?: string;
+  numeric?: boolean;
+  list?: string;
+  "aria-label"?: string;
+};
+
+/** An input that hands over what was typed when it is left. */
+export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
+  const [typed, setTyped] = useState(there);
+  useEffect(() => setTyped(there), [there]);
+  const commit = () => {
+    if (typed !== there) onCommit(typed);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "Enter") commit();
+    if (event.key === "Escape") setTyped(there);
+  };
+  return (
+    <input
+      {...rest}
+      value={typed}
+      inputMode={numeric ? "decimal" : undefined}
+      autoComplete="off"
+      spellCheck={false}
+      onChange={event => setTyped(event.target.value)}
+      onBlur={commit}
+      onKeyDown={onKey}
+    />
+  );
+}
+
+type ChoiceProps = {
+  draft: Draft;
+  path: Path;
+  label: ReactNode;
+  choices: readonly (readonly [value: string, name: string])[];
+  standard?: string;
+  hint?: ReactNode;
+};
+
+/** A key that takes one of a few values; the standard one is not written down. */
+export function KeyChoice({ draft, path, label, choices, standard = "", hint }: ChoiceProps) {
+  const there = shownAt(draft.document, draft.numbers, path) || standard;
+  const known = choices.some(([value]) => value === there);
+  return (
+    <Field label={label} hint={hint} problem={draft.problemAt(path)}>
+      <select
+        value={there}
+        onChange={event => {
+          const value = event.target.value;
+          void draft.change([{ path: [...path], value: value === standard ? null : quoted(value) }]);
+        }}
+      >
+        {!known && <option value={there}>{there === "" ? "choose" : there}</option>}
+        {choices.map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+type FlagProps = { draft: Draft; path: Path; label: string; hint?: ReactNode };
+
+export function KeyFlag({ draft, path, label, hint }: FlagProps) {
+  const on = shownAt(draft.document, draft.numbers, path) === "true";
+  return (
+    <div className="new-flag">
+      <label>
+        <input
+          type="checkbox"
+          checked={on}
+          onChange={() => void draft.change([{ path: [...path], value: on ? null : "true" }])}
+        />
+        {label}
+      </label>
+      {hint && <p className="field-hint">{hint}</p>}
+    </div>
+  );
+}

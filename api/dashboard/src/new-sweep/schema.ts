@@ -1,0 +1,100 @@
+// The sweep file's JSON Schema, as forms need it: what each key of a block takes, its default and what it is for.
+import { useQuery } from "@tanstack/react-query";
+import { refusal } from "../api";
+import type { Kind } from "./values";
+
+type Node = {
+  $ref?: string;
+  $defs?: Record<string, Node>;
+  anyOf?: Node[];
+  properties?: Record<string, Node>;
+  type?: string;
+  enum?: unknown[];
+  default?: unknown;
+  description?: string;
+};
+
+export type KeySpec = {
+  key: string;
+  kind: Kind | "choice" | "flag";
+  choices: string[];
+  standard: string;
+  hint: string;
+};
+export type BlockSpec = { hint: string; keys: KeySpec[] };
+
+export function useSweepSchema() {
+  return useQuery({
+    queryKey: ["sweep-schema"],
+    queryFn: async ({ signal }) => {
+      const answer = await fetch("/schemas/sweep-v1.json", { signal });
+      if (!answer.ok) throw refusal(answer.status, null);
+      return (await answer.json()) as Node;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+function resolved(root: Node, node: Node): Node {
+  const rest = { ...node };
+  if (node.$ref) {
+    const name = node.$ref.slice(node.$ref.lastIndexOf("/") + 1);
+    return { ...(root.$defs?.[name] ?? {}), ...rest, $ref: undefined };
+  }
+  const real = node.anyOf?.filter(each => each.type !== "null");
+  if (real && real.length === 1 && real[0]) return { ...resolved(root, real[0]), ...rest, anyOf: undefined };
+  return rest;
+}
+
+/** The keys of a block, or of the top for "". */
+export function blockSpec(root: Node, block: string): BlockSpec {
+  const node = block === "" ? root : resolved(root, root.properties?.[block] ?? {});
+  const keys = Object.entries(node.properties ?? {}).map(([key, inner]) => keySpec(root, key, inner));
+  return { hint: node.description ?? "", keys };
+}
+
+function keySpec(root: Node, key: string, node: Node): KeySpec {
+  const { type, enum: choices, default: standard, description, anyOf } = resolved(root, node);
+  const numeric = anyOf?.some(each => each.type === "number" || each.type === "integer");
+  const kind: KeySpec["kind"] = choices
+    ? "choice"
+    : type === "boolean"
+      ? "flag"
+      : type === "number" || type === "integer" || numeric
+        ? "number"
+        : type === "array"
+          ? "list"
+          : type === "string"
+            ? "text"
+            : "yaml";
+  return { key, kind, choices: (choices ?? []).map(String), standard: standardText(standard), hint: description ?? "" };
+}
+
+function standardText(standard: unknown): string {
+  if (standard === null || standard === undefined) return "";
+  if (Array.isArray(standard)) return standard.join(", ");
+  return typeof standard === "object" ? "" : String(standard);
+}
+
+const UNITS: [RegExp, string][] = [
+  [/_s$/, ", in seconds"],
+  [/_ms$/, ", in ms"],
+  [/_mb$/, ", in MB"],
+];
+const NAMES: Record<string, string> = {
+  k: "Members",
+  eta: "One in so many goes on",
+  s: "Times judged",
+  type: "Rule",
+  run_cap: "Trials",
+  bags: "Bags",
+};
+
+/** What a key is called in a form. */
+export function labelOf(key: string): string {
+  const known = NAMES[key];
+  if (known) return known;
+  const unit = UNITS.find(([end]) => end.test(key));
+  const words = (unit ? key.replace(unit[0], "") : key).replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1) + (unit?.[1] ?? "");
+}

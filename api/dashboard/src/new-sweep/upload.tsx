@@ -1,0 +1,111 @@
+// Uploads code, a folder or a zip, and writes its hash into the sweep file.
+import { useRef, useState } from "react";
+import { refusal } from "../api";
+import { formatBytes, formatCount } from "../format";
+import { Button } from "../widgets/button";
+import type { Draft } from "./draft";
+import { quoted, valueAt } from "./values";
+import { type Entry, zipOf } from "./zip";
+
+const LEFT_OUT = new Set(["__pycache__", "node_modules", "venv", "podium-data", "wandb"]);
+const MAX_BYTES = 64 * 2 ** 20;
+
+/** The path of a chosen file within its folder; null for what stays behind, as on the command line. */
+export function pathInFolder(relative: string): string | null {
+  const [, ...parts] = relative.split("/");
+  const hidden = parts.some(part => part.startsWith(".")) || parts.slice(0, -1).some(part => LEFT_OUT.has(part));
+  return parts.length === 0 || hidden || relative.endsWith(".pyc") ? null : parts.join("/");
+}
+
+async function packed(files: readonly File[]): Promise<Blob> {
+  const entries: Entry[] = [];
+  for (const file of files) {
+    const name = pathInFolder(file.webkitRelativePath);
+    if (name !== null) entries.push({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
+  }
+  if (entries.length === 0) throw new Error("There are no files in this folder that could be code.");
+  return zipOf(entries.sort((one, other) => (one.name < other.name ? -1 : 1)));
+}
+
+async function send(content: Blob): Promise<string> {
+  if (content.size > MAX_BYTES) {
+    throw new Error(`This is ${formatBytes(content.size)}; code may have ${formatBytes(MAX_BYTES)}. Leave data out.`);
+  }
+  const answer = await fetch("/api/v1/bundles", { method: "POST", body: content });
+  const said = (await answer.json().catch(() => null)) as { sha256?: string } | null;
+  if (!answer.ok || !said?.sha256) throw refusal(answer.status, said);
+  return said.sha256;
+}
+
+export function CodeUpload({ draft }: { draft: Draft }) {
+  const folder = useRef<HTMLInputElement>(null);
+  const zip = useRef<HTMLInputElement>(null);
+  const [busy, setBusy] = useState(false);
+  const [said, setSaid] = useState("");
+  const [wrong, setWrong] = useState("");
+  const bundle = valueAt(draft.document, ["program", "bundle"]);
+  const upload = async (files: readonly File[], pack: boolean) => {
+    if (files.length === 0) return;
+    setBusy(true);
+    setWrong("");
+    try {
+      const content = pack ? await packed(files) : (files[0] as File);
+      const sha256 = await send(content);
+      await draft.change([
+        { path: ["program", "bundle"], value: quoted(sha256) },
+        { path: ["program", "code"], value: null },
+      ]);
+      setSaid(pack ? `${formatCount(files.length)} files, ${formatBytes(content.size)}` : (files[0]?.name ?? ""));
+    } catch (error) {
+      setWrong(error instanceof Error ? error.message : String(error));
+    }
+    setBusy(false);
+  };
+  const problem = wrong || draft.problemAt(["program", "bundle"]) || draft.problemAt(["program", "code"]);
+  return (
+    <div className="field">
+      <span className="new-label">Code</span>
+      <div className="new-upload">
+        <Button small busy={busy} onClick={() => folder.current?.click()}>
+          Upload a folder
+        </Button>
+        <Button small busy={busy} onClick={() => zip.current?.click()}>
+          Upload a zip
+        </Button>
+        <span className="field-hint" role="status">
+          {typeof bundle === "string" ? `${said || "uploaded"} · ${bundle.slice(0, 12)}…` : "none uploaded yet"}
+        </span>
+      </div>
+      <input
+        ref={element => {
+          folder.current = element;
+          element?.setAttribute("webkitdirectory", "");
+        }}
+        type="file"
+        hidden
+        aria-label="Folder of the code"
+        onChange={event => {
+          void upload([...(event.target.files ?? [])], true);
+          event.target.value = "";
+        }}
+      />
+      <input
+        ref={zip}
+        type="file"
+        hidden
+        accept=".zip,application/zip"
+        aria-label="Zip of the code"
+        onChange={event => {
+          void upload([...(event.target.files ?? [])], false);
+          event.target.value = "";
+        }}
+      />
+      {problem && (
+        <p className="field-problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <p className="field-hint">Hidden files, caches and virtual environments stay behind.</p>
+    </div>
+  );
+}
