@@ -24,6 +24,7 @@ export type Draft = {
 const KEPT = "podium-new-sweep";
 const WAIT_MS = 300;
 const TRIES = 3;
+const NO_DEVICES_MS = 3_000; // the service is starting
 
 export function keptText(): string | null {
   return sessionStorage.getItem(KEPT);
@@ -54,6 +55,7 @@ export function useDraft(first: string): Draft {
     queryKey: ["sweep-file", settled],
     queryFn: ({ signal }) => done(api.POST("/api/v1/sweep-files/read", { body: { text: settled }, signal })),
     staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: ({ state }) => (state.data?.plan?.devices.count === 0 ? NO_DEVICES_MS : false),
   });
 
   const change = useCallback(
@@ -72,7 +74,7 @@ export function useDraft(first: string): Draft {
     put,
     change,
     read,
-    fresh: settled === text && !query.isPlaceholderData && !query.isFetching && read !== undefined,
+    fresh: settled === text && !query.isPlaceholderData && read !== undefined,
     failed: query.error,
     document: (read?.document ?? {}) as Document,
     numbers: read?.numbers ?? {},

@@ -66,7 +66,7 @@ function Plan({ read, plan }: { read: Read; plan: NonNullable<Read["plan"]> }) {
     <Panel title="What it would do">
       <ul className="new-plan">
         <li>
-          {capital(plan.searched_by)} tries up to {trialsText(plan.run_cap)} of {spaceText(plan)}.
+          <code>{plan.searched_by}</code> tries up to {trialsText(plan.run_cap)} of {spaceText(plan)}.
         </li>
         <li>{devicesText(plan.devices)}</li>
         {plan.data && <li>Data: {plan.data}.</li>}
