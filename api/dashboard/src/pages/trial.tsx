@@ -79,7 +79,10 @@ function Figures({ trial, sweep, curves }: FiguresProps) {
   const latest = isOver(trial) ? undefined : curves?.[metric]?.at(-1);
   const now = useNow(!isOver(trial));
   const end = trial.ended_at ? Date.parse(trial.ended_at) : now;
-  const lasted = trial.started_at === null ? null : Math.max(0, (end - Date.parse(trial.started_at)) / 1000);
+  const lasted =
+    trial.started_at === null || trial.state === "waiting"
+      ? null
+      : Math.max(0, (end - Date.parse(trial.started_at)) / 1000);
   const values = trial.values ?? (trial.value === null ? {} : { [metric]: trial.value });
   return (
     <Stats>
@@ -98,7 +101,7 @@ function Figures({ trial, sweep, curves }: FiguresProps) {
           {formatNumber(amount)}
         </Stat>
       ))}
-      <Stat name={isOver(trial) ? "Took" : "Has taken"} hint={startedWhen(trial, now)}>
+      <Stat name={isOver(trial) ? "Took" : "Runs for"} hint={startedWhen(trial, now)}>
         {formatDuration(lasted)}
       </Stat>
       <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
@@ -124,7 +127,8 @@ function withoutValue(trial: Trial): string | undefined {
 }
 
 function startedWhen(trial: Trial, now: number): string {
-  if (trial.started_at === null) return trial.state === "waiting" ? "waits for a device" : "never started";
+  if (trial.state === "waiting") return "waits for a device";
+  if (trial.started_at === null) return "never started";
   return `began ${formatAgo(trial.started_at, now)}, ${formatTime(trial.started_at)}`;
 }
 

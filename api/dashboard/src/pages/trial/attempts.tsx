@@ -71,7 +71,11 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
           {wordsOf(attempt.cause)} <span className="trial-dim mono">({attempt.cause})</span>
         </p>
       )}
-      {attempt.message && <p className="trial-message mono">{attempt.message}</p>}
+      {attempt.message && (
+        <p className={attempt.state === "failed" ? "trial-message trial-message-failed mono" : "trial-message mono"}>
+          {attempt.message}
+        </p>
+      )}
       {attempt.traceback && (
         <details open={latest} className="trial-traceback">
           <summary>Traceback</summary>

@@ -1,12 +1,13 @@
 // What an attempt prints, as it prints it: followed, searched, wrapped, downloaded.
 import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { formatBytes } from "../../format";
+import { useKeys } from "../../keyboard";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
 import { Failure, Loading } from "../../widgets/states";
-import { isOver, type Trial } from "./data";
+import type { Trial } from "./data";
 import { chunksOf, linesOf, type Match, matchesOf } from "./log-text";
 import { useLog } from "./use-log";
 import "./log.css";
@@ -18,7 +19,7 @@ export function Log({ trial }: { trial: Trial }) {
   const [nowrap, setNowrap] = useQueryState("nowrap");
   const [wanted, setWanted] = useQueryState("find");
   const attempt = Number(chosen) || trial.attempt;
-  const running = attempt === trial.attempt && !isOver(trial);
+  const running = attempt === trial.attempt && trial.state === "running";
   const { log, loadMore, retry } = useLog(trial.id, attempt, running);
   const chunks = useMemo(() => chunksOf(linesOf(log.text)), [log.text]);
   const matches = useMemo(() => matchesOf(chunks, wanted), [chunks, wanted]);
@@ -34,6 +35,11 @@ export function Log({ trial }: { trial: Trial }) {
     setCurrent(0);
     if (text !== "") setFollow(false);
   };
+  const field = useRef<HTMLInputElement>(null);
+  useKeys("Log", {
+    "/": { does: "find in the log", run: () => field.current?.focus() },
+    f: { does: "follow the log, or stop", run: () => setFollow(!follow) },
+  });
   if (trial.attempt === 0) return null;
   return (
     <Panel
@@ -54,7 +60,7 @@ export function Log({ trial }: { trial: Trial }) {
               ))}
             </select>
           )}
-          <Find wanted={wanted} onFind={find} at={at} count={matches.length} onStep={step} />
+          <Find field={field} wanted={wanted} onFind={find} at={at} count={matches.length} onStep={step} />
           <Button small aria-pressed={nowrap !== "1"} onClick={() => setNowrap(nowrap === "1" ? "" : "1")}>
             Wrap
           </Button>
@@ -95,6 +101,7 @@ export function Log({ trial }: { trial: Trial }) {
 }
 
 type FindProps = {
+  field: RefObject<HTMLInputElement | null>;
   wanted: string;
   onFind: (text: string) => void;
   at: number;
@@ -102,10 +109,11 @@ type FindProps = {
   onStep: (by: number) => void;
 };
 
-function Find({ wanted, onFind, at, count, onStep }: FindProps) {
+function Find({ field, wanted, onFind, at, count, onStep }: FindProps) {
   return (
     <search className="log-find">
       <input
+        ref={field}
         type="search"
         aria-label="Find in the log"
         placeholder="Find"
