@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import signal
 
 from playwright.sync_api import Page, expect
@@ -17,6 +18,24 @@ SOON_MS = 20_000.0
 
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_an_ensemble_is_built_of_what_one_sees(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.digits}/ensemble")
+    chosen = page.get_by_role("checkbox", name=re.compile(r"^Trial \d+ is a member$"))
+    expect(chosen.first).to_be_visible(timeout=SOON_MS)
+    page.get_by_label("Members", exact=True).select_option("greedy")
+    page.get_by_label("How many (k)").fill("2")
+    expect(page.get_by_role("heading", name="The greedy path")).to_be_visible(timeout=SOON_MS)
+    expect(page.get_by_role("heading", name="Against the best single network")).to_be_visible()
+
+    name = f"built by hand {secrets.token_hex(3)}"
+    page.get_by_label("Name of the ensemble").fill(name)
+    press(page, "Build")
+    expect(page).to_have_url(re.compile(r"/ensembles/\d+$"))
+    head = page.get_by_role("heading", level=1)
+    expect(head).to_contain_text(name)
+    expect(head).to_contain_text("ready", timeout=60_000)
 
 
 def test_a_row_is_predicted_and_a_drawing_too(stage: Stage, visitor: Visitor) -> None:

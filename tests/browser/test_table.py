@@ -1,0 +1,85 @@
+"""The table of trials: one filter, sorting, keys, a choice of several; and the same view after a reload."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.stage import Stage
+from tests.visitor import Visitor
+
+
+def rows(page: Page) -> Locator:
+    """The trials in view, without the head."""
+    return page.get_by_role("table", name="Trials of the sweep").get_by_role("row").filter(has=page.get_by_role("link"))
+
+
+def query(page: Page, key: str) -> str:
+    return parse_qs(urlsplit(page.url).query).get(key, [""])[0]
+
+
+def filter_by(page: Page, text: str) -> None:
+    field = page.get_by_role("combobox", name="Filter the trials")
+    field.fill(text)
+    field.press("Enter")
+
+
+def matching(stage: Stage, text: str) -> int:
+    return sum(1 for _ in stage.client.trials(stage.finished, filter=text))
+
+
+def test_a_filter_counts_lives_in_the_address_and_survives_a_reload(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}")
+    expect(rows(page).first).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Filter the trials")).to_be_focused()
+    text = "optimizer:adam lr<0.01"
+    filter_by(page, text)
+    found = matching(stage, text)
+    count = page.get_by_role("search").get_by_role("status")
+    expect(count).to_have_text(f"{found} of 40 trials")
+    assert query(page, "filter") == text
+    expect(rows(page)).to_have_count(found)
+
+    page.get_by_role("button", name="width").click()
+    expect(page.get_by_role("columnheader", name="width")).to_have_attribute("aria-sort", re.compile("ending"))
+    before = rows(page).all_inner_texts()
+    page.reload()
+    expect(count).to_have_text(f"{found} of 40 trials")
+    expect(rows(page)).to_have_count(found)
+    assert rows(page).all_inner_texts() == before
+
+    page.get_by_role("link", name="Curves").click()
+    assert query(page, "filter") == text, "the filter drives every view"
+
+
+def test_a_wrong_filter_says_what_and_where(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}")
+    filter_by(page, "state:runing lr<0.1")
+    alert = page.get_by_role("alert").first
+    expect(alert).to_contain_text("runing")
+    expect(alert.locator("mark")).to_contain_text("runing")
+    filter_by(page, "")
+    expect(rows(page).first).to_be_visible()
+
+
+def test_trials_are_walked_through_selected_and_compared_by_keys(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}")
+    expect(rows(page).first).to_be_visible()
+    for key in ("j", "x", "j", "x", "c"):
+        page.keyboard.press(key)
+    expect(page).to_have_url(re.compile(rf"/sweeps/{stage.finished}/compare\?trials="))
+    assert len(query(page, "trials").split(",")) == 2
+    page.go_back()
+    expect(rows(page).first).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard")).to_contain_text("select the row")
+
+
+def test_columns_are_chosen_and_the_choice_is_in_the_address(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}?columns=number,value,params.lr")
+    table = page.get_by_role("table", name="Trials of the sweep")
+    expect(table.get_by_role("columnheader")).to_have_count(4)
+    expect(table.get_by_role("columnheader", name="lr")).to_be_visible()
