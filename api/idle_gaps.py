@@ -140,8 +140,11 @@ def hidden_s(row: BusyRow, from_s: float, until: float) -> float:
     return max(0.0, min(row.end, until) - max(row.start, from_s) - row.busy_s)
 
 
-def thinned(found: Sequence[Gap], least_s: float) -> list[Gap]:
-    """What a screen can show: what is too short to see goes into its neighbour, under the reason of the longest."""
+def thinned(found: Sequence[Gap], least_s: float, until: float) -> list[Gap]:
+    """What a screen can show: what is too short to see goes into its neighbour, under the reason of the longest.
+
+    One that goes on at the end is always there: it becomes longer.
+    """
     shown: list[list[Gap]] = []
     for gap in found:
         if shown and shown[-1][-1].end == gap.start and _long_s(shown[-1]) < least_s:
@@ -151,7 +154,7 @@ def thinned(found: Sequence[Gap], least_s: float) -> list[Gap]:
     if len(shown) > 1 and _long_s(shown[-1]) < least_s and shown[-2][-1].end == shown[-1][0].start:
         rest = shown.pop()
         shown[-1] += rest
-    return [_as_one(run) for run in shown if _long_s(run) >= least_s]
+    return [_as_one(run) for run in shown if _long_s(run) >= least_s or run[-1].end == until]
 
 
 def _long_s(run: Sequence[Gap]) -> float:

@@ -163,7 +163,8 @@ def _stretch(
     from_s = (first if first < to_s else to_s - DEFAULT_S) if since is None else since.timestamp()
     if not 0 <= from_s < to_s:
         raise BadRequestError("`from` must be before `to`, after 1970, and not in the future")
-    return Stretch(from_s, to_s, (to_s - from_s) / BUCKETS, sweep_id)
+    known_s = to_s - max(from_s, device_history.begins_at(connection) or from_s)
+    return Stretch(from_s, to_s, (known_s if known_s > 0 else to_s - from_s) / BUCKETS, sweep_id)
 
 
 def _device(
@@ -187,7 +188,7 @@ def _device(
         closed_s=round(closed_s, 3),
         busy_share=_share(busy_s, idle_s),
         bars=_bars(rows),
-        gaps=_gaps(thinned(found, min(LEAST_GAP_S, stretch.bucket_s)), reasons),
+        gaps=_gaps(thinned(found, min(LEAST_GAP_S, stretch.bucket_s), stretch.to_s), reasons),
         reasons=reasons,
     )  # fmt: skip
 

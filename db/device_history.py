@@ -87,6 +87,15 @@ def known(connection: Connection) -> Iterator[str]:
         name = connection.execute(later).scalar_one()
 
 
+def begins_at(connection: Connection) -> float | None:
+    """When the first word was written of any device that is kept; None before that."""
+    first = select(func.min(device_spells.c.at))
+    found = [
+        connection.execute(first.where(device_spells.c.device_id == name)).scalar_one() for name in known(connection)
+    ]
+    return min(found, default=None)
+
+
 def between(connection: Connection, device_id: str, from_s: float, to_s: float) -> list[SpellRow]:
     """What a device was from `from_s` to `to_s`, oldest first; the first one may have begun before."""
     mine = device_spells.c.device_id == device_id

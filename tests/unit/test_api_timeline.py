@@ -21,7 +21,7 @@ from sweep.trial import AttemptKey, Cause, Ended, TrialState
 from tests.service_rig import ServiceRig, assert_problem
 
 NOW = time.time()
-T = NOW - 3000.0  # within the hour that is shown by default
+T = float(round(NOW - 3000.0))  # within the hour that is shown by default
 
 
 @pytest.fixture
@@ -278,10 +278,15 @@ def test_a_silent_scheduler_is_not_trusted() -> None:
 
 def test_what_is_too_short_to_see_goes_into_its_neighbour() -> None:
     spells = [SpellRow(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [SpellRow(10, "lost", "gone")]
-    shown = thinned(gaps([], spells, 0, 30), 5.0)
+    shown = thinned(gaps([], spells, 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 5, Why.IDLE), (5, 10, Why.IDLE), (10, 30, Why.LOST)]
-    shown = thinned(gaps([], [SpellRow(0, "lost", "gone"), SpellRow(29, "ready", "waits")], 0, 30), 5.0)
+    shown = thinned(gaps([], [SpellRow(0, "lost", "gone"), SpellRow(29, "ready", "waits")], 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, Why.LOST)]
+
+
+def test_a_gap_that_goes_on_is_shown_however_short_it_is_yet() -> None:
+    found = gaps([row(0, 10), row(10.5, 29.5)], [SpellRow(0, "ready", "")], 0, 30)
+    assert [(gap.start, gap.end) for gap in thinned(found, 1.0, 30)] == [(29.5, 30)]
 
 
 TIMES = st.lists(st.floats(0, 100, allow_nan=False), max_size=20, unique=True).map(sorted)

@@ -1,6 +1,120 @@
-// The page "Devices".
-import { PageHead } from "../widgets/panel";
+// The page "Devices": each one now, what all of them did, and why they did nothing when they did.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { api, done } from "../api";
+import { DeviceTable } from "../devices/device-table";
+import type { Device } from "../devices/words";
+import { formatCount, formatDuration, formatShare } from "../format";
+import { keys } from "../keys";
+import { useSession } from "../session";
+import { type Fetched, useNow, useTimeline } from "../timeline/queries";
+import { Reasons } from "../timeline/reasons";
+import { TimelineView } from "../timeline/timeline";
+import { useViewState } from "../timeline/view-state";
+import { setQuery, useQueryState } from "../url";
+import { Button } from "../widgets/button";
+import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
+import { Answer, Empty } from "../widgets/states";
+
+const RANGES = [
+  { key: "15m", name: "15 min", seconds: 900, said: "in the last 15 min" },
+  { key: "", name: "1 h", seconds: 3600, said: "in the last hour" },
+  { key: "6h", name: "6 h", seconds: 21_600, said: "in the last 6 h" },
+  { key: "24h", name: "24 h", seconds: 86_400, said: "in the last 24 h" },
+  { key: "7d", name: "7 d", seconds: 604_800, said: "in the last 7 d" },
+] as const;
+const HOUR = RANGES[1];
 
 export function DevicesPage() {
-  return <PageHead title="Devices" />;
+  const devices = useQuery({
+    queryKey: keys.devices("now"),
+    queryFn: ({ signal }) => done(api.GET("/api/v1/devices", { signal })),
+  });
+  const [key] = useQueryState("range");
+  const range = RANGES.find(each => each.key === key) ?? HOUR;
+  const state = useViewState();
+  const timeline = useTimeline({ span: state.span, rangeS: range.seconds });
+  useEffect(() => {
+    document.title = "Devices · Podium";
+  }, []);
+  return (
+    <>
+      <PageHead title="Devices">
+        <fieldset className="devices-ranges">
+          <legend className="hidden-text">How far back</legend>
+          {RANGES.map(each => (
+            <Button
+              key={each.key}
+              small
+              aria-pressed={state.span === null && each === range}
+              onClick={() => setQuery({ range: each.key, from: "", to: "" })}
+            >
+              {each.name}
+            </Button>
+          ))}
+        </fieldset>
+      </PageHead>
+      <Answer query={devices} rows={5}>
+        {found =>
+          found.length === 0 ? (
+            <Empty
+              title="No device is up yet"
+              hint="A slot takes some seconds to start. `podium serve --devices` says which devices there are to be."
+            />
+          ) : (
+            <>
+              <Now devices={found} fetched={timeline.data} said={state.span ? "in view" : range.said} />
+              <Panel
+                title="What they did"
+                hint="Bars are trials, shades are time without one and why. Drag over it to zoom in."
+              >
+                <Answer query={timeline} rows={found.length + 1}>
+                  {fetched => <TimelineView fetched={fetched} {...state} />}
+                </Answer>
+              </Panel>
+              {timeline.data && (
+                <Panel title="Where the time went" hint="Of all devices together, when no trial ran on them.">
+                  <Reasons lines={timeline.data.view.devices} />
+                </Panel>
+              )}
+            </>
+          )
+        }
+      </Answer>
+    </>
+  );
+}
+
+type NowProps = { devices: readonly Device[]; fetched: Fetched | undefined; said: string };
+
+function Now({ devices, fetched, said }: NowProps) {
+  const now = useNow() + (fetched?.aheadS ?? 0);
+  const mayDrain = useSession()?.role === "admin";
+  const lines = new Map(fetched?.view.devices.map(line => [line.id, line]));
+  const all = [...lines.values()];
+  const busy = devices.filter(device => device.running !== null).length;
+  const failed = all.reduce((sum, line) => sum + line.failed, 0);
+  return (
+    <>
+      <div className="devices-figures">
+        <Stats>
+          <Stat name="Busy now" hint={`of ${formatCount(devices.length)} devices`}>
+            {formatCount(busy)}
+          </Stat>
+          <Stat name="Busy share" hint={said}>
+            {formatShare(fetched?.view.busy_share)}
+          </Stat>
+          <Stat name="Idle" hint={`${said}, all devices`}>
+            {formatDuration(fetched && all.reduce((sum, line) => sum + line.idle_s, 0))}
+          </Stat>
+          <Stat name="Trials" hint={failed > 0 ? `${formatCount(failed)} failed` : said}>
+            {formatCount(fetched && all.reduce((sum, line) => sum + line.attempts, 0))}
+          </Stat>
+        </Stats>
+      </div>
+      <Panel flush>
+        <DeviceTable devices={devices} lines={lines} range={said} now={now} mayDrain={mayDrain} />
+      </Panel>
+    </>
+  );
 }

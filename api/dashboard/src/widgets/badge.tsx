@@ -7,6 +7,8 @@ const LOOKS: Record<string, Look> = {
   queued: { tone: "waiting", sign: "○" },
   waiting: { tone: "waiting", sign: "○" },
   starting: { tone: "waiting", sign: "○" },
+  idle: { tone: "waiting", sign: "○" },
+  dedicated: { tone: "running", sign: "◆" },
   running: { tone: "running", sign: "◐" },
   busy: { tone: "running", sign: "◐" },
   warming: { tone: "running", sign: "◐" },

@@ -1,0 +1,73 @@
+// Drain a device, with the reason that everybody reads, and return it.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, done } from "../api";
+import { keys } from "../keys";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Field } from "../widgets/field";
+import { attempt, toast } from "../widgets/toast";
+import { type Device, isAside } from "./words";
+
+export function SteerDevice({ device }: { device: Device }) {
+  const [asks, setAsks] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const queries = useQueryClient();
+  const path = { params: { path: { device_id: device.id } } };
+  const again = () => queries.invalidateQueries({ queryKey: keys.devices() });
+  const giveBack = async () => {
+    setBusy(true);
+    await attempt(() => done(api.POST("/api/v1/devices/{device_id}/return", path)), `${device.id} takes trials again`);
+    await again();
+    setBusy(false);
+  };
+  if (isAside(device))
+    return (
+      <Button small busy={busy} onClick={() => void giveBack()} aria-label={`Return ${device.id}`}>
+        Return
+      </Button>
+    );
+  return (
+    <>
+      <Button small onClick={() => setAsks(true)} aria-label={`Drain ${device.id}`}>
+        Drain…
+      </Button>
+      {asks && (
+        <Drain
+          device={device}
+          onClose={() => setAsks(false)}
+          run={async reason => {
+            await done(api.POST("/api/v1/devices/{device_id}/drain", { ...path, body: { reason } }));
+            toast(`${device.id} takes no more trials`);
+            await again();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+type DrainProps = { device: Device; onClose: () => void; run: (reason: string) => Promise<unknown> };
+
+function Drain({ device, onClose, run }: DrainProps) {
+  const [reason, setReason] = useState("");
+  const runs = device.running ? ` Trial ${device.running.number} runs to its end.` : "";
+  return (
+    <Confirm
+      title={`Drain ${device.id}`}
+      action="Drain"
+      onClose={onClose}
+      run={() => run(reason.trim() || "drained on request")}
+    >
+      <p>No more trials start on it until it is returned, also after a restart of the service.{runs}</p>
+      <Field label="Reason" hint="Shown beside the device and in its timeline.">
+        <input
+          value={reason}
+          maxLength={500}
+          placeholder="drained on request"
+          onChange={event => setReason(event.target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}

@@ -1,0 +1,129 @@
+// The page of devices: what each does and why not, drained with a reason and returned by admins; the table view.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { DevicesPage } from "./devices";
+
+const NOW = Date.now() / 1000;
+const DEVICE = {
+  id: "cpu-0",
+  kind: "cpu",
+  position: 0,
+  node: "node",
+  visible: "",
+  uuid: null,
+  slot_pid: 9,
+  state: "ready",
+  reason: "no sweep is running",
+  trial_id: null,
+  member_ids: [4],
+  running: null,
+  members: [{ id: 4, position: 1, ensemble_id: 3, ensemble_name: "<img src=x onerror=alert(1)>" }],
+  changed_at: new Date((NOW - 120) * 1000).toISOString(),
+};
+const LINE = {
+  id: "cpu-0",
+  kind: "cpu",
+  node: "node",
+  present: true,
+  attempts: 1,
+  failed: 1,
+  busy_s: 60,
+  sweep_busy_s: null,
+  idle_s: 180,
+  closed_s: 0,
+  busy_share: 0.25,
+  bars: {
+    start_s: [NOW - 240],
+    end_s: [NOW - 180],
+    attempts: [1],
+    state: ["failed"],
+    failed: [1],
+    busy_s: [60],
+    sweep_id: [1],
+    trial_id: [7],
+    number: [0],
+    last_number: [0],
+  },
+  gaps: { start_s: [NOW - 180], end_s: [NOW], reason: [0] },
+  reasons: [{ why: "idle", reason: "no sweep is running", total_s: 180, gaps: 1 }],
+};
+const TIMELINE = {
+  from_s: NOW - 3600,
+  to_s: NOW,
+  now_s: NOW,
+  sweep_id: null,
+  shortest_s: 6,
+  busy_share: 0.25,
+  sweeps: { 1: "resnet" },
+  devices: [LINE],
+};
+
+let sent: { path: string; body: unknown }[];
+
+function open(role: string, device: object = DEVICE, path = "/devices") {
+  sent = [];
+  window.history.replaceState(null, "", path);
+  vi.stubGlobal("fetch", async (request: Request) => {
+    const where = new URL(request.url).pathname.replace("/api/v1", "");
+    if (request.method === "POST") {
+      sent.push({ path: where, body: await request.json().catch(() => null) });
+      return Response.json(device);
+    }
+    if (where === "/session") return Response.json({ name: "ann", role, expires_at: null });
+    return Response.json(where === "/timeline" ? TIMELINE : [device]);
+  });
+  render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <DevicesPage />
+    </QueryClientProvider>,
+  );
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("a device says what it does, why it idles and what is beside it", async () => {
+  open("viewer");
+  const row = (await screen.findByRole("rowheader", { name: /cpu-0/ })).closest("tr") as HTMLElement;
+  expect(within(row).getByText("idle")).toBeVisible();
+  expect(within(row).getByText(/no sweep is running · for 2 min/)).toBeVisible();
+  expect(within(row).getByRole("link", { name: "<img src=x onerror=alert(1)>, member 1" })).toHaveAttribute(
+    "href",
+    "/ensembles/3",
+  );
+  expect(await within(row).findByText("25 %")).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Drain cpu-0" })).toBeNull();
+});
+
+test("the timeline says its figures, and is there as a table with links", async () => {
+  open("viewer");
+  expect(await screen.findByRole("img")).toHaveAccessibleName(/cpu-0 was busy 25 % of its open time with 1 trials/);
+  await userEvent.click(screen.getByRole("button", { name: "As a table" }));
+  expect(window.location.search).toBe("?as=table");
+  expect(screen.getByRole("link", { name: "Trial 0 of resnet: failed" })).toHaveAttribute("href", "/trials/7");
+  expect(screen.getByText("Idle: No sweep is running")).toBeVisible();
+});
+
+test("zooming goes into the URL and back", async () => {
+  open("viewer");
+  await userEvent.click(await screen.findByRole("button", { name: "Zoom in" }));
+  const query = new URLSearchParams(window.location.search);
+  expect(Number(query.get("to")) - Number(query.get("from"))).toBeCloseTo(120, 0);
+  await userEvent.click(screen.getByRole("button", { name: "Show all" }));
+  expect(window.location.search).toBe("");
+});
+
+test("an admin drains a device with a reason", async () => {
+  HTMLDialogElement.prototype.showModal ??= () => undefined;
+  open("admin");
+  await userEvent.click(await screen.findByRole("button", { name: "Drain cpu-0" }));
+  await userEvent.type(screen.getByLabelText("Reason"), "the fan is loud");
+  await userEvent.click(screen.getByRole("button", { name: "Drain" }));
+  expect(sent).toEqual([{ path: "/devices/cpu-0/drain", body: { reason: "the fan is loud" } }]);
+});
+
+test("an admin returns one that is set aside", async () => {
+  open("admin", { ...DEVICE, state: "set aside", reason: "the fan is loud" });
+  await userEvent.click(await screen.findByRole("button", { name: "Return cpu-0" }));
+  expect(sent).toEqual([{ path: "/devices/cpu-0/return", body: null }]);
+});

@@ -1,0 +1,96 @@
+// What is at a point of the timeline, and what is in sight; quickly with many trials.
+import { type Lane, pieceAt, within } from "./draw";
+import {
+  type Bar,
+  barsOf,
+  barTitle,
+  type DeviceLine,
+  type Gap,
+  gapsOf,
+  reasonsOfAll,
+  reasonText,
+  spanText,
+} from "./words";
+
+function bar(start: number, end: number, more: Partial<Bar> = {}): Bar {
+  return {
+    ...{ kind: "bar", start, end, runs: false, attempts: 1, failed: 0, busy: end - start, state: "finished" },
+    ...{ sweepId: 1, trialId: start, number: start, lastNumber: start },
+    ...more,
+  };
+}
+
+const gap = (start: number, end: number): Gap => ({
+  kind: "gap",
+  start,
+  end,
+  why: "idle",
+  reason: "no sweep is running",
+});
+const lane: Lane = { id: "cpu-0", bars: [bar(0, 10), bar(20, 30), bar(30.5, 31)], gaps: [gap(10, 20)] };
+
+test("a point is on a bar, in a gap, or on nothing", () => {
+  expect(pieceAt(lane, 5, 1)).toMatchObject({ kind: "bar", start: 0 });
+  expect(pieceAt(lane, 15, 1)).toMatchObject({ kind: "gap", start: 10 });
+  expect(pieceAt(lane, 50, 1)).toBeNull();
+});
+
+test("a bar too thin to hit is found from a few pixels away", () => {
+  expect(pieceAt(lane, 31.4, 1)).toMatchObject({ kind: "bar", start: 30.5 });
+  expect(pieceAt(lane, 10.5, 1)).toMatchObject({ kind: "gap" });
+});
+
+test("what is in sight of many is found without looking at all", () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => bar(index * 2, index * 2 + 1));
+  expect(within(many, { from: 1000, to: 1010 }).map(one => one.start)).toEqual([1000, 1002, 1004, 1006, 1008]);
+});
+
+const LINE: DeviceLine = {
+  id: "cpu-0",
+  kind: "cpu",
+  node: "n",
+  present: true,
+  attempts: 51,
+  failed: 2,
+  busy_s: 20,
+  sweep_busy_s: null,
+  idle_s: 10,
+  closed_s: 0,
+  busy_share: 0.66,
+  bars: {
+    start_s: [100, 120],
+    end_s: [110, null],
+    attempts: [50, 1],
+    state: ["finished", "running"],
+    failed: [2, 0],
+    busy_s: [8, 10],
+    sweep_id: [1, 1],
+    trial_id: [null, 77],
+    number: [0, 50],
+    last_number: [49, 50],
+  },
+  gaps: { start_s: [110], end_s: [120], reason: [0] },
+  reasons: [{ why: "idle", reason: "sweep 1 is paused", total_s: 10, gaps: 1 }],
+};
+
+test("what runs grows until now, and a gap at the end too", () => {
+  expect(barsOf(LINE, 140).map(one => one.end)).toEqual([110, 140]);
+  expect(gapsOf(LINE, 130, 140)).toMatchObject([{ end: 120 }]);
+  const idle = { ...LINE, bars: { ...LINE.bars, end_s: [110, 115] } };
+  expect(gapsOf(idle, 120, 140)).toMatchObject([{ end: 140, reason: "sweep 1 is paused" }]);
+  expect(gapsOf(idle, 130, 140)).toMatchObject([{ end: 120 }]);
+});
+
+test("bars and gaps are told in words", () => {
+  const [joined, running] = barsOf(LINE, 140) as [Bar, Bar];
+  expect(barTitle(joined, { 1: "resnet" })).toBe("50 short trials of resnet (0 to 49), 2 failed");
+  expect(barTitle(running, {})).toBe("Trial 50 of sweep 1: running");
+  expect(spanText(joined)).toMatch(/, 8.0 s of trials in 10 s$/);
+  expect(spanText(running)).toMatch(/^since .*, 20 s so far$/);
+  expect(reasonText({ why: "idle", reason: "sweep 1 is paused" })).toBe("Sweep 1 is paused");
+  expect(reasonText({ why: "between", reason: "" })).toBe("Between two trials: one ended, the next began");
+});
+
+test("the same reason on two devices is one", () => {
+  expect(reasonsOfAll([LINE, LINE])).toEqual([{ why: "idle", reason: "sweep 1 is paused", total_s: 20, gaps: 2 }]);
+});

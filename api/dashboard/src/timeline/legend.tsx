@@ -1,0 +1,81 @@
+// What colours and patterns mean; only of what is in sight.
+import { useCallback } from "react";
+import { type Draw, useCanvas } from "../canvas";
+import { lookOf } from "../widgets/badge";
+import { type Lane, within } from "./draw";
+import { paintBar, paintGap } from "./paint";
+import type { Span } from "./span";
+import { type Bar, WHYS, type Why } from "./words";
+
+const SWATCH = { width: 22, height: 14 };
+const ORDER = ["finished", "pruned", "failed", "cancelled", "running"];
+
+export function Legend({ lanes, span, sweepId }: { lanes: readonly Lane[]; span: Span; sweepId?: number }) {
+  const bars = lanes.flatMap(lane => within(lane.bars, span));
+  const own = sweepId === undefined ? bars : bars.filter(bar => bar.sweepId === sweepId);
+  const states = ORDER.filter(state => own.some(bar => bar.state === state));
+  const whys = (Object.keys(WHYS) as Why[]).filter(why =>
+    lanes.some(lane => within(lane.gaps, span).some(gap => gap.why === why)),
+  );
+  return (
+    <ul className="timeline-legend" aria-label="What the colours mean">
+      {states.map(state => (
+        <li key={state}>
+          <BarSwatch state={state} muted={false} />
+          <span aria-hidden="true">{lookOf(state).sign}</span> {state}
+        </li>
+      ))}
+      {own.length < bars.length && (
+        <li>
+          <BarSwatch state="finished" muted={true} /> other sweeps
+        </li>
+      )}
+      {own.some(bar => bar.attempts > 1) && <li className="timeline-note">paler: many short trials, with pauses</li>}
+      {whys.map(why => (
+        <li key={why}>
+          <GapSwatch why={why} /> {WHYS[why].name.toLowerCase()}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function BarSwatch({ state, muted }: { state: string; muted: boolean }) {
+  const draw = useCallback(
+    (context: CanvasRenderingContext2D) => {
+      const bar: Bar = {
+        kind: "bar",
+        start: 0,
+        end: 1,
+        runs: state === "running",
+        attempts: 1,
+        failed: 0,
+        busy: 1,
+        state,
+        sweepId: null,
+        trialId: null,
+        number: 0,
+        lastNumber: 0,
+      };
+      paintBar(context, bar, { x: 0, y: 1, width: SWATCH.width, height: SWATCH.height - 2 }, muted);
+    },
+    [state, muted],
+  );
+  return <Swatch draw={draw} className="timeline-swatch" />;
+}
+
+function GapSwatch({ why }: { why: Why }) {
+  const draw = useCallback(
+    (context: CanvasRenderingContext2D) => paintGap(context, why, { x: 0, y: 0, ...SWATCH }),
+    [why],
+  );
+  return <Swatch draw={draw} className="timeline-swatch timeline-swatch-gap" />;
+}
+
+function Swatch({ draw, className }: { draw: Draw; className: string }) {
+  return (
+    <span aria-hidden="true" className={className}>
+      <canvas ref={useCanvas(draw, SWATCH)} />
+    </span>
+  );
+}

@@ -1,0 +1,69 @@
+// The timeline as a table: every trial and gap in sight, for those who read or listen.
+import { Link } from "wouter";
+import { formatCount, formatDuration, formatTime } from "../format";
+import { StateBadge } from "../widgets/badge";
+import { Empty } from "../widgets/states";
+import { type Lane, within } from "./draw";
+import type { Span } from "./span";
+import { barTitle, type Piece, reasonText, WHYS } from "./words";
+
+const SHOWN = 200;
+
+type Props = { lanes: readonly Lane[]; span: Span; names: Record<string, string> };
+
+export function PieceTable({ lanes, span, names }: Props) {
+  const all = lanes.flatMap(lane =>
+    [...within<Piece>(lane.bars, span), ...within<Piece>(lane.gaps, span)].map(piece => ({ device: lane.id, piece })),
+  );
+  const longest = [...all].sort((one, other) => long(other.piece) - long(one.piece)).slice(0, SHOWN);
+  const rows = longest.sort((one, other) => other.piece.start - one.piece.start);
+  if (rows.length === 0) return <Empty title="Nothing is recorded here" hint="Choose another stretch of time." />;
+  return (
+    <div className="timeline-table">
+      {all.length > SHOWN && (
+        <p className="timeline-note">
+          The longest {SHOWN} of {formatCount(all.length)}; zoom in to see the others.
+        </p>
+      )}
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            <th scope="col">Device</th>
+            <th scope="col">What</th>
+            <th scope="col" className="timeline-figure">
+              For
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ device, piece }) => (
+            <tr key={`${device} ${piece.kind} ${piece.start}`}>
+              <td>{formatTime(piece.start)}</td>
+              <td>{device}</td>
+              <td>{what(piece, names)}</td>
+              <td className="timeline-figure">{formatDuration(long(piece))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function what(piece: Piece, names: Record<string, string>) {
+  if (piece.kind === "gap") {
+    const named = piece.reason === "" ? "" : `${WHYS[piece.why].name}: `;
+    return <span className="timeline-gap-text">{named + reasonText(piece)}</span>;
+  }
+  if (piece.trialId === null) return barTitle(piece, names);
+  return (
+    <>
+      <StateBadge state={piece.state} /> <Link href={`/trials/${piece.trialId}`}>{barTitle(piece, names)}</Link>
+    </>
+  );
+}
+
+function long({ start, end }: Piece): number {
+  return end - start;
+}

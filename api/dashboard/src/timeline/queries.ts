@@ -1,0 +1,50 @@
+// What the service says of a stretch of time, fetched again as it changes.
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { api, done } from "../api";
+import { keys } from "../keys";
+import type { Span } from "./span";
+import type { Timeline } from "./words";
+
+export type Asked = {
+  sweepId?: number;
+  span: Span | null; // null: the last `rangeS`, or the sweep's own stretch
+  rangeS?: number;
+};
+
+const REFRESH_MS = 15_000; // figures of the last hour change also while nothing happens
+
+/** The timeline, and when the answer came. */
+export function useTimeline({ sweepId, span, rangeS }: Asked) {
+  const what = span ? [span.from, span.to] : [rangeS ?? null];
+  return useQuery({
+    queryKey: sweepId === undefined ? keys.devices("timeline", ...what) : keys.sweep(sweepId, "timeline", ...what),
+    refetchInterval: span ? false : REFRESH_MS,
+    queryFn: ({ signal }) =>
+      read(sweepId, span ?? (rangeS ? { from: Date.now() / 1000 - rangeS, to: 0 } : null), signal),
+  });
+}
+
+async function read(sweepId: number | undefined, span: Span | null, signal: AbortSignal): Promise<Fetched> {
+  const query: Record<string, string | number> = {};
+  if (sweepId !== undefined) query.sweep = sweepId;
+  if (span) query.from = span.from.toFixed(3);
+  if (span?.to) query.to = span.to.toFixed(3);
+  const view = await done(api.GET("/api/v1/timeline", { params: { query }, signal }));
+  return { view, aheadS: view.now_s - Date.now() / 1000 };
+}
+
+/** `aheadS`: how far the clock of the service is ahead of this one. */
+export type Fetched = { view: Timeline; aheadS: number };
+
+/** The time here in seconds, once a second; it stands still while the tab is hidden. */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "hidden") setNow(Date.now() / 1000);
+    }, 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

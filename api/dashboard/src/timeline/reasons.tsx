@@ -1,0 +1,73 @@
+// Where the time went in which no trial ran: one line a reason, the longest first.
+import { formatCount, formatDuration, formatShare } from "../format";
+import { type DeviceLine, isIdleTime, reasonsOfAll, reasonText, WHYS } from "./words";
+
+const SHOWN = 8;
+
+export function Reasons({ lines }: { lines: readonly DeviceLine[] }) {
+  const all = reasonsOfAll(lines);
+  const total = all.reduce((sum, one) => sum + one.total_s, 0);
+  if (total === 0) return <p className="timeline-note">There was no gap: every device ran trials all the time.</p>;
+  const longest = all[0]?.total_s ?? 1;
+  const rest = all.slice(SHOWN);
+  return (
+    <table className="timeline-reasons">
+      <thead>
+        <tr>
+          <th scope="col">Why no trial ran</th>
+          <th scope="col" className="timeline-figure">
+            Device time
+          </th>
+          <th scope="col" className="timeline-figure timeline-wide-only">
+            Of all gaps
+          </th>
+          <th scope="col" className="timeline-figure timeline-wide-only">
+            Gaps
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {all.slice(0, SHOWN).map(one => (
+          <tr key={`${one.why}/${one.reason}`}>
+            <td>
+              <span>{reasonText(one)}</span>
+              <span className="timeline-kind">
+                {one.reason === "" ? "" : `${WHYS[one.why].name} · `}
+                {isIdleTime(one.why) ? "Open to trials" : "Not open to trials"}
+              </span>
+              <span className="timeline-track" aria-hidden="true">
+                <span
+                  className={isIdleTime(one.why) ? "timeline-part" : "timeline-part timeline-part-closed"}
+                  style={{ width: `${(100 * one.total_s) / longest}%` }}
+                />
+              </span>
+            </td>
+            <td className="timeline-figure">{formatDuration(one.total_s)}</td>
+            <td className="timeline-figure timeline-wide-only">{shareOf(one.total_s, total)}</td>
+            <td className="timeline-figure timeline-wide-only">{formatCount(one.gaps)}</td>
+          </tr>
+        ))}
+        {rest.length > 0 && (
+          <tr>
+            <td>{formatCount(rest.length)} other reasons</td>
+            <td className="timeline-figure">{formatDuration(rest.reduce((sum, one) => sum + one.total_s, 0))}</td>
+            <td className="timeline-figure timeline-wide-only">
+              {shareOf(
+                rest.reduce((sum, one) => sum + one.total_s, 0),
+                total,
+              )}
+            </td>
+            <td className="timeline-figure timeline-wide-only">
+              {formatCount(rest.reduce((sum, one) => sum + one.gaps, 0))}
+            </td>
+          </tr>
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+function shareOf(part: number, total: number): string {
+  const share = part / total;
+  return share > 0 && share < 0.005 ? "< 1 %" : formatShare(share, 0);
+}

@@ -1,0 +1,215 @@
+// The timeline of devices: what ran where, and why nothing did; drag or keys to look closer, or as a table.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import { useCanvas, useSize } from "../canvas";
+import { formatShare, formatTime } from "../format";
+import { hover, useSelection } from "../selection";
+import { Controls } from "./controls";
+import { AXIS, drawing, type Lane, pieceAt } from "./draw";
+import { Legend } from "./legend";
+import { PieceTable } from "./piece-table";
+import { type Fetched, useNow } from "./queries";
+import { kept, type Span, zoomed } from "./span";
+import { Tip, type Tipped } from "./tip";
+import { barsOf, type DeviceLine, gapsOf, type Piece } from "./words";
+import "./timeline.css";
+
+const LIVE_S = 60; // an answer up to so long ago is still about now
+const LEAST_S = 60;
+const YEAR_S = 365 * 86_400;
+const NEAR_PX = 4;
+const DRAG_PX = 6;
+
+type Props = {
+  fetched: Fetched;
+  sweepId?: number;
+  span: Span | null; // what is zoomed into; null: all, or the last hour, moving on
+  onSpan: (span: Span | null) => void;
+  asTable: boolean;
+  onAsTable: (on: boolean) => void;
+};
+
+export function TimelineView({ fetched, sweepId, span, onSpan, asTable, onAsTable }: Props) {
+  const { view, aheadS } = fetched;
+  const clock = useNow() + aheadS;
+  const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
+  const edge = live ? Math.max(clock, view.to_s) : view.to_s;
+  const shown = span ?? { from: firstOf(view, edge - (view.to_s - view.from_s), edge), to: edge };
+  const limits = { from: clock - YEAR_S, to: Math.max(clock, shown.to) };
+  const second = Math.floor(edge);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what runs grows once a second
+  const lanes = useMemo(() => view.devices.map(line => laneOf(line, view.to_s, edge)), [view, second]);
+  return (
+    <div className="timeline">
+      <Controls span={shown} zoomedIn={span !== null} limits={limits} onSpan={onSpan} {...{ asTable, onAsTable }} />
+      {asTable ? (
+        <PieceTable lanes={lanes} span={shown} names={view.sweeps} />
+      ) : (
+        <Chart {...{ view, lanes, shown, limits, sweepId, onSpan }} />
+      )}
+      <Legend lanes={lanes} span={shown} sweepId={sweepId} />
+    </div>
+  );
+}
+
+/** Where the stretch begins: not long before anything is known. */
+function firstOf({ devices }: Fetched["view"], from: number, edge: number): number {
+  const starts = devices.flatMap(({ bars, gaps }) => [bars.start_s[0] ?? edge, gaps.start_s[0] ?? edge]);
+  return Math.max(from, Math.min(...starts, edge - LEAST_S));
+}
+
+function laneOf(line: DeviceLine, until: number, edge: number): Lane {
+  return { id: line.id, bars: barsOf(line, edge), gaps: gapsOf(line, until, edge) };
+}
+
+type ChartProps = {
+  view: Fetched["view"];
+  lanes: Lane[];
+  shown: Span;
+  limits: Span;
+  sweepId?: number;
+  onSpan: (span: Span | null) => void;
+};
+
+function Chart({ view, lanes, shown, limits, sweepId, onSpan }: ChartProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const { width } = useSize(frame);
+  const lane = lanes.length > 16 ? 26 : 36;
+  const height = lanes.length * lane + AXIS;
+  const [tipped, setTipped] = useState<Tipped | null>(null);
+  const [dragged, setDragged] = useState<Span | null>(null);
+  const began = useRef<{ x: number; moved: boolean } | null>(null);
+  const [, go] = useLocation();
+  const { hovered } = useSelection(sweepId ?? 0);
+  const lit = tipped?.piece.kind === "bar" ? tipped.piece.trialId : sweepId === undefined ? null : hovered;
+  const draw = useMemo(
+    () => drawing({ lanes, span: shown, lane, sweepId: sweepId ?? null, lit, dragged }),
+    [lanes, shown, lane, sweepId, lit, dragged],
+  );
+  const canvas = useCanvas(draw, { width, height });
+  useWheelZoom(frame, shown, limits, onSpan);
+  useEffect(() => () => point(sweepId, null), [sweepId]);
+
+  const timeAt = (x: number) => shown.from + (x / width) * (shown.to - shown.from);
+  const place = (event: React.PointerEvent) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const find = (x: number, y: number): Piece | null => {
+    const found = lanes[Math.floor(y / lane)];
+    return found ? pieceAt(found, timeAt(x), (NEAR_PX / width) * (shown.to - shown.from)) : null;
+  };
+  const move = (event: React.PointerEvent) => {
+    const { x, y } = place(event);
+    const start = began.current;
+    if (start && (start.moved || Math.abs(x - start.x) > DRAG_PX)) {
+      start.moved = true;
+      setTipped(null);
+      setDragged({ from: timeAt(Math.min(x, start.x)), to: timeAt(Math.max(x, start.x)) });
+      return;
+    }
+    const piece = find(x, y);
+    setTipped(piece && { piece, x, y, device: lanes[Math.floor(y / lane)]?.id ?? "", pinned: false });
+    point(sweepId, piece);
+  };
+  const end = (event: React.PointerEvent) => {
+    const { x, y } = place(event);
+    const start = began.current;
+    began.current = null;
+    setDragged(null);
+    if (!start) return;
+    if (start.moved && dragged) return onSpan(kept(dragged, limits));
+    const piece = find(x, y);
+    if (!piece) return;
+    if (event.pointerType === "touch")
+      setTipped({ piece, x, y, device: lanes[Math.floor(y / lane)]?.id ?? "", pinned: true });
+    else open(piece);
+  };
+  const open = (piece: Piece) => {
+    if (piece.kind === "bar" && piece.trialId !== null) go(`/trials/${piece.trialId}`);
+    else {
+      const around = (piece.end - piece.start) * 0.1;
+      onSpan(kept({ from: piece.start - around, to: piece.end + around }, limits));
+    }
+  };
+  return (
+    <div className="timeline-chart">
+      <ul className="timeline-names" aria-hidden="true">
+        {view.devices.map(line => (
+          <li key={line.id} style={{ height: lane }}>
+            <span className={line.present ? "timeline-name" : "timeline-name timeline-gone"}>{line.id}</span>
+            <span className="timeline-share">{formatShare(line.busy_share, 0)}</span>
+          </li>
+        ))}
+      </ul>
+      <div ref={frame} className="timeline-frame" style={{ height }}>
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={told(view, shown)}
+          className={tipped ? "timeline-canvas timeline-pointing" : "timeline-canvas"}
+          onPointerDown={event => {
+            if (event.pointerType === "touch") began.current = { x: Number.NaN, moved: false };
+            else if (event.button === 0) {
+              began.current = { x: place(event).x, moved: false };
+              event.currentTarget.setPointerCapture(event.pointerId);
+            }
+          }}
+          onPointerMove={event => event.pointerType !== "touch" && move(event)}
+          onPointerUp={end}
+          onPointerCancel={() => {
+            began.current = null;
+            setDragged(null);
+          }}
+          onPointerLeave={event => {
+            if (event.pointerType === "touch") return;
+            setTipped(null);
+            point(sweepId, null);
+          }}
+        />
+        {tipped && <Tip {...tipped} names={view.sweeps} width={width} onClose={() => setTipped(null)} onOpen={open} />}
+      </div>
+    </div>
+  );
+}
+
+/** The other views of the sweep show the same trial. */
+function point(sweepId: number | undefined, piece: Piece | null): void {
+  if (sweepId === undefined) return;
+  hover(sweepId, piece?.kind === "bar" && piece.sweepId === sweepId ? piece.trialId : null);
+}
+
+/** Ctrl (or ⌘) and the wheel zoom at the pointer; the wheel alone scrolls the page as everywhere. */
+function useWheelZoom(
+  frame: React.RefObject<HTMLDivElement | null>,
+  shown: Span,
+  limits: Span,
+  onSpan: (span: Span) => void,
+): void {
+  const latest = useRef({ shown, limits, onSpan });
+  useEffect(() => {
+    latest.current = { shown, limits, onSpan };
+  });
+  useEffect(() => {
+    const element = frame.current;
+    if (!element) return;
+    const zoom = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const box = element.getBoundingClientRect();
+      const now = latest.current;
+      const around = now.shown.from + ((event.clientX - box.left) / box.width) * (now.shown.to - now.shown.from);
+      now.onSpan(zoomed(now.shown, Math.exp(event.deltaY * 0.002), around, now.limits));
+    };
+    element.addEventListener("wheel", zoom, { passive: false });
+    return () => element.removeEventListener("wheel", zoom);
+  }, [frame]);
+}
+
+function told({ devices }: Fetched["view"], { from, to }: Span): string {
+  const each = devices.map(
+    line => `${line.id} was busy ${formatShare(line.busy_share, 0)} of its open time with ${line.attempts} trials`,
+  );
+  const shown = each.slice(0, 8).join("; ");
+  return `Timeline from ${formatTime(from)} to ${formatTime(to)}. ${shown}${each.length > 8 ? "; and more" : ""}. The same is there as a table.`;
+}

@@ -1,0 +1,32 @@
+// Which stretch of the timeline is shown, and how, in the URL.
+import { setQuery, useQueryState } from "../url";
+import type { Span } from "./span";
+
+export type ViewState = {
+  span: Span | null;
+  onSpan: (span: Span | null) => void;
+  asTable: boolean;
+  onAsTable: (on: boolean) => void;
+};
+
+export function useViewState(): ViewState {
+  const [from] = useQueryState("from");
+  const [to] = useQueryState("to");
+  const [as, setAs] = useQueryState("as");
+  return {
+    span: spanOf(from, to),
+    onSpan: keepSpan,
+    asTable: as === "table",
+    onAsTable: on => setAs(on ? "table" : ""),
+  };
+}
+
+function keepSpan(span: Span | null): void {
+  setQuery({ from: span ? span.from.toFixed(3) : "", to: span ? span.to.toFixed(3) : "" });
+}
+
+/** The span that two texts of a URL say; null where they say none. */
+export function spanOf(from: string, to: string): Span | null {
+  const span = { from: Number(from), to: Number(to) };
+  return from !== "" && to !== "" && span.from > 0 && span.from < span.to ? span : null;
+}

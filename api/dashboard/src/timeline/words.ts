@@ -1,0 +1,118 @@
+// What the timeline calls things: kinds of gaps, bars and gaps in a sentence.
+import type { Schemas } from "../api";
+import { formatCount, formatDuration, formatTime } from "../format";
+
+export type Timeline = Schemas["TimelineView"];
+export type DeviceLine = Schemas["DeviceTimelineView"];
+export type Reason = Schemas["ReasonView"];
+export type Why = Schemas["Why"];
+
+type Word = { name: string; alone: string };
+
+/** `alone`: what is said of a gap that has no reason of its own. */
+export const WHYS: Record<Why, Word> = {
+  between: { name: "Between two trials", alone: "Between two trials: one ended, the next began" },
+  choosing: { name: "Search was choosing", alone: "The search was choosing the next trial" },
+  idle: { name: "Idle", alone: "No trial could run" },
+  dedicated: { name: "Held by an ensemble", alone: "An ensemble has it to itself" },
+  "set aside": { name: "Set aside", alone: "It takes no trials until it is returned" },
+  lost: { name: "Lost", alone: "Its slot was gone" },
+  starting: { name: "Starting", alone: "Its slot was starting" },
+  down: { name: "Service down", alone: "The service was not running" },
+  unknown: { name: "Not recorded", alone: "What it waited for is not recorded any more" },
+  absent: { name: "Not there", alone: "It was not there" },
+};
+
+const IDLE_TIME: readonly Why[] = ["between", "choosing", "idle"];
+
+/** Whether trials could have run, so that the time is taken from the busy share. */
+export function isIdleTime(why: Why): boolean {
+  return IDLE_TIME.includes(why);
+}
+
+export function reasonText({ why, reason }: { why: Why; reason: string }): string {
+  const text = reason || WHYS[why].alone;
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** One bar or one gap of a device. */
+export type Piece =
+  | {
+      kind: "bar";
+      start: number;
+      end: number;
+      runs: boolean;
+      attempts: number;
+      failed: number;
+      busy: number;
+      state: string;
+      sweepId: number | null;
+      trialId: number | null;
+      number: number;
+      lastNumber: number;
+    }
+  | { kind: "gap"; start: number; end: number; why: Why; reason: string };
+export type Bar = Extract<Piece, { kind: "bar" }>;
+export type Gap = Extract<Piece, { kind: "gap" }>;
+
+export function barsOf({ bars }: DeviceLine, now: number): Bar[] {
+  return bars.start_s.map((start, index) => ({
+    kind: "bar",
+    start,
+    end: bars.end_s[index] ?? Math.max(now, start),
+    runs: bars.end_s[index] === null,
+    attempts: bars.attempts[index] ?? 1,
+    failed: bars.failed[index] ?? 0,
+    busy: bars.busy_s[index] ?? 0,
+    state: bars.state[index] ?? "finished",
+    sweepId: bars.sweep_id[index] ?? null,
+    trialId: bars.trial_id[index] ?? null,
+    number: bars.number[index] ?? 0,
+    lastNumber: bars.last_number[index] ?? 0,
+  }));
+}
+
+/** A gap that reached the end of what was asked goes on until now. */
+export function gapsOf({ gaps, reasons, bars }: DeviceLine, until: number, now: number): Gap[] {
+  const runs = bars.end_s.some(end => end === null);
+  return gaps.start_s.map((start, index) => {
+    const end = gaps.end_s[index] ?? start;
+    const { why, reason } = reasons[gaps.reason[index] ?? 0] ?? { why: "unknown", reason: "" };
+    const goesOn = !runs && index === gaps.start_s.length - 1 && end >= until - 0.01;
+    return { kind: "gap", start, end: goesOn ? Math.max(end, now) : end, why, reason };
+  });
+}
+
+/** "Trial 17 of resnet: finished" */
+export function barTitle(bar: Bar, names: Record<string, string>): string {
+  const sweep = bar.sweepId === null ? "several sweeps" : (names[bar.sweepId] ?? `sweep ${bar.sweepId}`);
+  if (bar.attempts === 1) return `Trial ${bar.number} of ${sweep}: ${bar.state}`;
+  const failed = bar.failed > 0 ? `, ${formatCount(bar.failed)} failed` : "";
+  return `${formatCount(bar.attempts)} short trials of ${sweep} (${bar.number} to ${bar.lastNumber})${failed}`;
+}
+
+/** "14:03:22, 12 s" */
+export function spanText(piece: Piece): string {
+  const took = formatDuration(piece.end - piece.start);
+  const began = formatTime(piece.start).slice(11);
+  if (piece.kind === "bar" && piece.runs) return `since ${began}, ${took} so far`;
+  if (piece.kind === "bar" && piece.attempts > 1)
+    return `from ${began}, ${formatDuration(piece.busy)} of trials in ${took}`;
+  return `from ${began}, ${took}`;
+}
+
+/** Reasons of all devices together, the longest first. */
+export function reasonsOfAll(lines: readonly DeviceLine[]): Reason[] {
+  const all = new Map<string, Reason>();
+  for (const { reasons } of lines)
+    for (const one of reasons) {
+      const key = `${one.why}/${one.reason}`;
+      const known = all.get(key);
+      all.set(key, {
+        ...one,
+        total_s: one.total_s + (known?.total_s ?? 0),
+        gaps: one.gaps + (known?.gaps ?? 0),
+      });
+    }
+  return [...all.values()].sort((one, other) => other.total_s - one.total_s);
+}
