@@ -1,6 +1,6 @@
 // How the ensemble and each member do on the same rows, and whether the difference is more than chance.
 import { Link } from "wouter";
-import { formatCount } from "../format";
+import { formatCount, formatNumber } from "../format";
 import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./types";
 import "./scores.css";
 
@@ -82,13 +82,16 @@ export function Against({ figures }: { figures: Figures }) {
       )}
       {figures.mcnemar && (
         <p className="against-test">
-          Right where the other is wrong: the ensemble on {formatCount(figures.mcnemar.only_ensemble_right)} rows, the
-          best single network on {formatCount(figures.mcnemar.only_best_right)}; McNemar’s p ={" "}
-          {figures.mcnemar.p_value.toPrecision(2)}.
+          Right where the other is wrong: the ensemble on {rows(figures.mcnemar.only_ensemble_right)}, the best single
+          network on {rows(figures.mcnemar.only_best_right)}; McNemar’s p = {formatNumber(figures.mcnemar.p_value, 2)}.
         </p>
       )}
     </div>
   );
+}
+
+function rows(count: number): string {
+  return count === 1 ? "1 row" : `${formatCount(count)} rows`;
 }
 
 /** "better", "worse", or that these rows cannot tell. */

@@ -28,7 +28,16 @@ export function TryPanel({ ensemble }: { ensemble: Ensemble }) {
         {serving ? (
           <Try ensemble={ensemble} />
         ) : (
-          <Empty title={`The ensemble is ${ensemble.state.replace("_", " ")}`} hint="It answers when it is ready." />
+          <Empty
+            title={`The ensemble is ${ensemble.state.replace("_", " ")}`}
+            hint={
+              ensemble.state === "stopped"
+                ? "Start it to have it answer."
+                : ensemble.state === "retired"
+                  ? "It answers no more."
+                  : "It answers when it is ready."
+            }
+          />
         )}
       </Panel>
     </section>

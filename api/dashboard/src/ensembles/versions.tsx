@@ -46,7 +46,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
             {[...ensemble.versions].reverse().map(version => (
               <tr key={version.number} className={version.role === "active" ? "figures-own" : undefined}>
                 <th scope="row">{version.number}</th>
-                <td>{version.role === "active" ? "answers" : version.role}</td>
+                <td>{version.role}</td>
                 <td>{RULES[version.combine] ?? version.combine}</td>
                 <td>
                   {version.trial_ids.map((id, index) => (

@@ -15,6 +15,8 @@ import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
 import { Answer } from "../widgets/states";
 import "./ensemble.css";
 
+const OVER = new Set(["stopped", "retired"]);
+
 export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
   useFocus({ ensemble: ensembleId });
   const query = useEnsemble(ensembleId);
@@ -48,7 +50,11 @@ function Whole({ ensemble }: { ensemble: Ensemble }) {
       >
         <EnsembleActions ensemble={ensemble} />
       </PageHead>
-      {ensemble.reason && <p className="ensemble-reason">{ensemble.reason}</p>}
+      {ensemble.reason && (
+        <p className={OVER.has(ensemble.state) ? "ensemble-reason ensemble-over" : "ensemble-reason"}>
+          {ensemble.reason}
+        </p>
+      )}
       <Panel>
         <Facts ensemble={ensemble} />
       </Panel>

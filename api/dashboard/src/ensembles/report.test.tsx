@@ -1,0 +1,63 @@
+// The figures of an evaluation, as a reader finds them.
+import { render, screen, within } from "@testing-library/react";
+import { quorumSaid } from "./degradation";
+import { FIGURES } from "./fixtures";
+import { ReportGrid, ReportLead, rowsSaid } from "./report";
+import { verdict } from "./scores";
+
+const MEMBERS = [{ name: "Trial 0", href: "/trials/11" }, { name: "Trial 1" }];
+
+test.each([
+  [[0.01, 0.2], "more", "better"],
+  [[-0.2, -0.01], "more", "worse"],
+  [[-0.2, -0.01], "less", "better"],
+  [[-0.1, 0.1], "more", "no clear difference on these rows"],
+] as const)("the interval %s, %s being better, is %s", (range, better, said) => {
+  expect(verdict(range, better)).toBe(said);
+});
+
+test("the ensemble stands beside its members, and the best single one is named", () => {
+  render(<ReportLead figures={FIGURES} members={MEMBERS} />);
+  const [, own, first, second] = screen.getAllByRole("row");
+  expect(own).toHaveTextContent("Ensemble0.8750");
+  expect(first).toHaveTextContent("Trial 0best single0.7500");
+  expect(second).not.toHaveTextContent("best single");
+  expect(within(first as HTMLElement).getByRole("link")).toHaveAttribute("href", "/trials/11");
+  expect(screen.getByText("better")).toBeInTheDocument();
+  expect(screen.getByText("no clear difference on these rows")).toBeInTheDocument();
+  expect(screen.getByText(/the ensemble on 1 row, the best single network on 0 rows/)).toBeInTheDocument();
+});
+
+test("what makes figures less than they seem stands first", () => {
+  render(<ReportLead figures={{ ...FIGURES, flags: ["chosen on it"] }} members={MEMBERS} />);
+  expect(screen.getByText("Beware: chosen on it.")).toBeInTheDocument();
+});
+
+test("disagreement and what missing members cost are tables", () => {
+  render(<ReportGrid figures={FIGURES} members={MEMBERS} />);
+  expect(screen.getByText(/different labels on 25.0 % of the rows/)).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: "1 of 2 2 0.6250 0.6875" })).toBeInTheDocument();
+});
+
+test("one member disagrees with nobody", () => {
+  render(
+    <ReportGrid
+      figures={{ ...FIGURES, disagreement: [[0]], members: FIGURES.members.slice(0, 1) }}
+      members={MEMBERS}
+    />,
+  );
+  expect(screen.getByText(/nobody to disagree with/)).toBeInTheDocument();
+});
+
+test("the quorum that is safe is said, and when the one there is is not", () => {
+  expect(quorumSaid(FIGURES)).toContain("The quorum is only 1: a degraded answer may be worse.");
+  expect(quorumSaid({ ...FIGURES, quorum: 2 })).toContain("From 2 of 2 members on");
+  const never = { ...FIGURES, degradation: { ...FIGURES.degradation, safe_quorum: null } };
+  expect(quorumSaid(never)).toContain("No quorum is safe");
+});
+
+test("how many rows there were is said, also where only some were looked at", () => {
+  expect(rowsSaid(360, "test")).toBe("360 test rows");
+  expect(rowsSaid(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
+  expect(rowsSaid(5, "posted")).toBe("5 rows that were posted");
+});
