@@ -94,7 +94,7 @@ function Lead({ answer, ensemble, truth }: { answer: Prediction; ensemble: Ensem
         {answer.degraded && <StateBadge state="degraded" />}
       </div>
       {truth !== undefined && (
-        <p className={right === false ? "answer-wrong" : "answer-right"}>
+        <p className={right === null ? "answer-doubt" : right ? "answer-right" : "answer-wrong"}>
           {right === null ? `True value: ${truth}` : right ? `✓ Right: it is ${truth}` : `✕ Wrong: it is ${truth}`}
         </p>
       )}

@@ -7,6 +7,8 @@ import { formatCount, formatNumber } from "../format";
 import { keys } from "../keys";
 import { useSelection } from "../selection";
 import { useMayChange } from "../session";
+import { fetchTable } from "../trials/use-table";
+import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/states";
@@ -18,6 +20,8 @@ import { PathChart } from "./path";
 import { ReportGrid, ReportLead, rowsSaid } from "./report";
 import type { Preview } from "./types";
 import "./builder.css";
+
+const LOOKED_AT = 200;
 
 type BuilderProps = { sweepId: number; metric: string };
 
@@ -32,11 +36,24 @@ function usePreview(sweepId: number, request: Request | null) {
   });
 }
 
+/** The trials that the sweep's filter finds, the best ones first; null: there is no filter. */
+function useMatching(sweepId: number): ReadonlySet<unknown> | null {
+  const [filter] = useQueryState("filter");
+  const { data } = useQuery({
+    queryKey: keys.sweep(sweepId, "candidates", filter),
+    queryFn: ({ signal }) => fetchTable(sweepId, { filter, sort: "best", limit: LOOKED_AT }, signal),
+    enabled: filter !== "",
+    retry: false,
+  });
+  return filter === "" || !data ? null : new Set(data.columns.id);
+}
+
 export function Builder({ sweepId, metric }: BuilderProps) {
   const [draft, change] = useDraft();
   const { request, problems } = read(draft, sweepId);
   const pool = usePreview(sweepId, { sweep_id: sweepId, select: "top_k", k: 1 });
   const query = usePreview(sweepId, request);
+  const matching = useMatching(sweepId);
   const selected = [...useSelection(sweepId).selected];
   const preview = request === null || query.isError ? undefined : query.data;
   const weights = new Map(preview?.member_ids.map((id, position) => [id, preview.weights[position] ?? 0]));
@@ -63,11 +80,13 @@ export function Builder({ sweepId, metric }: BuilderProps) {
         </Panel>
       </div>
       <div className="builder-preview" aria-busy={query.isFetching}>
-        <Panel
-          title="Candidates"
-          hint={`${formatCount(pool.data.candidates)} finished trials left a model${pool.data.candidates > pool.data.contenders.length ? `; the best ${pool.data.contenders.length} are looked at` : ""}. Tick to choose by hand.`}
-        >
-          <Candidates pool={pool.data.contenders} metric={metric} weights={ticked} onToggle={toggle} />
+        <Panel title="Candidates" hint={candidatesSaid(pool.data, matching !== null)}>
+          <Candidates
+            pool={pool.data.contenders.filter(one => matching === null || matching.has(one.trial_id))}
+            metric={metric}
+            weights={ticked}
+            onToggle={toggle}
+          />
         </Panel>
         {query.isError && request !== null ? (
           <Panel>
@@ -79,6 +98,13 @@ export function Builder({ sweepId, metric }: BuilderProps) {
       </div>
     </div>
   );
+}
+
+function candidatesSaid(pool: Preview, filtered: boolean): string {
+  const shown = pool.contenders.length;
+  const best = pool.candidates > shown ? `; the best ${shown} are looked at` : "";
+  const some = filtered ? " The filter chooses which are listed here, not which may be chosen." : "";
+  return `${formatCount(pool.candidates)} finished trials left a model${best}. Tick to choose by hand.${some}`;
 }
 
 /** A sweep without a finished model is no fault of anybody: it is said calmly. */

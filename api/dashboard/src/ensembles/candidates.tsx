@@ -15,6 +15,7 @@ type CandidatesProps = {
 
 export function Candidates({ pool, metric, weights, onToggle }: CandidatesProps) {
   const keys = ["accuracy", "log_loss", "rmse"].filter(key => pool.some(one => figure(one.scores, key) !== null));
+  if (pool.length === 0) return <p className="candidates-none">None of them matches the filter.</p>;
   const most = Math.max(...weights.values(), 1e-9);
   return (
     <div className="candidates-box">

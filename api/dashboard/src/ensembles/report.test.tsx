@@ -4,6 +4,7 @@ import { quorumSaid } from "./degradation";
 import { FIGURES } from "./fixtures";
 import { ReportGrid, ReportLead, rowsSaid } from "./report";
 import { verdict } from "./scores";
+import { formatScore } from "./types";
 
 const MEMBERS = [{ name: "Trial 0", href: "/trials/11" }, { name: "Trial 1" }];
 
@@ -61,3 +62,12 @@ test("how many rows there were is said, also where only some were looked at", ()
   expect(rowsSaid(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
   expect(rowsSaid(5, "posted")).toBe("5 rows that were posted");
 });
+
+test.each([
+  [0.97214, "0.9721"],
+  [0, "0.0000"],
+  [0.0001234, "0.000123"],
+  [51.8866, "51.887"],
+  [-217.8325, "−217.83"],
+  [null, "–"],
+])("the score %s is shown as %s", (value, text) => expect(formatScore(value)).toBe(text));

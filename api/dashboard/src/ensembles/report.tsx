@@ -65,7 +65,7 @@ export function ReportGrid({ figures, members }: ReportProps) {
           <Reliability figures={figures} />
         </Panel>
       )}
-      <div className="report-wide">
+      <div className={figures.reliability.length > 0 ? "report-wide" : undefined}>
         <Panel title="When members are missing" hint={quorumSaid(figures)}>
           <DegradationView figures={figures} />
         </Panel>

@@ -1,16 +1,15 @@
 // Try a prediction: with a row that nobody was trained on, with values of one's own, or with a drawing.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
-import { ApiError } from "../api";
 import { keys } from "../keys";
 import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Panel } from "../widgets/panel";
-import { Empty, Failure, Loading } from "../widgets/states";
-import { AnswerView } from "./answer";
+import { Empty, Loading } from "../widgets/states";
 import { DrawingPad, Pixels } from "./pixels";
-import { predict, samples } from "./queries";
+import { Predicted } from "./predicted";
+import { samples } from "./queries";
 import { RowPicker, truthOf } from "./row-picker";
 import { type Image, parseRow } from "./rows";
 import type { Ensemble, Samples } from "./types";
@@ -212,46 +211,6 @@ function read(text: string, features: number): { row: number[] | null; problem: 
   } catch (error) {
     return { row: null, problem: error instanceof Error ? error.message : String(error) };
   }
-}
-
-type PredictedProps = {
-  ensemble: Ensemble;
-  row: readonly number[] | undefined;
-  truth?: string;
-  deadlineMs: number | null;
-};
-
-/** The answer for a row, asked as soon as the row is there; again on demand, for its time is another each time. */
-function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) {
-  const query = useQuery({
-    queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
-    queryFn: () => predict(ensemble.id, row ?? [], deadlineMs),
-    enabled: row !== undefined,
-    gcTime: 0,
-    staleTime: Number.POSITIVE_INFINITY,
-    refetchOnWindowFocus: false,
-    placeholderData: keepPreviousData,
-    retry: false,
-  });
-  if (query.isError) return <Failure error={refused(query.error)} onRetry={() => void query.refetch()} />;
-  if (!query.data) return <Loading rows={4} what="Asking the members" />;
-  return (
-    <>
-      <AnswerView answer={query.data} ensemble={ensemble} truth={query.isPlaceholderData ? undefined : truth} />
-      <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
-        Ask again
-      </Button>
-    </>
-  );
-}
-
-/** A refusal with what each member did, which the answer holds too. */
-function refused(error: Error): Error {
-  const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
-  const said = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");
-  return said && error instanceof ApiError
-    ? new ApiError(error.status, `${error.message} (${said})`, error.problem)
-    : error;
 }
 
 function imageOf(found: Samples | undefined): Image | null {

@@ -45,7 +45,7 @@ export function figure(scores: object | null | undefined, key: string): number |
 export function formatScore(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  const text = size >= 1000 || (size > 0 && size < 0.0005) ? value.toPrecision(4) : value.toFixed(4);
+  const text = size < 10 && (size === 0 || size >= 0.0005) ? value.toFixed(4) : value.toPrecision(size < 10 ? 3 : 5);
   return text.replace(/^-/, "−");
 }
 

@@ -1,0 +1,48 @@
+// The answer for a row as soon as there is one, or why there is none.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { ApiError } from "../api";
+import { Button } from "../widgets/button";
+import { Failure, Loading } from "../widgets/states";
+import { AnswerView } from "./answer";
+import { predict } from "./queries";
+import type { Ensemble } from "./types";
+
+type PredictedProps = {
+  ensemble: Ensemble;
+  row: readonly number[] | undefined;
+  truth?: string;
+  deadlineMs: number | null;
+};
+
+/** The answer for a row, asked as soon as the row is there; again on demand, for its time is another each time. */
+export function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) {
+  const query = useQuery({
+    queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
+    queryFn: () => predict(ensemble.id, row ?? [], deadlineMs),
+    enabled: row !== undefined,
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+  if (query.isError) return <Failure error={refused(query.error)} onRetry={() => void query.refetch()} />;
+  if (!query.data) return <Loading rows={4} what="Asking the members" />;
+  return (
+    <>
+      <AnswerView answer={query.data} ensemble={ensemble} truth={query.isPlaceholderData ? undefined : truth} />
+      <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
+        Ask again
+      </Button>
+    </>
+  );
+}
+
+/** A refusal with what each member did, which the answer holds too. */
+function refused(error: Error): Error {
+  const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
+  const said = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");
+  return said && error instanceof ApiError
+    ? new ApiError(error.status, `${error.message} (${said})`, error.problem)
+    : error;
+}
