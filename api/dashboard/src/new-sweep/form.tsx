@@ -5,6 +5,7 @@ import { Panel } from "../widgets/panel";
 import { Answer } from "../widgets/states";
 import { BlockForm } from "./block";
 import type { Draft } from "./draft";
+import { EarlyForm } from "./early";
 import { KeyChoice, KeyField } from "./key-field";
 import { ParametersForm } from "./parameters";
 import { kindOf, ProgramForm } from "./program";
@@ -32,7 +33,6 @@ const REPORTED: Record<string, string> = {
   val_mae: "minimize",
 };
 const BLOCKS: { block: string; title: string; only?: string[] }[] = [
-  { block: "early_terminate", title: "Giving up early" },
   { block: "budget", title: "Budget", only: ["wall_s", "device_s"] },
   { block: "validation", title: "Split of the data" },
   { block: "resources", title: "Devices and threads" },
@@ -143,6 +143,7 @@ function Blocks({ draft }: { draft: Draft }) {
                 <input type="checkbox" checked={ensemble} onChange={toggle} /> Build an ensemble of the best trials
               </label>
             </BlockForm>
+            <EarlyForm draft={draft} spec={blockSpec(root, "early_terminate")} />
             {BLOCKS.map(({ block, title, only }) => (
               <BlockForm
                 key={block}

@@ -1,7 +1,7 @@
 // One key of the sweep file as a field: what is typed goes into the file when the field is left, or on Enter.
 import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
 import { Field } from "../widgets/field";
-import type { Draft } from "./draft";
+import type { Change, Draft } from "./draft";
 import { type Kind, type Path, quoted, shownAt, typedYaml } from "./values";
 
 type Props = {
@@ -80,10 +80,11 @@ type ChoiceProps = {
   choices: readonly (readonly [value: string, name: string])[];
   standard?: string;
   hint?: ReactNode;
+  changesFor?: (value: string) => Change[];
 };
 
 /** A key that takes one of a few values; the standard one is not written down. */
-export function KeyChoice({ draft, path, label, choices, standard = "", hint }: ChoiceProps) {
+export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor }: ChoiceProps) {
   const there = shownAt(draft.document, draft.numbers, path) || standard;
   const known = choices.some(([value]) => value === there);
   return (
@@ -92,7 +93,8 @@ export function KeyChoice({ draft, path, label, choices, standard = "", hint }: 
         value={there}
         onChange={event => {
           const value = event.target.value;
-          void draft.change([{ path: [...path], value: value === standard ? null : quoted(value) }]);
+          const itself = [{ path: [...path], value: value === standard ? null : quoted(value) }];
+          void draft.change(changesFor?.(value) ?? itself);
         }}
       >
         {!known && <option value={there}>{there === "" ? "choose" : there}</option>}

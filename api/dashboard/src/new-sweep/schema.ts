@@ -50,7 +50,7 @@ function resolved(root: Node, node: Node): Node {
 export function blockSpec(root: Node, block: string): BlockSpec {
   const node = block === "" ? root : resolved(root, root.properties?.[block] ?? {});
   const keys = Object.entries(node.properties ?? {}).map(([key, inner]) => keySpec(root, key, inner));
-  return { hint: node.description ?? "", keys };
+  return { hint: (node.description ?? "").replaceAll("`", ""), keys };
 }
 
 function keySpec(root: Node, key: string, node: Node): KeySpec {
@@ -67,7 +67,13 @@ function keySpec(root: Node, key: string, node: Node): KeySpec {
           : type === "string"
             ? "text"
             : "yaml";
-  return { key, kind, choices: (choices ?? []).map(String), standard: standardText(standard), hint: description ?? "" };
+  return {
+    key,
+    kind,
+    choices: (choices ?? []).map(String),
+    standard: standardText(standard),
+    hint: (description ?? "").replaceAll("`", ""),
+  };
 }
 
 function standardText(standard: unknown): string {
@@ -86,6 +92,14 @@ const NAMES: Record<string, string> = {
   eta: "One in so many goes on",
   s: "Times judged",
   type: "Rule",
+  min_iter: "From step",
+  max_iter: "Last step",
+  min_trials: "Trials to compare with",
+  min_delta: "Least improvement",
+  wrap: "Only if this rule agrees",
+  select: "Chosen by",
+  combine: "Combined by",
+  fit_on: "Fitted on",
   run_cap: "Trials",
   bags: "Bags",
 };

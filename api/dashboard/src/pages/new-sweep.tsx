@@ -79,8 +79,7 @@ function Writing({ first, from }: { first: string; from?: number }) {
             />
             {draft.read?.wandb && (
               <p className="new-wandb">
-                This is W&B's syntax. A change in the form, such as the upload of its code, writes it in
-                Podium's.
+                This is W&B's syntax. A change in the form, such as the upload of its code, writes it in Podium's.
               </p>
             )}
           </Panel>
