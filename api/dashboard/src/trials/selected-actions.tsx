@@ -7,6 +7,8 @@ import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { keys } from "../keys";
 import { select, useSelection } from "../selection";
+import { useMayChange } from "../session";
+import { withQuery } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
@@ -26,13 +28,18 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
   const { selected } = useSelection(sweepId);
   const [, go] = useLocation();
   const [asked, setAsked] = useState<Asked>(null);
+  const mayChange = useMayChange();
   const ids = [...selected];
   const compare = () => {
     if (ids.length < 2) toast("Select two trials or more to compare (x selects the row).", "failed");
     else if (ids.length > MAX_COMPARED) toast(`Up to ${MAX_COMPARED} trials can be compared; select fewer.`, "failed");
     else go(`/sweeps/${sweepId}/compare?trials=${ids.join()}`);
   };
-  const ensemble = () => go(`/sweeps/${sweepId}/ensemble${ids.length > 0 ? `?trials=${ids.join()}` : ""}`);
+  const ensemble = () => {
+    const query = new URLSearchParams(window.location.search);
+    if (ids.length > 0) query.set("trials", ids.join());
+    go(withQuery(`/sweeps/${sweepId}/ensemble`, query));
+  };
   useKeys("Table of trials", {
     c: { does: "compare the selected trials", run: compare },
     e: { does: "build an ensemble of the selected trials", run: ensemble },
@@ -45,18 +52,22 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
       <Button small onClick={compare}>
         Compare
       </Button>
-      <Button small onClick={ensemble}>
-        Add to ensemble
-      </Button>
-      <Button small onClick={() => setAsked("tag")}>
-        Tag
-      </Button>
-      <Button small onClick={() => setAsked("retry")}>
-        Run again
-      </Button>
-      <Button small danger onClick={() => setAsked("stop")}>
-        Stop
-      </Button>
+      {mayChange && (
+        <>
+          <Button small onClick={ensemble}>
+            Add to ensemble
+          </Button>
+          <Button small onClick={() => setAsked("tag")}>
+            Tag
+          </Button>
+          <Button small onClick={() => setAsked("retry")}>
+            Run again
+          </Button>
+          <Button small danger onClick={() => setAsked("stop")}>
+            Stop
+          </Button>
+        </>
+      )}
       <Button small quiet onClick={() => select(sweepId, [])}>
         Unselect
       </Button>

@@ -13,7 +13,9 @@ export function Menu({ label, name, children, quiet, align = "end" }: MenuProps)
     if (!box || !panel.current) return;
     const width = panel.current.offsetWidth;
     const left = align === "end" ? box.right - width : box.left;
-    panel.current.style.top = `${Math.min(box.bottom + 4, window.innerHeight - 80)}px`;
+    const top = Math.min(box.bottom + 4, window.innerHeight - 200);
+    panel.current.style.top = `${top}px`;
+    panel.current.style.maxHeight = `${window.innerHeight - top - 12}px`;
     panel.current.style.left = `${Math.max(8, Math.min(left, window.innerWidth - width - 8))}px`;
   };
   return (

@@ -1,6 +1,89 @@
-// Some trials of a sweep side by side.
-import { PageHead } from "../../widgets/panel";
+// Some trials of a sweep side by side: their parameters, values and curves. The URL says which.
+import { useQueries } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { Link } from "wouter";
+import { api, done } from "../../api";
+import { keys } from "../../keys";
+import { useFocus } from "../../live";
+import type { Sweep } from "../../sweep/words";
+import { CompareTable } from "../../trials/compare-table";
+import { MAX_COMPARED } from "../../trials/selected-actions";
+import { setQuery, useQueryState } from "../../url";
+import { ButtonLink } from "../../widgets/button";
+import { PageHead, Panel } from "../../widgets/panel";
+import { Answer, Empty, Failure, Loading } from "../../widgets/states";
+import { useSweep } from "./header";
 
 export function ComparePage({ sweepId }: { sweepId: number }) {
-  return <PageHead title={`Compare trials of sweep ${sweepId}`} />;
+  useFocus({ sweep: sweepId });
+  return <Answer query={useSweep(sweepId)}>{sweep => <Compared sweep={sweep} />}</Answer>;
+}
+
+function Compared({ sweep }: { sweep: Sweep }) {
+  const [text] = useQueryState("trials");
+  const [only, setOnly] = useQueryState("show", "all");
+  const ids = idsOf(text);
+  const answers = useQueries({
+    queries: ids.map(id => ({
+      queryKey: keys.trial(id),
+      queryFn: () => done(api.GET("/api/v1/trials/{trial_id}", { params: { path: { trial_id: id } } })),
+      placeholderData: undefined,
+    })),
+  });
+  useEffect(() => {
+    document.title = `Compare · ${sweep.name} · Podium`;
+  }, [sweep.name]);
+  const back = `/sweeps/${sweep.id}/table`;
+  const failed = answers.find(answer => answer.isError && !answer.data);
+  const trials = answers.flatMap(answer => answer.data ?? []);
+  const change = (next: readonly number[]) => setQuery({ trials: next.join() });
+  const above = (
+    <>
+      <Link href="/">Sweeps</Link> / <Link href={back}>{sweep.name}</Link>
+    </>
+  );
+  return (
+    <>
+      <PageHead title="Compare trials" above={above}>
+        <ButtonLink href={`/sweeps/${sweep.id}/ensemble?trials=${ids.join()}`}>Build an ensemble of these</ButtonLink>
+      </PageHead>
+      {ids.length < 2 ? (
+        <Empty title="Choose two trials or more" hint="Select them in the table with x, then press c.">
+          <ButtonLink href={back}>To the table</ButtonLink>
+        </Empty>
+      ) : failed ? (
+        <Failure error={failed.error} onRetry={() => void failed.refetch()} />
+      ) : trials.length < ids.length ? (
+        <Loading rows={8} what="Loading the trials" />
+      ) : (
+        <Panel
+          title="Parameters and values"
+          hint="Differences are to the first trial."
+          actions={
+            <label className="compare-only">
+              <input
+                type="checkbox"
+                checked={only === "differences"}
+                onChange={event => setOnly(event.target.checked ? "differences" : "all")}
+              />
+              Only what differs
+            </label>
+          }
+        >
+          <CompareTable
+            sweep={sweep}
+            trials={trials}
+            only={only === "differences"}
+            onFirst={id => change([id, ...ids.filter(each => each !== id)])}
+            onDrop={id => change(ids.filter(each => each !== id))}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function idsOf(text: string): number[] {
+  const ids = text.split(",").map(Number);
+  return [...new Set(ids.filter(id => Number.isInteger(id) && id > 0))].slice(0, MAX_COMPARED);
 }

@@ -1,0 +1,249 @@
+// The page of a sweep with its table and filter, against answers as the service gives them.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useKeyboard } from "../../keyboard";
+import { select } from "../../selection";
+import { aSweep } from "../../sweep/example";
+import { ComparePage } from "./compare";
+import { SweepPage } from "./page";
+
+const PLANTED = "<img src=x onerror=alert(1)>";
+const COUNT = 1_000;
+const SWEEP = aSweep({
+  spec: {
+    metric: { name: "acc", goal: "maximize" },
+    parameters: { lr: { min: 0.001, max: 0.1 }, optimizer: { values: ["adam", PLANTED] }, fixed: { value: 3 } },
+  },
+  counts: { finished: COUNT - 1, failed: 1 },
+  best: { trial_id: 10_000, number: 0, value: 1, values: null, pareto: null, params: {} },
+});
+
+vi.setConfig({ testTimeout: 20_000 });
+
+let asked: URLSearchParams[] = [];
+let sent: string[] = [];
+let role = "admin";
+
+function column<T>(offset: number, limit: number, of: (number: number) => T): T[] {
+  return Array.from({ length: Math.max(0, Math.min(limit, COUNT - offset)) }, (_, at) => of(offset + at));
+}
+
+function tableOf(query: URLSearchParams): Response {
+  asked.push(query);
+  const filter = query.get("filter") ?? "";
+  if (filter.includes("stat:")) {
+    const detail = "at character 1: there is no 'stat' (did you mean state?); known are lr";
+    return Response.json({ detail, position: 0, length: 4 }, { status: 400 });
+  }
+  const none = filter === "tag:none";
+  const [offset, limit] = [Number(query.get("offset") ?? 0), none ? 0 : Number(query.get("limit"))];
+  const all = <T,>(of: (number: number) => T) => column(offset, limit, of);
+  const columns = {
+    id: all(number => 10_000 + number),
+    number: all(number => number),
+    state: all(number => (number === 1 ? "failed" : "finished")),
+    requested: all(() => null),
+    value: all(number => (number === 1 ? null : 1 - number / COUNT)),
+    violated: all(() => false),
+    duration_s: all(() => 2.5),
+    device: all(() => "cpu-0"),
+    cause: all(number => (number === 1 ? "non_finite" : null)),
+    tags: all(() => [PLANTED]),
+    "params.lr": all(() => 0.0123456),
+    "params.optimizer": all(() => PLANTED),
+    "params.fixed": all(() => 3),
+  };
+  const found = query.has("find") ? Number(query.get("find")) : null;
+  return Response.json({ total: COUNT, matching: none ? 0 : filter ? 600 : COUNT, next: null, found, columns });
+}
+
+function serve(request: Request): Response {
+  const url = new URL(request.url);
+  if (request.method !== "GET") sent.push(`${request.method} ${url.pathname}`);
+  if (url.pathname === "/api/v1/session") return Response.json({ name: "ann", role, expires_at: null });
+  if (url.pathname === "/api/v1/sweeps/7") return Response.json(SWEEP);
+  if (url.pathname === "/api/v1/sweeps/7/table") return tableOf(url.searchParams);
+  const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
+  if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
+  if (trial) return Response.json(trialOf(Number(trial[1])));
+  return Response.json({ metrics: [], curves: [] });
+}
+
+function trialOf(id: number): unknown {
+  const number = id - 10_000;
+  return {
+    ...{ id, number, sweep_id: 7, state: "finished", value: 1 - number / COUNT, values: null, constraints: {} },
+    ...{ user_attrs: {}, tags: [], sampler: "tpe", attempt: 1, requested: null, device: "cpu-0", cause: null },
+    params: { lr: 0.01 * (number + 1), optimizer: PLANTED },
+    ...{ created_at: null, started_at: "2026-01-01T00:00:00Z", ended_at: "2026-01-01T00:00:05Z", note: "" },
+    ...{ cloned_from: null, attempts: [], artifacts: [], unfit: null },
+  };
+}
+
+function Keyed({ tab }: { tab: string }) {
+  useKeyboard();
+  return <SweepPage sweepId={7} tab={tab} />;
+}
+
+function open(query = "", page = <Keyed tab="table" />) {
+  window.history.replaceState(null, "", `/sweeps/7/table${query}`);
+  return render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      {page}
+    </QueryClientProvider>,
+  );
+}
+
+const rowOf = async (number: number) => (await screen.findByRole("link", { name: String(number) })).closest("tr");
+
+beforeEach(() => {
+  asked = [];
+  sent = [];
+  role = "admin";
+  act(() => select(7, []));
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(700); // there is no layout here
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(1000);
+  vi.stubGlobal("fetch", async (request: Request) => serve(request));
+  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
+    this.open = true;
+  };
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+test("a row shows state, value, parameters and tags, whatever they are called", async () => {
+  open();
+  const row = within((await rowOf(0)) as HTMLElement);
+  expect(row.getByRole("link", { name: "0" })).toHaveAttribute("href", "/trials/10000");
+  expect(row.getByText("finished")).toBeVisible();
+  expect(row.getByRole("img", { name: "best" })).toBeVisible();
+  expect(row.getByText("0.01235")).toHaveAttribute("title", "0.0123456");
+  expect(row.getAllByText(PLANTED)).toHaveLength(2);
+  expect(document.querySelector("img[src]")).toBeNull();
+  expect(screen.queryByRole("columnheader", { name: "fixed" })).toBeNull();
+  expect(screen.getByText("1,000 trials")).toBeVisible();
+  expect(within((await rowOf(1)) as HTMLElement).getByText("non finite")).toBeVisible();
+});
+
+test("only what is in view is asked for", async () => {
+  open();
+  await rowOf(0);
+  expect(asked.filter(query => query.get("limit") === "100")).toHaveLength(1);
+  expect(screen.getAllByRole("row").length).toBeLessThan(60);
+  expect(screen.getByRole("table")).toHaveAttribute("aria-rowcount", "1001");
+});
+
+test("the filter goes into the URL, counts, and is a part of what is asked", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  await user.keyboard("/");
+  await user.keyboard("lr<0.05{Enter}");
+  expect(await screen.findByText("600 of 1,000 trials")).toBeVisible();
+  expect(window.location.search).toBe("?filter=lr%3C0.05");
+  expect(asked.some(query => query.get("filter") === "lr<0.05" && query.get("sort") === "best")).toBe(true);
+  await user.click(screen.getByRole("button", { name: /failed 1/ }));
+  expect(new URLSearchParams(window.location.search).get("filter")).toBe("lr<0.05 state:failed");
+});
+
+test("suggestions are taken by keys", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  const field = screen.getByRole("combobox", { name: "Filter the trials" });
+  await user.type(field, "opt{ArrowDown}{Enter}");
+  expect(field).toHaveValue("optimizer:");
+  expect(screen.getAllByRole("option").map(each => each.textContent)).toContain("adam");
+  await user.keyboard("{ArrowDown}{Enter}");
+  expect(field).toHaveValue("optimizer:adam");
+});
+
+test("a filter that cannot be read is shown with its wrong part, and the view waits", async () => {
+  open("?filter=stat:failed");
+  expect(await screen.findByRole("alert")).toHaveTextContent("stat:failedthere is no 'stat' (did you mean state?)");
+  expect(document.querySelector("mark")).toHaveTextContent("stat");
+  expect(screen.getByText("The filter cannot be read")).toBeVisible();
+});
+
+test("a filter that finds nothing can be cleared", async () => {
+  const user = userEvent.setup();
+  open("?filter=tag:none");
+  await user.click(await screen.findByRole("button", { name: "Clear the filter" }));
+  await waitFor(() => expect(window.location.search).toBe(""));
+  expect(await rowOf(0)).toBeVisible();
+});
+
+test("a click on a head sorts, the next one the other way, the third as at first", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  const sorts: (string | null)[] = [];
+  for (const name of ["lr", "lr", "lr", /acc/, /acc/]) {
+    await user.click(screen.getByRole("button", { name }));
+    sorts.push(new URLSearchParams(window.location.search).get("sort"));
+  }
+  expect(sorts).toEqual(["params.lr", "-params.lr", null, "-best", null]);
+  expect(screen.getByRole("columnheader", { name: /acc/ })).toHaveAttribute("aria-sort", "descending");
+});
+
+test("columns are chosen, and the URL keeps them", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  await user.click(screen.getByLabelText("fixed"));
+  expect(await screen.findByRole("columnheader", { name: "fixed" })).toBeVisible();
+  expect(new URLSearchParams(window.location.search).get("columns")).toContain("params.fixed");
+  await user.click(screen.getByRole("button", { name: "As at first" }));
+  expect(new URLSearchParams(window.location.search).get("columns")).toBeNull();
+});
+
+test("keys walk, select and open; c compares what is selected", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  await user.keyboard("jx");
+  await user.keyboard("jjkx");
+  expect(await rowOf(1)).toHaveAttribute("aria-current", "true");
+  expect(screen.getByText("2 selected")).toBeVisible();
+  await user.keyboard("c");
+  expect(window.location.pathname + window.location.search).toBe("/sweeps/7/compare?trials=10000,10001");
+});
+
+test("a range is selected with the shift key; refusals are told", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  fireEvent.click(screen.getByLabelText("Select trial 1"));
+  fireEvent.click(screen.getByLabelText("Select trial 4"), { shiftKey: true });
+  const tools = within(screen.getByRole("region", { name: "Selected trials" }));
+  expect(tools.getByText("4 selected")).toBeVisible();
+  await user.click(tools.getByRole("button", { name: "Stop" }));
+  await user.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Stop" }));
+  await waitFor(() => expect(sent).toHaveLength(4));
+});
+
+test("a viewer may select and compare, and nothing more", async () => {
+  role = "viewer";
+  open();
+  await rowOf(0);
+  fireEvent.click(screen.getByLabelText("Select trial 1"));
+  const tools = within(screen.getByRole("region", { name: "Selected trials" }));
+  const names = tools.getAllByRole("button").map(button => button.textContent);
+  expect(names).toEqual(["Compare", "Unselect"]);
+});
+
+test("trials side by side: what differs, and by how much from the first", async () => {
+  const user = userEvent.setup();
+  open("?trials=10000,10001,10002", <ComparePage sweepId={7} />);
+  const lr = within((await screen.findByRole("rowheader", { name: "lr" })).closest("tr") as HTMLElement);
+  expect(lr.getByText("+0.01")).toBeVisible();
+  expect(screen.getByRole("rowheader", { name: "optimizer" })).toBeVisible();
+  await user.click(screen.getByLabelText("Only what differs"));
+  await waitFor(() => expect(screen.queryByRole("rowheader", { name: "optimizer" })).toBeNull());
+  await user.click(screen.getByRole("button", { name: "Take trial 2 out" }));
+  expect(new URLSearchParams(window.location.search).get("trials")).toBe("10000,10001");
+});

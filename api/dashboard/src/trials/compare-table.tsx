@@ -1,0 +1,175 @@
+// Trials side by side: what came out and their parameters, what differs marked, and by how much from the first.
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { Schemas } from "../api";
+import { formatDuration, formatNumber, formatValue } from "../format";
+import { difference, isLog, parametersOf } from "../pages/trial/difference";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/words";
+import { StateBadge } from "../widgets/badge";
+import { Button } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import "./compare-table.css";
+
+export type Trial = Schemas["TrialDetail"];
+type Line = { name: ReactNode; key: string; cells: readonly ReactNode[]; differs: boolean };
+type CompareProps = {
+  sweep: Sweep;
+  trials: readonly Trial[];
+  only: boolean; // what differs
+  onFirst: (trialId: number) => void;
+  onDrop: (trialId: number) => void;
+};
+
+export function CompareTable({ sweep, trials, only, onFirst, onDrop }: CompareProps) {
+  const groups = [
+    { name: "What came out", lines: outcomes(sweep, trials) },
+    { name: "Parameters", lines: parameters(sweep, trials) },
+    { name: "How it ran", lines: circumstances(trials) },
+  ];
+  return (
+    <div className="compare-frame">
+      <table className="compare">
+        <caption className="hidden-text">Trials side by side</caption>
+        <thead>
+          <tr>
+            <td />
+            {trials.map((trial, at) => (
+              <th key={trial.id} scope="col">
+                <div className="compare-head">
+                  <Link href={`/trials/${trial.id}`}>Trial {trial.number}</Link>
+                  {at > 0 && (
+                    <Button
+                      quiet
+                      small
+                      title={`Compare the others with trial ${trial.number}`}
+                      onClick={() => onFirst(trial.id)}
+                    >
+                      <Icon name="left" size={14} />
+                    </Button>
+                  )}
+                  {trials.length > 2 && (
+                    <Button quiet small title={`Take trial ${trial.number} out`} onClick={() => onDrop(trial.id)}>
+                      <Icon name="close" size={14} />
+                    </Button>
+                  )}
+                </div>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {groups.map(group => (
+          <Group
+            key={group.name}
+            name={group.name}
+            span={trials.length + 1}
+            lines={group.lines.filter(line => line.differs || !only)}
+          />
+        ))}
+      </table>
+    </div>
+  );
+}
+
+function Group({ name, span, lines }: { name: string; span: number; lines: readonly Line[] }) {
+  return (
+    <tbody>
+      <tr>
+        <th colSpan={span} scope="colgroup" className="compare-group">
+          {name}
+          {lines.length === 0 && <span className="compare-same"> the same in all</span>}
+        </th>
+      </tr>
+      {lines.map(line => (
+        <tr key={line.key} className={line.differs ? "compare-differs" : undefined}>
+          <th scope="row" className="mono">
+            {line.name}
+          </th>
+          {line.cells.map((cell, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a cell is of the trial at that place
+            <td key={at}>{cell}</td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+function outcomes(sweep: Sweep, trials: readonly Trial[]): Line[] {
+  return objectivesOf(sweep).map((objective, at) => {
+    const values = trials.map(trial => (at === 0 ? trial.value : (trial.values?.[objective.name] ?? null)));
+    const best = bestOf(values, objective);
+    return {
+      key: objective.name,
+      name: `${objective.name} ${objective.goal === "maximize" ? "↑" : "↓"}`,
+      differs: differ(values),
+      cells: values.map((value, place) =>
+        value === null ? (
+          "–"
+        ) : (
+          <span key={trials[place]?.id} className={value === best ? "compare-best" : undefined} title={String(value)}>
+            {value === best && <span className="hidden-text">best of these: </span>}
+            {formatNumber(value, 5)}
+          </span>
+        ),
+      ),
+    };
+  });
+}
+
+function bestOf(values: readonly (number | null)[], { goal }: Objective): number | null {
+  const there = values.filter(value => value !== null);
+  if (there.length < 2) return null;
+  return goal === "maximize" ? Math.max(...there) : Math.min(...there);
+}
+
+function parameters(sweep: Sweep, trials: readonly Trial[]): Line[] {
+  const specs = parametersOf(sweep.spec);
+  const names = new Set([...Object.keys(specs), ...trials.flatMap(trial => Object.keys(trial.params))]);
+  return [...names].map(name => {
+    const values = trials.map(trial => trial.params[name]);
+    return {
+      key: `params.${name}`,
+      name,
+      differs: differ(values),
+      cells: values.map((value, at) => (
+        <>
+          <span title={value === undefined ? undefined : String(value)}>{formatValue(value)}</span>
+          {at > 0 && value !== values[0] && (
+            <span className="compare-difference">{difference(value, values[0], isLog(specs[name])).text}</span>
+          )}
+        </>
+      )),
+    };
+  });
+}
+
+function circumstances(trials: readonly Trial[]): Line[] {
+  const line = (name: string, of: (trial: Trial) => ReactNode): Line => {
+    const cells = trials.map(of);
+    return { key: name, name, cells, differs: differ(cells) };
+  };
+  const states: Line = {
+    key: "state",
+    name: "state",
+    cells: trials.map(trial => <StateBadge key={trial.id} state={trial.state} />),
+    differs: differ(trials.map(trial => trial.state)),
+  };
+  return [
+    states,
+    line("took", tookOf),
+    line("device", trial => trial.device ?? "–"),
+    line("attempts", trial => String(trial.attempt)),
+    line("cause", trial => trial.cause?.replaceAll("_", " ") ?? "–"),
+    line("sampler", trial => trial.sampler),
+    line("tags", trial => trial.tags.join(", ") || "–"),
+  ];
+}
+
+function tookOf({ started_at, ended_at }: Trial): string {
+  if (!started_at) return "–";
+  return formatDuration(((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000);
+}
+
+function differ(values: readonly unknown[]): boolean {
+  return values.some(value => value !== values[0]);
+}
