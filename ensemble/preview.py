@@ -25,6 +25,7 @@ from ensemble.version import TrialFiles, used_splits
 from sweep.errors import EnsembleError
 
 ROWS = 2000  # of a split that are looked at: a preview is asked for again and again
+ANSWERS = 20_000  # rows times members that are evaluated: every subset of the members is combined
 SIZES = 20  # of an ensemble of the best ones, however few were asked for: to see what more would do
 STEPS = 200
 _WITHOUT_A_FIT = (REGRESSION_RULES | {Rule.LOGIT_MEAN, Rule.HARD_VOTE}) - {Rule.WEIGHTED, Rule.STACKING}
@@ -130,13 +131,14 @@ def _rows_or_reason(
         return None, str(error)
 
 
-def _rows(builder: Builder, found: Decision, positions: Sequence[int], split: Split) -> _Rows:
-    """At most `ROWS` of a split, evenly from all of it."""
+def _rows(builder: Builder, found: Decision, positions: Sequence[int], split: Split, most: int | None = None) -> _Rows:
+    """At most `ROWS` of a split, or fewer still, evenly from all of it."""
+    most = min(ROWS, most or ROWS)
     trials = [found.usable[position] for position in positions]
     predictions, targets = builder.predictions(trials, found.architecture, split)
     there = len(targets)
-    if there > ROWS:
-        some = np.linspace(0, there - 1, ROWS).astype(np.intp)
+    if there > most:
+        some = np.linspace(0, there - 1, most).astype(np.intp)
         predictions, targets = predictions[:, some], np.asarray(targets)[some]
     return _Rows(split, there, predictions, targets)
 
@@ -204,7 +206,7 @@ def _evaluated(builder: Builder, found: Decision) -> tuple[Evaluation | None, in
     why = ""
     for split in (Split.CALIBRATION, Split.VALIDATION):
         try:
-            rows = _rows(builder, found, found.chosen.chosen, split)
+            rows = _rows(builder, found, found.chosen.chosen, split, ANSWERS // len(found.members))
             return _evaluate(found, rows), rows.there, ""
         except EnsembleError as error:
             why = why or str(error)
