@@ -51,7 +51,7 @@ class Client(EnsembleCalls, ExportCalls):
             raise ServiceError(
                 f"no service runs on {data.root}; start one with `{to_copy.command(data.root, 'serve')}`"
             ) from error
-        return cls(about["url"], token, timeout_s, retry_s=retry_s)
+        return cls(about["url"], token, timeout_s, retry_s=retry_s, certificate=about.get("certificate"))
 
     # Sweeps.
 

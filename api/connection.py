@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import httpx2
 
+from api.own_certificate import trusting
 from sweep.errors import InvalidSpecError, NotFoundError, NotPossibleError, PodiumError, Problem, ServiceError
 
 TIMEOUT_S = 70.0
@@ -27,10 +28,25 @@ class Connection:
     poll_s = 0.2  # between two looks at what is waited for
     pause_s = 0.05  # before a request is repeated for the first time; then twice as long each time
 
-    def __init__(self, url: str, token: str, timeout_s: float = TIMEOUT_S, *, retry_s: float = RETRY_S) -> None:
-        """`retry_s`: how long a service that does not answer is asked again, as while it restarts; 0 asks once."""
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        timeout_s: float = TIMEOUT_S,
+        *,
+        retry_s: float = RETRY_S,
+        certificate: str | None = None,
+    ) -> None:
+        """`retry_s`: how long a service that does not answer is asked again, as while it restarts; 0 asks once.
+
+        `certificate` is the service's own, in PEM, where no authority that is trusted by default has signed it.
+        """
         self._http = httpx2.Client(
-            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=timeout_s, trust_env=False
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout_s,
+            trust_env=False,
+            verify=True if certificate is None else trusting(certificate),
         )
         self._retry_s = retry_s
         self.url = url

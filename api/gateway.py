@@ -14,10 +14,9 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import uvicorn
 from fastapi import FastAPI
 
-from api import exposition, inference_protocol, predictions, problems
+from api import exposition, inference_protocol, listen, predictions, problems
 from api.auth import Doorkeeper
 from api.guard import Guarded
 from api.host_names import HostNames
@@ -102,16 +101,7 @@ def main() -> None:
         app = create_app(settings, database)
         gc.collect()
         gc.freeze()  # a full collection would look at all of the imported code, 70 ms in which nobody is answered
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=2,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-        )
-        ReadyServer(config).run(sockets=_sockets(settings))
+        ReadyServer(listen.config(app, settings)).run(sockets=_sockets(settings))
         database.close()
     except PodiumError as error:
         sys.exit(str(error))
@@ -119,13 +109,17 @@ def main() -> None:
 
 def _sockets(settings: ServiceSettings) -> list[socket.socket]:
     """The gateway's port, and the Unix socket for the api."""
-    tcp = socket.create_server((settings.host, settings.gateway_port), backlog=2048)
+    tcp = socket.create_server((settings.host, settings.gateway_port), family=_family(settings.host), backlog=2048)
     path = settings.runtime.gateway_socket
     path.unlink(missing_ok=True)
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(path))
     unix.listen(2048)
     return [tcp, unix]
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 if __name__ == "__main__":

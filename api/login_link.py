@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import http.client
 import json
+from pathlib import Path
 
+from api.own_certificate import certificate, trusting
 from sweep.settings import ServiceSettings
 
 VALID_S = 86400
 _TIMEOUT_S = 5.0
 
 
+def _connection(settings: ServiceSettings) -> http.client.HTTPConnection:
+    if not settings.tls_cert:
+        return http.client.HTTPConnection(settings.own_host, settings.port, timeout=_TIMEOUT_S)
+    trusted = trusting(certificate(Path(settings.tls_cert)))
+    return http.client.HTTPSConnection(settings.own_host, settings.port, timeout=_TIMEOUT_S, context=trusted)
+
+
 def ask(settings: ServiceSettings) -> str | None:
     """A link that logs a browser in as the admin, once; None where the service cannot say one now."""
-    connection = http.client.HTTPConnection(settings.host, settings.port, timeout=_TIMEOUT_S)
+    connection = _connection(settings)
     try:
         token = settings.data.admin_token.read_text().strip()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-import uvicorn
-
+from api import listen
 from api.app import create_app
 from api.listen import ReadyServer
 from db import tokens
@@ -24,12 +23,7 @@ def main() -> None:
             token = settings.data.admin_token.read_text().strip()
             tokens.install_admin(connection, token, time.time())
         app = create_app(settings, database)
-        config = uvicorn.Config(
-            app, host=settings.host, port=settings.port, log_level="warning", access_log=False,
-            timeout_graceful_shutdown=2, server_header=False,
-            proxy_headers=False, ws="none",  # whoever connects from here could say that it comes from elsewhere
-        )  # fmt: skip
-        ReadyServer(config, app.state.feed.close).run()
+        ReadyServer(listen.config(app, settings), app.state.feed.close).run()
         database.close()
     except PodiumError as error:
         sys.exit(str(error))

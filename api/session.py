@@ -86,6 +86,7 @@ def log_in(body: Login, request: Request, response: Response, service: ServiceCo
         max_age=int(begun.expires_at - now),
         httponly=True,
         samesite="strict",
+        secure=request.scope["scheme"] == "https",
     )
     return SessionView(name=begun.holder.name, role=begun.holder.role, expires_at=time_of(begun.expires_at))
 
@@ -117,4 +118,4 @@ def make_login_link(
     expires_at = now + (body or LinkWanted()).valid_s
     with service.database.write() as connection:
         code = sessions.new_code(connection, holder.token_id, now, expires_at)
-    return LoginLinkView(url=f"{service.settings.url}/login#{code}", expires_at=time_of(expires_at))
+    return LoginLinkView(url=f"{service.settings.public_url}/login#{code}", expires_at=time_of(expires_at))

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from api import database_process, leftovers, login_link
+from api import database_process, leftovers, login_link, own_certificate
 from api.pulses import Pulses
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
@@ -93,6 +93,7 @@ class Supervisor:
         self._pulses = Pulses()
         self._unwritten = ""  # why the service file is not up to date
         self._ray_address = ""
+        self._certificate = own_certificate.certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database = _identity(settings.data.database)
         self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
@@ -321,7 +322,8 @@ class Supervisor:
         ]
         about = {
             "url": settings.url,
-            "gateway_url": f"http://{settings.host}:{settings.gateway_port}",
+            "gateway_url": settings.gateway_url,
+            "certificate": self._certificate,
             "pid": os.getpid(),
             "parts": [{"name": "serve", "pid": os.getpid(), "state": "ready", "restarts": 0}, *parts],
         }
@@ -392,7 +394,7 @@ def free_port() -> int:
 
 def _check_port(host: str, port: int, option: str) -> None:
     try:
-        socket.create_server((host, port)).close()
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
         raise ServiceError(f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}") from error
 

@@ -12,6 +12,7 @@ from sweep.errors import ServiceError
 from sweep.layout import DataDirectory, RuntimeDirectory
 
 MAX_DEFAULT_CPU_SLOTS = 8
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # what is listened on, and where that is reached
 _DEVICES = re.compile(r"(?P<kind>auto|gpu|cpu|pretend-gpu)(:(?P<count>[1-9][0-9]{0,3}))?")
 
 
@@ -51,6 +52,9 @@ class ServiceSettings:
     gateway_port: int = 8301
     devices: DevicePlan = DevicePlan()
     allowed_hosts: tuple[str, ...] = ()  # names of the service beside those of loopback
+    tls_cert: str = ""  # files; without them it speaks plain HTTP
+    tls_key: str = ""
+    proxies: tuple[str, ...] = ()  # addresses of those before it, which have TLS and say who asks
 
     @property
     def data(self) -> DataDirectory:
@@ -62,7 +66,30 @@ class ServiceSettings:
 
     @property
     def url(self) -> str:
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        return f"{self._base}:{self.port}"
+
+    @property
+    def gateway_url(self) -> str:
+        return f"{self._base}:{self.gateway_port}"
+
+    @property
+    def own_host(self) -> str:
+        """Where this machine reaches it."""
+        return _REACHED.get(self.host, self.host)
+
+    @property
+    def public_url(self) -> str:
+        """Where browsers reach it, on other machines too."""
+        if not self.allowed_hosts or not (self.tls_cert or self.proxies):
+            return self.url
+        name = self.allowed_hosts[0]
+        with_port = self.proxies or ":" in name.rpartition("]")[2]
+        return f"https://{name}" if with_port else f"https://{name}:{self.port}"
+
+    @property
+    def _base(self) -> str:
+        host = f"[{self.own_host}]" if ":" in self.own_host else self.own_host
+        return f"{'https' if self.tls_cert else 'http'}://{host}"
 
     @property
     def session_cookie(self) -> str:
@@ -76,7 +103,7 @@ class ServiceSettings:
     def from_json(cls, text: str) -> ServiceSettings:
         values = json.loads(text)
         values["devices"] = DevicePlan(**values["devices"])
-        values["allowed_hosts"] = tuple(values["allowed_hosts"])
+        values |= {name: tuple(values[name]) for name in ("allowed_hosts", "proxies")}
         return cls(**values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +17,9 @@ PARENT = "PODIUM_PARENT"
 
 def serve(
     data_dir: DataDir = DEFAULT_DATA_DIR,
-    host: Annotated[str, typer.Option(help="address to listen on; loopback only")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="address to listen on; any but loopback needs TLS, own or a proxy's")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0 takes a free one")] = 8300,
     gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
     devices: Devices = "auto",
@@ -24,24 +27,24 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="another name by which browsers and clients call the service; repeatable"),
     ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="certificate (PEM, with its chain)")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="its private key (PEM)")] = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="a proxy with TLS before it, which says who asks; repeatable"),
+    ] = None,
 ) -> None:
     """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
     # Imported now: `podium --help` needs none of it.
-    from api import supervisor
-    from api.host_names import is_host_name
+    from api import exposure, supervisor
     from sweep.errors import ServiceError
     from sweep.layout import DataDirectory, RuntimeDirectory
     from sweep.processes import die_with_parent
     from sweep.settings import DevicePlan, ServiceSettings
 
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        raise typer.BadParameter(
-            f"--host {host}: this version listens on loopback only; put a proxy with TLS before it"
-        )
-    for name in allowed_host or ():
-        if not is_host_name(name):
-            raise typer.BadParameter(f"--allowed-host {name}: write a name, as podium.example.org, or name:port")
+    names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
     try:
+        exposure.check(host, tls_cert, tls_key, proxies, names)
         plan = DevicePlan.parse(devices)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
@@ -56,6 +59,11 @@ def serve(
         port=port or supervisor.free_port(),
         gateway_port=gateway_port or supervisor.free_port(),
         devices=plan,
-        allowed_hosts=tuple(allowed_host or ()),
+        allowed_hosts=names
+        if exposure.is_loopback(host) or host in exposure.ANYWHERE
+        else (*names, f"[{host}]" if ":" in host else host),
+        tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
+        tls_key="" if tls_key is None else str(tls_key.absolute()),
+        proxies=proxies,
     )
     supervisor.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))

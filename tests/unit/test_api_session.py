@@ -68,6 +68,13 @@ def test_the_cookie_is_closed_to_scripts_and_other_sites_and_has_the_port(servic
     assert cookie.value not in answer.text
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_under_tls_the_cookie_travels_under_tls_alone(service: ServiceRig, scheme: str) -> None:
+    client = TestClient(service.app(), f"{scheme}://127.0.0.1:8300")
+    answer = client.post(SESSION, json={"token": "token-of-viewer"})
+    assert bool(SimpleCookie(answer.headers["set-cookie"])[COOKIE]["secure"]) == (scheme == "https")
+
+
 def test_a_session_may_do_what_its_token_may(browser: TestClient) -> None:
     assert browser.get(SESSION).json()["role"] == "submitter"
     assert browser.post("/api/v1/sweeps/1/cancel").status_code == 404

@@ -151,7 +151,7 @@ def test_a_data_directory_that_cannot_be_is_3(
         (("trial", "list", "1", "--state", "gone"), 2, "waiting"),
         (("sweep", "validate"), 2, "Missing argument"),
         (("serve", "--port", "70000"), 2, "65535"),
-        (("serve", "--host", "0.0.0.0"), 2, "loopback only"),
+        (("serve", "--host", "0.0.0.0"), 2, "must not travel in the clear"),
         (("serve", "--devices", "tpu"), 2, "write auto, gpu, cpu, cpu:N or pretend-gpu:N"),
     ],
     ids=str,

@@ -44,7 +44,7 @@ def test_settings_reach_every_part_unchanged() -> None:
         allowed_hosts=("podium.example",),
     )
     assert ServiceSettings.from_json(settings.to_json()) == settings
-    assert settings.url == "http://0.0.0.0:1"
+    assert (settings.url, settings.gateway_url) == ("http://127.0.0.1:1", "http://127.0.0.1:2")
     assert settings.data.database.parent == settings.data.root
 
 

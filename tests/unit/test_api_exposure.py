@@ -1,0 +1,208 @@
+"""Where a service may listen, and how it is reached there: TLS of its own, a proxy before it, or loopback alone."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import httpx2
+import pytest
+from fastapi import FastAPI, Request
+
+from api import exposure, listen, login_link, own_certificate
+from api.connection import Connection
+from sweep.errors import ServiceError
+from sweep.settings import ServiceSettings
+from tests.commands import Podium
+
+Answer = TypeVar("Answer")
+NAMES = ("podium.example.org",)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate that nobody else signed, for a name that is not this machine's, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not there to make a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=podium.example.org", "-days", "2", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    return cert, key
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
+def test_on_loopback_nothing_more_is_needed(host: str) -> None:
+    exposure.check(host, None, None, (), ())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "2001:db8::1", "10.0.0.1"])
+def test_elsewhere_tokens_do_not_travel_in_the_clear(host: str) -> None:
+    with pytest.raises(ServiceError, match="must not travel in the clear"):
+        exposure.check(host, None, None, (), NAMES)
+    exposure.check(host, None, None, ("10.0.0.7",), NAMES)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_on_all_addresses_the_name_must_be_said(host: str) -> None:
+    with pytest.raises(ServiceError, match="--allowed-host"):
+        exposure.check(host, None, None, ("10.0.0.0/24",), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--host", "podium.example.org"), "write an address of this machine"),
+        (("--host", ""), "write an address of this machine"),
+        (("--host", "0.0.0.0"), "must not travel in the clear"),
+        (("--behind-proxy", "nginx"), "write the proxy's address"),
+        (("--behind-proxy", "*"), "write the proxy's address"),
+        (("--allowed-host", "https://x"), "write a name"),
+        (("--tls-cert", "cert.pem"), "go together"),
+        (("--tls-cert", "/none/cert.pem", "--tls-key", "/none/key.pem"), "No such file"),
+        (("--tls-cert", __file__, "--tls-key", __file__), "do not belong together"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_starts(podium: Podium, arguments: tuple[str, ...], words: str) -> None:
+    code, _, said = podium("serve", *arguments)
+    assert code == 2
+    assert words in " ".join(said.replace("│", " ").split())
+
+
+def test_a_certificate_and_the_key_of_another_are_refused(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    exposure.check("0.0.0.0", *certificate, (), NAMES)
+    other = tmp_path / "key.pem"
+    subprocess.run(["openssl", "genrsa", "-out", str(other), "2048"], check=True, capture_output=True)
+    with pytest.raises(ServiceError, match="do not belong together"):
+        exposure.check("0.0.0.0", certificate[0], other, (), NAMES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "public"),
+    [
+        ({}, "http://127.0.0.1:8300", "http://127.0.0.1:8300"),
+        ({"allowed_hosts": NAMES}, "http://127.0.0.1:8300", "http://127.0.0.1:8300"),
+        ({"proxies": ("10.0.0.7",), "allowed_hosts": NAMES}, "http://127.0.0.1:8300", "https://podium.example.org"),
+        (
+            {"host": "0.0.0.0", "tls_cert": "c", "allowed_hosts": NAMES},
+            "https://127.0.0.1:8300",
+            "https://podium.example.org:8300",
+        ),
+        (
+            {"host": "::", "tls_cert": "c", "allowed_hosts": ("a.example:443",)},
+            "https://[::1]:8300",
+            "https://a.example:443",
+        ),
+        (
+            {"host": "2001:db8::1", "tls_cert": "c", "allowed_hosts": ("[2001:db8::1]",)},
+            "https://[2001:db8::1]:8300",
+            "https://[2001:db8::1]:8300",
+        ),
+    ],
+)
+def test_the_address_for_this_machine_and_for_browsers(settings: dict[str, object], url: str, public: str) -> None:
+    made = ServiceSettings("data", "run", **settings)  # type: ignore[arg-type]
+    assert (made.url, made.public_url) == (url, public)
+    assert ServiceSettings.from_json(made.to_json()) == made
+
+
+def test_an_address_that_is_listened_on_is_a_name() -> None:
+    assert exposure.names_of("192.168.1.5", NAMES) == ("podium.example.org", "192.168.1.5")
+    assert exposure.names_of("2001:db8::1", ()) == ("[2001:db8::1]",)
+    assert exposure.names_of("0.0.0.0", NAMES) == NAMES
+
+
+# On real sockets.
+
+
+def echo() -> FastAPI:
+    """Says how a request came."""
+    app = FastAPI()
+
+    @app.get("/came")
+    def came(request: Request) -> dict[str, str | None]:
+        return {"scheme": request.url.scheme, "from": None if request.client is None else request.client.host}
+
+    @app.post("/api/v1/login-links", status_code=201)
+    def link() -> dict[str, str]:
+        return {"url": "the link"}
+
+    return app
+
+
+def served(settings: ServiceSettings, tcp: socket.socket, unix: socket.socket, ask: Callable[[], Answer]) -> Answer:
+    """What `ask` gets of a server on these sockets."""
+
+    async def run() -> Answer:
+        server = listen.ReadyServer(listen.config(echo(), settings))
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup([tcp, unix])
+        try:
+            return await asyncio.to_thread(ask)
+        finally:
+            await server.shutdown([tcp, unix])
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def sockets(tmp_path: Path) -> tuple[socket.socket, socket.socket]:
+    tcp = socket.create_server(("127.0.0.1", 0))
+    unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    unix.bind(str(tmp_path / "u.sock"))
+    unix.listen()
+    return tcp, unix
+
+
+def test_tls_on_the_port_and_none_on_the_unix_socket(
+    certificate: tuple[Path, Path], sockets: tuple[socket.socket, socket.socket], tmp_path: Path
+) -> None:
+    port = sockets[0].getsockname()[1]
+    cert, key = map(str, certificate)
+    settings = ServiceSettings(str(tmp_path), str(tmp_path), port=port, tls_cert=cert, tls_key=key)
+    (tmp_path / "admin.token").write_text("x")
+
+    def ask() -> tuple[object, ...]:
+        pem = own_certificate.certificate(certificate[0])
+        with Connection(settings.url, "token", retry_s=0, certificate=pem) as trusting:
+            came = trusting._json("GET", "/came")
+        with Connection(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
+            default._json("GET", "/came")
+        with httpx2.Client(transport=httpx2.HTTPTransport(uds=sockets[1].getsockname())) as local:
+            plain = local.get("http://gateway/came").json()
+        return came, plain["scheme"], login_link.ask(settings)
+
+    assert served(settings, *sockets, ask) == ({"scheme": "https", "from": "127.0.0.1"}, "http", "the link")
+
+
+def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> None:
+    context = own_certificate.trusting(own_certificate.certificate(certificate[0]))
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert len(context.get_ca_certs()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("proxies", "came"),
+    [
+        ((), {"scheme": "http", "from": "127.0.0.1"}),
+        (("10.0.0.7",), {"scheme": "http", "from": "127.0.0.1"}),
+        (("127.0.0.0/8",), {"scheme": "https", "from": "203.0.113.9"}),
+    ],
+)
+def test_only_a_proxy_that_was_named_may_say_who_asks(
+    sockets: tuple[socket.socket, socket.socket], proxies: tuple[str, ...], came: dict[str, str]
+) -> None:
+    port = sockets[0].getsockname()[1]
+    settings = ServiceSettings("data", "run", port=port, proxies=proxies)
+    headers = {"X-Forwarded-For": "6.6.6.6, 203.0.113.9", "X-Forwarded-Proto": "https"}
+    ask = functools.partial(httpx2.get, f"{settings.url}/came", headers=headers, trust_env=False)
+    assert served(settings, *sockets, ask).json() == came
