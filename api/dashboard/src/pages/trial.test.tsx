@@ -177,5 +177,5 @@ test("the log is searched, and what is looked for is in the address", async () =
 
 test("a trial that is not there says so", async () => {
   open(9);
-  expect(await screen.findByRole("alert")).toHaveTextContent("there is no trial 9");
+  expect(await screen.findByRole("heading", { name: "There is no trial with the id 9" })).toBeVisible();
 });

@@ -1,10 +1,12 @@
 // The page of one trial: what it is, how it did beside the best, what it printed, why it failed, what it left.
 import { useEffect } from "react";
 import { Link } from "wouter";
+import { ApiError } from "../api";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
+import { ButtonLink } from "../widgets/button";
 import { Panel, Stat, Stats } from "../widgets/panel";
-import { Answer } from "../widgets/states";
+import { Answer, Empty } from "../widgets/states";
 import { Attempts, wordsOf } from "./trial/attempts";
 import { type Curves, TrialCurves, useCurves } from "./trial/curves";
 import { isOver, objectivesOf, type Sweep, type Trial, useSweep, useTrial } from "./trial/data";
@@ -20,6 +22,15 @@ export function TrialPage({ trialId }: { trialId: number }) {
   useFocus({ trial: trialId });
   const trial = useTrial(trialId);
   const sweep = useSweep(trial.data?.sweep_id).data;
+  if (trial.data === undefined && trial.error instanceof ApiError && trial.error.status === 404)
+    return (
+      <Empty
+        title={`There is no trial with the id ${trialId}`}
+        hint="It may be of another service, or its number in a sweep."
+      >
+        <ButtonLink href="/">All sweeps</ButtonLink>
+      </Empty>
+    );
   return (
     <Answer query={trial} rows={8}>
       {found => <Whole key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}

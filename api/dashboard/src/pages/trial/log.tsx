@@ -9,7 +9,7 @@ import { Panel } from "../../widgets/panel";
 import { Failure, Loading } from "../../widgets/states";
 import type { Trial } from "./data";
 import { chunksOf, linesOf, type Match, matchesOf } from "./log-text";
-import { useLog } from "./use-log";
+import { MORE_TAIL_BYTES, useLog } from "./use-log";
 import "./log.css";
 
 const AT_END_PX = 24;
@@ -93,7 +93,8 @@ export function Log({ trial }: { trial: Trial }) {
           follow={follow}
           onFollow={setFollow}
           label={`Log of attempt ${attempt}`}
-          onEarlier={log.earlier ? () => void loadMore() : undefined}
+          earlier={log.earlier}
+          onEarlier={log.text.length < MORE_TAIL_BYTES ? () => void loadMore() : undefined}
         />
       )}
     </Panel>
@@ -146,10 +147,11 @@ type TextProps = {
   follow: boolean;
   onFollow: (follow: boolean) => void;
   label: string;
-  onEarlier?: () => void;
+  earlier: boolean;
+  onEarlier: (() => void) | undefined;
 };
 
-function Text({ chunks, match, wanted, wrap, follow, onFollow, label, onEarlier }: TextProps) {
+function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, onEarlier }: TextProps) {
   const box = useRef<HTMLElement>(null);
   const { onScroll } = useFollowing(box, follow, onFollow, chunks);
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the match that is current now
@@ -162,12 +164,16 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, onEarlier 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
     <section ref={box} tabIndex={0} aria-label={label} className={wrap ? "log log-wrap" : "log"} onScroll={onScroll}>
-      {onEarlier && (
+      {earlier && (
         <p className="log-earlier">
           Earlier lines are not shown.{" "}
-          <button type="button" className="button button-small" onClick={onEarlier}>
-            Show more
-          </button>
+          {onEarlier ? (
+            <button type="button" className="button button-small" onClick={onEarlier}>
+              Show more
+            </button>
+          ) : (
+            "The download has them."
+          )}
         </p>
       )}
       {chunks.map((text, number) => (

@@ -9,6 +9,8 @@ import { SERIES, token, useTheme } from "../../theme";
 const HEIGHT = 180;
 const AXIS_FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
+const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map(each => each * 10 ** power)).flat(); // whole ones
+
 type PlotProps = {
   name: string;
   points: [number, number][];
@@ -106,7 +108,7 @@ function optionsOf(
     cursor: { sync: { key: group }, drag: { x: false, y: false }, points: { size: 7 } },
     scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
     axes: [
-      { ...axis, size: 26, values: (_, steps) => steps.map(step => (Number.isInteger(step) ? formatCount(step) : "")) },
+      { ...axis, size: 26, incrs: STEPS, values: (_, steps) => steps.map(formatCount) },
       { ...axis, size: 58, values: (_, values) => values.map(value => (value === null ? "" : formatNumber(value, 3))) },
     ],
     series: [{}, { stroke: token(color), width: 1.75, points: { show: few, size: 4 } }],

@@ -5,7 +5,7 @@ import { type LiveLog, useLive, useLiveState } from "../../live";
 import { shownEnd } from "./log-text";
 
 const TAIL_BYTES = 256 * 1024;
-const MORE_TAIL_BYTES = 1024 * 1024; // the most that one answer has
+export const MORE_TAIL_BYTES = 1024 * 1024; // the most that one answer has
 const POLL_MS = 3_000;
 
 export type LogState = {
