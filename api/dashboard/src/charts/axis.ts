@@ -79,7 +79,7 @@ function linearValues(low: number, high: number, count: number, integer: boolean
 function logValues(low: number, high: number, count: number): number[] {
   const first = Math.ceil(Math.log10(low) - 1e-9);
   const last = Math.floor(Math.log10(high) + 1e-9);
-  if (last - first < 1) return within([1, 2, 5], first - 1, last + 1, low, high, count);
+  if (last - first < 2) return within([1, 2, 5], first - 1, last + 1, low, high, count);
   const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, count)));
   const values: number[] = [];
   for (let power = first; power <= last; power += every) values.push(Number(`1e${power}`));

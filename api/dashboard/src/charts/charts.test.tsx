@@ -16,6 +16,8 @@ test("history says its figures, and arrow keys go through the trials", () => {
   const shared = { points, metric, log: false, inside: Uint8Array.from([1, 1, 1]), selected: NOBODY, onActive };
   render(<History {...shared} by="number" active={1} />);
   expect(screen.getByRole("img", { name: /Best 0.25, by trial 1, after 2 improvements/ })).toBeInTheDocument();
+  expect(screen.queryByText("Trial 1 · finished")).toBeNull(); // another chart says it
+  fireEvent.pointerEnter(screen.getByRole("group"));
   expect(screen.getByText("Trial 1 · finished")).toBeInTheDocument();
   fireEvent.keyDown(screen.getByRole("group"), { key: "ArrowRight" });
   expect(onActive).toHaveBeenLastCalledWith(2);
@@ -35,6 +37,7 @@ test("the highlighted curve is told, and Enter opens its trial", () => {
   }));
   render(<Curves curves={curves} metric="loss" goal="minimize" highlighted={8} onHover={onHover} onOpen={onOpen} />);
   const chart = screen.getByRole("group", { name: /2 trials. Best value 0.7/ });
+  fireEvent.pointerEnter(chart);
   expect(screen.getByText("Trial 8 · finished")).toBeInTheDocument();
   fireEvent.keyDown(chart, { key: "ArrowLeft" });
   expect(onHover).toHaveBeenCalledWith(7);

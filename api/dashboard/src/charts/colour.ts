@@ -2,6 +2,7 @@
 import { token } from "../theme";
 
 export const SHADES = 24;
+export const POINTED_AT = "--series-2"; // beside every shade of the ramp, in both themes
 
 /** One colour for each step from the worst (0) to the best. */
 export function shades(): string[] {

@@ -3,12 +3,12 @@ import { useCallback, useMemo } from "react";
 import { formatCount } from "../format";
 import { token } from "../theme";
 import { type Axis, placesOn, withRoom } from "./axis";
-import { SHADES, shadeOf, shades } from "./colour";
+import { POINTED_AT, SHADES, shades } from "./colour";
 import { COLUMNS, ROWS, surface } from "./contour-grid";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
-import { closest } from "./scatter";
+import { closest, drawPoints } from "./scatter";
 import { TrialTip } from "./tip";
 
 type ContourProps = {
@@ -60,28 +60,18 @@ export function Contour({
         context,
         frame,
         () => {
-          const colours = shades();
-          drawGround(context, frame, cells, colours);
-          context.lineWidth = 1;
-          for (const row of rows) {
-            const { x: px, y: py } = pointOf(row, frame);
-            context.fillStyle = colours[shadeOf(shares[row] as number)] as string;
-            context.strokeStyle = token("--surface");
-            context.beginPath();
-            context.arc(px, py, rows.length > 1000 ? 2 : 3.5, 0, 2 * Math.PI);
-            context.fill();
-            if (rows.length <= 1000) context.stroke();
-          }
+          drawGround(context, frame, cells, shades());
+          drawPoints(context, rows, shares, row => pointOf(row, frame), columnOf(points, "feasible"));
         },
         0,
       ),
-    [cells, rows, pointOf, shares],
+    [cells, rows, pointOf, shares, points],
   );
   const drawOver = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) => {
       if (active === null || !inside[active]) return;
       const { x: px, y: py } = pointOf(active, frame);
-      context.strokeStyle = token("--text");
+      context.strokeStyle = token(POINTED_AT);
       context.lineWidth = 2;
       context.beginPath();
       context.arc(px, py, 7, 0, 2 * Math.PI);

@@ -3,7 +3,7 @@ import { useCallback, useMemo, useRef } from "react";
 import { formatCount, formatNumber } from "../format";
 import { SERIES, token } from "../theme";
 import { type Axis, type Goal, numberAt, numberAxis, placeOn, robustAxis, withRoom } from "./axis";
-import { shadeOf, shades } from "./colour";
+import { POINTED_AT, shadeOf, shades } from "./colour";
 import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-lines";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
@@ -91,7 +91,7 @@ export function Curves(props: CurvesProps) {
         context.strokeStyle = token("--surface");
         context.lineWidth = 7;
         trace(context, frame, active);
-        context.strokeStyle = context.fillStyle = token("--text");
+        context.strokeStyle = context.fillStyle = token(POINTED_AT);
         context.lineWidth = 3;
         trace(context, frame, active);
         dot(context, pointAt(active, cursor.current, frame), 4.5);

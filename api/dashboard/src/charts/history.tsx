@@ -31,15 +31,15 @@ export function History({ points, metric, by, log, inside, ...rest }: HistoryPro
     return withRoom(numberAxis(by === "number" ? "number" : "time", name, numbers, { integer: by === "number" }), 0.02);
   }, [xs, name, by]);
   const y = useMemo(() => {
-    const values = numbersOf(points, metric.key);
+    const values = numbersOf(points, metric.key, inside);
     const isLog = log && values.every(value => value > 0);
     const whole = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
     return withRoom(robustAxis(whole, values));
-  }, [points, metric, log]);
+  }, [points, metric, log, inside]);
   const best = useMemo(() => bestSoFar(points, metric, xs, inside), [points, metric, xs, inside]);
   const line = useMemo(() => steps(best, x, y), [best, x, y]);
   const last = best.at(-1);
-  const beyond = numbersOf(points, metric.key).filter(value => value < y.low || value > y.high).length;
+  const beyond = numbersOf(points, metric.key, inside).filter(value => value < y.low || value > y.high).length;
   const marked = useMemo(() => (last ? [last.row] : []), [last]);
   const label = last
     ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`

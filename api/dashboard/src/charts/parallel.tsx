@@ -3,6 +3,7 @@ import { type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } 
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
 import type { Axis } from "./axis";
+import { POINTED_AT } from "./colour";
 import { ParallelAxis } from "./parallel-axis";
 import { axisX, drawBehind, drawLines, drawOver, lineAt, linesOf } from "./parallel-lines";
 import type { Points } from "./points";
@@ -52,7 +53,7 @@ export function Parallel(props: ParallelProps) {
     useCallback(
       (context, size) => {
         drawOver(context, size, lines, chosen, "--accent");
-        if (active !== null) drawOver(context, size, lines, [active], "--text");
+        if (active !== null) drawOver(context, size, lines, [active], POINTED_AT);
       },
       [lines, chosen, active],
     ),
@@ -73,6 +74,7 @@ export function Parallel(props: ParallelProps) {
     onOrder(keys);
   };
   const [at, setAt] = useState({ x: 0, y: 0 });
+  const [isHere, setHere] = useState(false);
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
     const place = event.currentTarget.getBoundingClientRect();
     const [x, y] = [event.clientX - place.left, event.clientY - place.top];
@@ -92,7 +94,11 @@ export function Parallel(props: ParallelProps) {
         className="parallel-inner"
         style={{ width: room > 0 ? width : "100%", height: HEIGHT }}
         onPointerMove={onPointerMove}
-        onPointerLeave={() => onActive(null)}
+        onPointerEnter={() => setHere(true)}
+        onPointerLeave={() => {
+          setHere(false);
+          onActive(null);
+        }}
         onClick={event => active !== null && event.target instanceof HTMLCanvasElement && onOpen?.(active)}
       >
         <canvas ref={behind} className="plot-canvas" />
@@ -116,7 +122,7 @@ export function Parallel(props: ParallelProps) {
               onMove={by => move(index, by)}
             />
           ))}
-        {active !== null && at.x > 0 && (
+        {active !== null && isHere && (
           <div
             className="plot-tip"
             style={{ left: at.x + TIP + 24 > width ? at.x - TIP - 12 : at.x + 14, top: at.y, width: TIP }}

@@ -10,11 +10,12 @@ type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActi
   points: Points;
   x: Axis;
   y: Axis;
+  log: boolean;
 };
 
-export function Pareto({ points, x: xMetric, y: yMetric, inside, ...rest }: ParetoProps) {
-  const x = useMemo(() => ended(points, xMetric), [points, xMetric]);
-  const y = useMemo(() => ended(points, yMetric), [points, yMetric]);
+export function Pareto({ points, x: xMetric, y: yMetric, log, inside, ...rest }: ParetoProps) {
+  const x = useMemo(() => ended(points, xMetric, log, inside), [points, xMetric, log, inside]);
+  const y = useMemo(() => ended(points, yMetric, log, inside), [points, yMetric, log, inside]);
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
   const line = useMemo(() => stairs(points, front, x, y), [points, front, x, y]);
   const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are beaten by none in both.`;
@@ -35,9 +36,10 @@ export function Pareto({ points, x: xMetric, y: yMetric, inside, ...rest }: Pare
   );
 }
 
-function ended(points: Points, metric: Axis): Axis {
-  const values = numbersOf(points, metric.key);
-  return withRoom(robustAxis(numberAxis(metric.key, metric.name, values, { goal: metric.goal }), values));
+function ended(points: Points, metric: Axis, log: boolean, inside: Uint8Array): Axis {
+  const values = numbersOf(points, metric.key, inside);
+  const isLog = log && values.every(value => value > 0);
+  return withRoom(robustAxis(numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal }), values));
 }
 
 /** The rows that are dominated by none in these two, in the order of the first. */

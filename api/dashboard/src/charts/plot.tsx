@@ -1,5 +1,5 @@
 // A chart with two axes on a canvas: what is under the pointer, or chosen by arrow keys, is told beside it and in words.
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef } from "react";
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import type { Axis } from "./axis";
 import { drawFrame, type Frame, frameIn, type Point } from "./frame";
@@ -43,6 +43,7 @@ export function Plot(props: PlotProps) {
   const { width } = useSize(box);
   const size = useMemo(() => ({ width, height }), [width, height]);
   const frame = useMemo(() => frameIn(size, y), [size, y]);
+  const [isHere, setHere] = useState(false); // the pointer or the focus: other charts mark the same, and say nothing
   const drawAll = useCallback(
     (context: CanvasRenderingContext2D) => {
       drawFrame(context, frame, x, y);
@@ -59,6 +60,7 @@ export function Plot(props: PlotProps) {
     return nearest({ x: event.clientX - place.left, y: event.clientY - place.top }, frame);
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    setHere(true);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step !== undefined) onActive(next(props.order, active, step));
     else if (event.key === "Home") onActive(props.order[0] ?? null);
@@ -80,8 +82,14 @@ export function Plot(props: PlotProps) {
       aria-label={`${label} Arrow keys go through it, Enter opens the trial.`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through what is drawn
       tabIndex={0}
+      onPointerEnter={() => setHere(true)}
       onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}
-      onPointerLeave={event => event.pointerType === "mouse" && onActive(null)}
+      onPointerLeave={event => {
+        setHere(false);
+        if (event.pointerType === "mouse") onActive(null);
+      }}
+      onFocus={event => setHere(event.currentTarget.matches(":focus-visible"))}
+      onBlur={() => setHere(false)}
       onPointerUp={event => {
         const item = under(event);
         if (event.pointerType !== "mouse") onActive(item);
@@ -92,13 +100,13 @@ export function Plot(props: PlotProps) {
     >
       <canvas ref={base} className="plot-canvas" role="img" aria-label={label} />
       <canvas ref={top} className="plot-canvas" />
-      {isOnPlot && active !== null && (
+      {isHere && isOnPlot && active !== null && (
         <div className="plot-tip" style={tipStyle(shown, size.width)}>
           {tell(active)}
         </div>
       )}
       <span className="hidden-text" aria-live="polite">
-        {active !== null && tell(active)}
+        {isHere && active !== null && tell(active)}
       </span>
     </div>
   );

@@ -12,8 +12,9 @@ export function columnOf(points: Points, key: string): readonly Scalar[] {
   return (points.columns as Columns)[key] ?? [];
 }
 
-export function numbersOf(points: Points, key: string): number[] {
-  return columnOf(points, key).filter(value => typeof value === "number") as number[];
+/** The numbers of a column; of some rows, where `inside` says which. */
+export function numbersOf(points: Points, key: string, inside?: Uint8Array): number[] {
+  return columnOf(points, key).filter((value, row) => typeof value === "number" && inside?.[row] !== 0) as number[];
 }
 
 export function idsOf(points: Points): readonly number[] {

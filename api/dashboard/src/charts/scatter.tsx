@@ -2,7 +2,7 @@
 import { useCallback, useMemo } from "react";
 import { token } from "../theme";
 import { type Axis, placesOn, type Scalar } from "./axis";
-import { SHADES, shadeOf, shades } from "./colour";
+import { POINTED_AT, SHADES, shadeOf, shades } from "./colour";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
@@ -60,7 +60,7 @@ export function Scatter(props: ScatterProps) {
   const draw = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) =>
       clipped(context, frame, () => {
-        drawPoints(context, places, shares, row => pointOf(row, frame), columnOf(points, "feasible"));
+        drawPoints(context, places.rows, shares, row => pointOf(row, frame), columnOf(points, "feasible"));
         if (line) drawLine(context, frame, line);
         context.lineWidth = 2;
         for (const row of [...marked, ...chosen])
@@ -72,7 +72,7 @@ export function Scatter(props: ScatterProps) {
     (context: CanvasRenderingContext2D, frame: Frame) => {
       if (active === null || !inside[active]) return;
       context.lineWidth = 2;
-      ring(context, pointOf(active, frame), 7, "--text");
+      ring(context, pointOf(active, frame), 7, POINTED_AT);
     },
     [active, inside, pointOf],
   );
@@ -147,27 +147,28 @@ export function closest(
   return found;
 }
 
-function drawPoints(
+/** Points of one shade in one stroke: that is what makes thousands of them quick. */
+export function drawPoints(
   context: CanvasRenderingContext2D,
-  places: Places,
+  rows: readonly number[],
   shares: Float64Array | undefined,
   pointOf: (row: number) => Point,
   feasible: readonly Scalar[],
 ): void {
   const groups: number[][] = Array.from({ length: SHADES + 1 }, () => []);
-  for (const row of places.rows) {
+  for (const row of rows) {
     const share = shares?.[row] ?? Number.NaN;
     const group = feasible[row] === false ? SHADES : Number.isNaN(share) ? SHADES - 1 : shadeOf(share);
     (groups[group] as number[]).push(row);
   }
   const colours = shares ? shades() : Array.from({ length: SHADES }, () => token("--accent"));
-  const radius = places.rows.length > MANY ? 1.5 : places.rows.length > 500 ? 2.5 : 3.5;
-  context.globalAlpha = places.rows.length > MANY ? 0.55 : 0.85;
-  groups.forEach((rows, group) => {
+  const radius = rows.length > MANY ? 1.5 : rows.length > 500 ? 2.5 : 3.5;
+  context.globalAlpha = rows.length > MANY ? 0.55 : 0.85;
+  groups.forEach((alike, group) => {
     context.beginPath();
-    for (const row of rows) {
+    for (const row of alike) {
       const { x, y } = pointOf(row);
-      if (places.rows.length > MANY) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
+      if (rows.length > MANY) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
       else {
         context.moveTo(x + radius, y);
         context.arc(x, y, radius, 0, 2 * Math.PI);

@@ -12,13 +12,13 @@ type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" |
   log: boolean;
 };
 
-export function Slice({ points, parameter, metric, log, ...rest }: SliceProps) {
+export function Slice({ points, parameter, metric, log, inside, ...rest }: SliceProps) {
   const x = useMemo(() => withRoom(parameter), [parameter]);
   const y = useMemo(() => {
-    const values = numbersOf(points, metric.key);
+    const values = numbersOf(points, metric.key, inside);
     const isLog = log && values.every(value => value > 0);
     return withRoom(robustAxis(numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal }), values));
-  }, [points, metric, log]);
+  }, [points, metric, log, inside]);
   const label = `${metric.name} against ${parameter.name}, ${formatCount(points.shown)} trials.`;
-  return <Scatter points={points} x={x} y={y} height={220} label={label} {...rest} />;
+  return <Scatter points={points} x={x} y={y} height={220} label={label} inside={inside} {...rest} />;
 }

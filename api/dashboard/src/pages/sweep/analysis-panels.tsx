@@ -31,20 +31,17 @@ export function useShares(points: Points, metric: Axis): Float64Array {
 
 export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
   const [by, setBy] = useQueryState("by", "number");
-  const [log, setLog] = useQueryState("log");
+  const [log] = useQueryState("log");
   const actions = (
-    <>
-      <Choice
-        label="By"
-        value={by === "time" ? "time" : "number"}
-        options={[
-          { value: "number", name: "trial" },
-          { value: "time", name: "time" },
-        ]}
-        onChange={setBy}
-      />
-      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
-    </>
+    <Choice
+      label="By"
+      value={by === "time" ? "time" : "number"}
+      options={[
+        { value: "number", name: "trial" },
+        { value: "time", name: "time" },
+      ]}
+      onChange={setBy}
+    />
   );
   return (
     <Framed
@@ -161,6 +158,7 @@ export function ParetoPanel({
   onOpen,
 }: Omit<Charted, "metric"> & { objectives: readonly Axis[] }) {
   const [x, y, pick] = usePair("pareto", objectives);
+  const [log] = useQueryState("log");
   if (!x || !y) return null;
   return (
     <Framed size="half" title="Pareto front" hint="Trials that no other beats in both" actions={pick}>
@@ -168,6 +166,7 @@ export function ParetoPanel({
         points={points}
         x={x}
         y={y}
+        log={log === "1"}
         inside={inside}
         active={active}
         selected={selected}

@@ -1,6 +1,6 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import type { Axis } from "../../charts/axis";
-import { Choice } from "../../charts/choice";
+import { Choice, Switch } from "../../charts/choice";
 import { type ChartPoints, useChartPoints, useImportance, usePoints } from "../../charts/data";
 import type { Points } from "../../charts/points";
 import { formatCount } from "../../format";
@@ -32,6 +32,7 @@ type Props = { sweepId: number; filter: string; charts: ChartPoints; points: Poi
 
 function Analysis({ sweepId, filter, charts, points }: Props) {
   const [named, setMetric] = useQueryState("metric");
+  const [log, setLog] = useQueryState("log");
   const outcomes = charts.outcomes;
   const metric = outcomes.find(axis => axis.name === named) ?? outcomes[0];
   // Of a sample, what is brushed is a sample of a sample: then the service is asked for the brushed ones too.
@@ -50,15 +51,18 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
     <div className="analysis">
       <div className="analysis-head">
         <p aria-live="polite">{summary(points, brushed)}</p>
-        <Choice
-          label="Judged by"
-          value={metric.name}
-          options={outcomes.map(axis => ({
-            value: axis.name,
-            name: axis.key === "duration_s" ? "duration" : axis.name,
-          }))}
-          onChange={value => setMetric(value === outcomes[0]?.name ? "" : value)}
-        />
+        <span className="analysis-controls">
+          <Choice
+            label="Judged by"
+            value={metric.name}
+            options={outcomes.map(axis => ({
+              value: axis.name,
+              name: axis.key === "duration_s" ? "duration" : axis.name,
+            }))}
+            onChange={value => setMetric(value === outcomes[0]?.name ? "" : value)}
+          />
+          <Switch label="Log scale of results" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+        </span>
       </div>
       <HistoryPanel {...linked} points={drawn} metric={metric} />
       <ImportancePanel query={importance} />
