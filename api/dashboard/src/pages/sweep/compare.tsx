@@ -6,6 +6,7 @@ import { api, done } from "../../api";
 import { keys } from "../../keys";
 import { useFocus } from "../../live";
 import type { Sweep } from "../../sweep/words";
+import { CompareCurves } from "../../trials/compare-curves";
 import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { setQuery, useQueryState } from "../../url";
@@ -56,28 +57,31 @@ function Compared({ sweep }: { sweep: Sweep }) {
       ) : trials.length < ids.length ? (
         <Loading rows={8} what="Loading the trials" />
       ) : (
-        <Panel
-          title="Parameters and values"
-          hint="Differences are to the first trial."
-          actions={
-            <label className="compare-only">
-              <input
-                type="checkbox"
-                checked={only === "differences"}
-                onChange={event => setOnly(event.target.checked ? "differences" : "all")}
-              />
-              Only what differs
-            </label>
-          }
-        >
-          <CompareTable
-            sweep={sweep}
-            trials={trials}
-            only={only === "differences"}
-            onFirst={id => change([id, ...ids.filter(each => each !== id)])}
-            onDrop={id => change(ids.filter(each => each !== id))}
-          />
-        </Panel>
+        <>
+          <Panel
+            title="Parameters and values"
+            hint="Differences are to the first trial."
+            actions={
+              <label className="compare-only">
+                <input
+                  type="checkbox"
+                  checked={only === "differences"}
+                  onChange={event => setOnly(event.target.checked ? "differences" : "all")}
+                />
+                Only what differs
+              </label>
+            }
+          >
+            <CompareTable
+              sweep={sweep}
+              trials={trials}
+              only={only === "differences"}
+              onFirst={id => change([id, ...ids.filter(each => each !== id)])}
+              onDrop={id => change(ids.filter(each => each !== id))}
+            />
+          </Panel>
+          <CompareCurves sweepId={sweep.id} ids={ids} />
+        </>
       )}
     </>
   );

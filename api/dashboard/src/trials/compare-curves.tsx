@@ -1,0 +1,74 @@
+// The curves of some trials over each other, each in a colour of its own.
+import { useQuery } from "@tanstack/react-query";
+import { useCallback } from "react";
+import { useLocation } from "wouter";
+import { api, done } from "../api";
+import { Choice, Switch } from "../charts/choice";
+import { Curves } from "../charts/curves";
+import { useFreshness } from "../charts/data";
+import { keys } from "../keys";
+import { hover, useSelection } from "../selection";
+import { useQueryState } from "../url";
+import { Panel } from "../widgets/panel";
+import { Failure, Loading } from "../widgets/states";
+
+const POINTS = 800; // of each curve, at most
+const HEIGHT = 340;
+
+export function CompareCurves({ sweepId, ids }: { sweepId: number; ids: readonly number[] }) {
+  const [metric, setMetric] = useQueryState("curve");
+  const [log, setLog] = useQueryState("log");
+  const [, go] = useLocation();
+  const { hovered } = useSelection(sweepId);
+  const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
+  const filter = `id:${ids.join()}`;
+  const query = useQuery({
+    queryKey: keys.charts(sweepId, "curves", filter, metric),
+    queryFn: ({ signal }) =>
+      done(
+        api.GET("/api/v1/sweeps/{sweep_id}/curves", {
+          params: {
+            path: { sweep_id: sweepId },
+            query: { filter, metric: metric || undefined, limit: ids.length, max_points: POINTS },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: (before, last) => (last?.queryKey[1] === sweepId ? before : undefined),
+  });
+  useFreshness(sweepId, "curves");
+  const view = query.data;
+  const shown = view?.metric ?? null;
+  const curves = ids.flatMap(id => view?.curves.find(curve => curve.trial_id === id) ?? []);
+  const actions = view && shown !== null && (
+    <>
+      <Choice
+        label="Metric"
+        value={shown}
+        options={[...new Set([shown, ...view.metrics])].map(name => ({ value: name, name }))}
+        onChange={setMetric}
+      />
+      <Switch label="Log scale" on={log === "1"} onChange={on => setLog(on ? "1" : "")} />
+    </>
+  );
+  return (
+    <Panel title="Curves" actions={actions}>
+      {view === undefined && query.isError && <Failure error={query.error} onRetry={() => void query.refetch()} />}
+      {view === undefined && !query.isError && <Loading rows={4} what="Loading the curves" />}
+      {view && (shown === null || curves.length === 0) && <p>None of these trials has reported a metric at a step.</p>}
+      {view && shown !== null && curves.length > 0 && (
+        <Curves
+          curves={curves}
+          metric={shown}
+          goal={view.goal ?? undefined}
+          log={log === "1"}
+          colours="series"
+          highlighted={hovered}
+          height={HEIGHT}
+          onHover={onHover}
+          onOpen={id => go(`/trials/${id}`)}
+        />
+      )}
+    </Panel>
+  );
+}
