@@ -1,0 +1,74 @@
+"""The charts of a sweep: brushed by keys and by the pointer, linked to the filter, and the same after a reload."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.stage import Stage
+from tests.browser.test_table import query, rows
+from tests.visitor import Visitor
+
+SOON_MS = 20_000.0
+
+
+def brushed(page: Page) -> int:
+    """How many of the 40 trials are in the brushes, as the chart says."""
+    said = page.locator(".parallel-count").inner_text()
+    found = re.fullmatch(r"(\d+) of \d+ trials", said)
+    assert found is not None, said
+    return int(found[1])
+
+
+def test_parallel_coordinates_are_brushed_by_keys_and_the_brush_is_a_filter(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/analysis")
+    lowest = page.get_by_role("slider", name="lr, lowest")
+    expect(lowest).to_be_visible(timeout=SOON_MS)
+    assert brushed(page) == 40
+
+    lowest.focus()
+    for _ in range(3):
+        page.keyboard.press("Shift+ArrowUp")
+    page.get_by_role("button", name="optimizer: adam").click()
+    expect(page).to_have_url(re.compile("filter=.*lr.*optimizer"))
+    expect(page.locator(".parallel-count")).not_to_have_text(re.compile("^40 of"))
+    text, count = query(page, "filter"), brushed(page)
+    assert 0 < count < 40
+    assert count == sum(1 for _ in stage.client.trials(stage.finished, filter=text))
+
+    page.reload()
+    expect(page.get_by_role("button", name="optimizer: adam")).to_have_attribute("aria-pressed", "true")
+    assert (query(page, "filter"), brushed(page)) == (text, count)
+
+    page.get_by_role("link", name="Table").click()
+    expect(rows(page)).to_have_count(count)
+
+
+def test_the_pointer_brushes_too_and_a_click_takes_it_away(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/analysis")
+    handles = [page.get_by_role("slider", name=f"width, {end}") for end in ("highest", "lowest")]
+    expect(handles[0]).to_be_visible(timeout=SOON_MS)
+    handles[0].scroll_into_view_if_needed()
+    top, bottom = (handle.bounding_box() for handle in handles)
+    assert top is not None and bottom is not None
+    x = top["x"] + top["width"] / 2
+    page.mouse.move(x, top["y"] + (bottom["y"] - top["y"]) * 0.3)
+    page.mouse.down()
+    page.mouse.move(x, top["y"] + (bottom["y"] - top["y"]) * 0.7, steps=6)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("filter=width"))
+    assert 0 < brushed(page) < 40
+    handles[0].press("Delete")
+    expect(page.locator(".parallel-count")).to_have_text("40 of 40 trials")
+    assert query(page, "filter") == ""
+
+
+def test_every_chart_says_its_figures_and_importance_names_what_mattered(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/analysis")
+    importance = page.get_by_role("region", name="Importance")
+    expect(importance.or_(page.locator(".panel", has=page.get_by_role("heading", name=re.compile("mportan"))))
+           .first).to_contain_text("lr", timeout=60_000)  # fmt: skip
+    for chart in page.get_by_role("img").all():
+        name = chart.get_attribute("aria-label") or ""
+        assert re.search(r"\d", name), f"a chart without figures: {name!r}"

@@ -1,0 +1,36 @@
+"""The devices: one is drained with a reason and returned, and the timeline says what they did, as a table too."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.stage import Stage
+from tests.visitor import Visitor
+
+SOON_MS = 20_000.0
+
+
+def test_a_device_is_drained_with_a_reason_and_returned(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open("/devices")
+    row = page.get_by_role("row", name=re.compile("^cpu-1"))
+    row.get_by_role("button", name=re.compile("Drain")).click()
+    asked = page.get_by_role("dialog")
+    asked.get_by_role("textbox").fill("its fan is loud")
+    asked.get_by_role("button", name=re.compile("Drain")).click()
+    expect(row).to_contain_text("its fan is loud", timeout=SOON_MS)
+    assert {device["id"]: device["reason"] for device in stage.client.devices()}["cpu-1"] == "its fan is loud"
+
+    row.get_by_role("button", name=re.compile("Return")).click()
+    expect(row.get_by_role("button", name=re.compile("Drain"))).to_be_visible(timeout=SOON_MS)
+    expect(row).not_to_contain_text("its fan is loud")
+
+
+def test_the_timeline_of_a_sweep_says_its_figures_and_is_a_table_too(stage: Stage, visitor: Visitor) -> None:
+    page = visitor.open(f"/sweeps/{stage.finished}/devices")
+    expect(page.get_by_role("img", name=re.compile(r"cpu-0 was busy \d+ %"))).to_be_visible(timeout=SOON_MS)
+    page.get_by_role("button", name="Zoom in").click()
+    expect(page).to_have_url(re.compile("from="))
+    page.get_by_text(re.compile("[Tt]able")).last.click()
+    expect(page.get_by_role("columnheader", name="What")).to_be_visible()

@@ -1,0 +1,37 @@
+"""What users write is shown as text, wherever it is shown: names, choices, notes, tags, logs, errors."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import at_rest, of_sweep
+from tests.browser.stage import PLANTED, Stage
+from tests.visitor import Visitor
+
+
+def assert_is_text(page: Page) -> None:
+    """It stands there to be read, and nothing of it became an element or ran."""
+    at_rest(page)
+    expect(page.get_by_text(PLANTED).first).to_be_attached()
+    assert page.locator("img[src=x], b").count() == 0, page.url
+    assert page.title() != "planted"
+
+
+def test_html_in_every_text_of_a_sweep_stays_text(stage: Stage, visitor: Visitor) -> None:
+    sweep = stage.planted
+    trial = next(trial for trial in stage.client.trials(sweep) if trial["state"] == "failed")
+    stage.client.note_trial(trial["id"], PLANTED)
+    stage.client.tag_trial(trial["id"], [PLANTED.replace(" ", "_")])
+    failed = {"failed": f"/trials/{trial['id']}"}
+    for path in {**of_sweep(stage, sweep), **failed, "sweeps": "/"}.values():
+        visitor.open(path)
+        assert_is_text(visitor.page)
+
+
+def test_html_in_the_name_of_an_ensemble_stays_text(stage: Stage, visitor: Visitor) -> None:
+    best = [trial["trial_id"] for trial in stage.client.best(stage.digits, 2)]
+    built = stage.client.build_ensemble(trial_ids=best, name=PLANTED)
+    for path in ("/ensembles", f"/ensembles/{built['id']}", f"/sweeps/{stage.digits}/ensemble"):
+        visitor.open(path)
+        assert_is_text(visitor.page)
+    stage.client.retire_ensemble(built["id"])
