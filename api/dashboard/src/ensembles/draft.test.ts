@@ -1,5 +1,5 @@
 // The draft of an ensemble: from the URL, to a request.
-import { draftOf, read, trialsOf } from "./draft";
+import { changeDraft, draftOf, read, trialsOf } from "./draft";
 
 test("without anything in the URL it is the best three", () => {
   const { request, problems } = read(draftOf(""), 7);
@@ -30,4 +30,14 @@ test.each([
   const { request, problems } = read(draftOf(search), 7);
   expect(request).toBeNull();
   expect(Object.keys(problems)).toEqual([field]);
+});
+
+test("a field that was emptied stays empty, one as it was leaves the URL", () => {
+  window.history.replaceState(null, "", "/?k=5");
+  changeDraft({ k: "" });
+  expect(draftOf(window.location.search).k).toBe("");
+  changeDraft({ k: "3", quorum: "2" });
+  expect(window.location.search).toBe("?quorum=2");
+  changeDraft({ quorum: "" });
+  expect(window.location.search).toBe("");
 });

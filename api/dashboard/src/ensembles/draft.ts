@@ -23,10 +23,15 @@ const DEFAULTS = {
 };
 export type Draft = typeof DEFAULTS;
 
+const EMPTIED = "none"; // in the URL: a field that has a value when it is left alone, and was emptied
+
 export function draftOf(search: string): Draft {
   const query = new URLSearchParams(search);
   const found: Draft = { ...DEFAULTS };
-  for (const key of Object.keys(DEFAULTS) as (keyof Draft)[]) found[key] = query.get(key) ?? DEFAULTS[key];
+  for (const key of Object.keys(DEFAULTS) as (keyof Draft)[]) {
+    const given = query.get(key) ?? DEFAULTS[key];
+    found[key] = given === EMPTIED ? "" : given;
+  }
   if (found.choose === "") found.choose = found.trials === "" ? "top_k" : "explicit";
   return found;
 }
@@ -38,10 +43,10 @@ export function useDraft(): [Draft, (changes: Partial<Draft>) => void] {
 }
 
 export function changeDraft(changes: Partial<Draft>): void {
-  const kept = Object.entries(changes).map(([key, value]) => [
-    key,
-    value === DEFAULTS[key as keyof Draft] ? "" : value,
-  ]);
+  const kept = Object.entries(changes).map(([key, value]) => {
+    if (value === DEFAULTS[key as keyof Draft]) return [key, ""];
+    return [key, value === "" ? EMPTIED : value];
+  });
   setQuery(Object.fromEntries(kept));
 }
 
