@@ -119,7 +119,7 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
           <input inputMode="decimal" value={form.target} onChange={set("target")} placeholder="none" />
         </Field>
       </div>
-      <p className="extend-means">{meaning(sweep, wanted, ready)}</p>
+      <p className="extend-means">{meaning(sweep, wanted, problems)}</p>
       {refused && (
         <p role="alert" className="dialog-refused">
           {refused}
@@ -134,8 +134,9 @@ function secondsHint(text: string): string {
   return text.trim() !== "" && value > 0 ? formatDuration(value) : "Empty: no bound";
 }
 
-function meaning(sweep: Sweep, body: Body, ready: boolean): string {
-  if (!ready) return "Nothing has changed yet.";
+function meaning(sweep: Sweep, body: Body, problems: Problems): string {
+  if (Object.keys(problems).length > 0) return "Mend what is marked first.";
+  if (Object.keys(body).length === 0) return "Nothing has changed yet.";
   const more = (body.run_cap ?? sweep.run_cap) - countedOf(sweep);
   const trials = `Up to ${trialsText(more)} more.`;
   return OVER.includes(sweep.state) ? `${trials} The sweep goes on with all it knows.` : trials;

@@ -52,7 +52,8 @@ export function budgetLines(sweep: Sweep): BudgetLine[] {
   const time = (name: string, spent: { used: number; allowed: number | null }) => {
     if (spent.allowed === null) return;
     const left = Math.max(0, spent.allowed - spent.used);
-    const title = `${formatDuration(spent.used)} used of ${formatDuration(spent.allowed)}`;
+    const used = spent.used > 0 ? formatDuration(spent.used) : "nothing";
+    const title = `${used} used of ${formatDuration(spent.allowed)}`;
     lines.push({ name, share: share(spent.used, spent.allowed), left: `${formatDuration(left)} left`, title });
   };
   time("time", budget.wall_s);

@@ -100,8 +100,11 @@ function BestStat({ sweep }: { sweep: Sweep }) {
 
 function TimeStat({ sweep }: { sweep: Sweep }) {
   const over = OVER.includes(sweep.state);
-  const now = useNow(!over && sweep.started_at !== null);
+  const now = useNow(!over);
   const took = tookS(sweep, now);
+  if (!over && !sweep.started_at && sweep.created_at) {
+    return <Stat name="Has waited">{formatDuration(Math.max(0, (now - Date.parse(sweep.created_at)) / 1000))}</Stat>;
+  }
   if (over || sweep.eta_s === null) {
     return <Stat name={over ? "Took" : "Since its first trial"}>{took === null ? "–" : formatDuration(took)}</Stat>;
   }

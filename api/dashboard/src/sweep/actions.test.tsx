@@ -1,0 +1,51 @@
+// What can be done with a sweep, and that nothing is done before it was confirmed.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { SweepActions } from "./actions";
+import { aSweep } from "./example";
+import type { Sweep } from "./words";
+
+let asked: string[] = [];
+
+function show(sweep: Sweep) {
+  asked = [];
+  globalThis.fetch = vi.fn(async (input: RequestInfo | URL) => {
+    const request = input as Request;
+    asked.push(`${request.method} ${new URL(request.url).pathname} ${await request.clone().text()}`.trim());
+    return new Response(JSON.stringify(sweep), { headers: { "content-type": "application/json" } });
+  });
+  HTMLDialogElement.prototype.showModal ??= vi.fn();
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <SweepActions sweep={sweep} />
+    </QueryClientProvider>,
+  );
+}
+
+test("a stop is asked for first", async () => {
+  show(aSweep());
+  await userEvent.click(screen.getByRole("button", { name: "Stop" }));
+  expect(asked).toEqual([]);
+  expect(screen.getByText(/2 running trials go on to the end/)).toBeTruthy();
+  await userEvent.click(screen.getByText("Stop the sweep"));
+  await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/stop"]));
+});
+
+test("an extension sends what was changed", async () => {
+  show(aSweep({ state: "finished", counts: { finished: 24 } }));
+  expect(screen.queryByRole("button", { name: "Stop" })).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: "Extend" }));
+  const field = screen.getByLabelText("Trials in all");
+  await userEvent.clear(field);
+  await userEvent.type(field, "36");
+  expect(screen.getByText("Up to 12 more trials. The sweep goes on with all it knows.")).toBeTruthy();
+  await userEvent.click(screen.getByText("Extend the sweep"));
+  await waitFor(() => expect(asked).toEqual(['PATCH /api/v1/sweeps/7 {"run_cap":36}']));
+});
+
+test("a paused sweep can be resumed, at once", async () => {
+  show(aSweep({ state: "paused" }));
+  await userEvent.click(screen.getByRole("button", { name: "Resume" }));
+  await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/resume"]));
+});
