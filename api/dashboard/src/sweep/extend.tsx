@@ -5,7 +5,7 @@ import { formatCount, formatDuration } from "../format";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
-import { countedOf, OVER, objectivesOf, type Sweep, trialsText } from "./words";
+import { countedOf, OVER, objectivesOf, type Sweep } from "./words";
 import "./extend.css";
 
 type Body = Schemas["Extension"];
@@ -138,6 +138,6 @@ function meaning(sweep: Sweep, body: Body, problems: Problems): string {
   if (Object.keys(problems).length > 0) return "Mend what is marked first.";
   if (Object.keys(body).length === 0) return "Nothing has changed yet.";
   const more = (body.run_cap ?? sweep.run_cap) - countedOf(sweep);
-  const trials = `Up to ${trialsText(more)} more.`;
+  const trials = `Up to ${formatCount(more)} more ${more === 1 ? "trial" : "trials"}.`;
   return OVER.includes(sweep.state) ? `${trials} The sweep goes on with all it knows.` : trials;
 }
