@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from api import (
     charts,
+    declared_roles,
     devices,
     ensemble_previews,
     ensemble_samples,
@@ -83,5 +84,6 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     describe_models(app)
     app.include_router(forwarding.predictions)
     app.include_router(forwarding.inference)
+    declared_roles.check(app.routes)
     app.router.default = StaticFiles()  # what no route knows
     return app

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -25,6 +25,8 @@ _REMEMBER_UNKNOWN_S = 1.0
 _MAX_REMEMBERED = 4096
 _bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
 UNKNOWN_TOKEN = "the token is unknown, expired or revoked"  # noqa: S105
+_checks: set[object] = set()
+Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
 LookUp = Callable[[Connection, str, float], Holder | None]
 
 
@@ -129,7 +131,19 @@ def needs(role: Role) -> Callable[..., Holder]:
     async def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Holder:
         return await admit(request, role)
 
+    _checks.add(check)
     return check  # type: ignore[return-value]  # FastAPI awaits it
+
+
+def asks_itself(endpoint: Endpoint) -> Endpoint:
+    """Marks a route's function that calls `admit` first of all; dependencies would cost it more than its work."""
+    _checks.add(endpoint)
+    return endpoint
+
+
+def asks_for_a_role(call: object) -> bool:
+    """Whether a dependency is one of `needs`, or a route's function asks by itself."""
+    return call in _checks
 
 
 viewer = Depends(needs(Role.VIEWER))

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from api import exposition, inference_protocol, listen, predictions, problems
+from api import declared_roles, exposition, inference_protocol, listen, predictions, problems
 from api.auth import Doorkeeper
 from api.guard import Guarded
 from api.host_names import HostNames
@@ -57,6 +57,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.add_api_route("/healthz", _healthz, methods=["GET"])
     for part in (predictions, inference_protocol, exposition):
         app.include_router(part.router)
+    declared_roles.check(app.routes)
     return app
 
 

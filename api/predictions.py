@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
 from api import problems
-from api.auth import admit, viewer
+from api.auth import admit, asks_itself, viewer
 from api.departure import while_there
 from api.inputs import check_rows, rows_of, rows_of_npy
 from api.service import (
@@ -64,6 +64,7 @@ class _Asked(BaseModel):
             raise RequestValidationError(error.errors(include_url=False, include_input=False)) from error
 
 
+@asks_itself
 async def predict(request: Request) -> Response:
     """The ensemble's answer for some rows.
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from api import database_process, leftovers, login_link, own_certificate
+from api import database_process, leftovers, login_link, own_certificate, to_copy
 from api.pulses import Pulses
 from sweep import ray_head
 from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
@@ -208,7 +208,11 @@ class Supervisor:
             self._announced = True
             self._say(f"Podium is ready at {self._settings.url} (data in {self._settings.data_dir})")
             link = login_link.ask(self._settings)
-            if link is not None:
+            if link is None:
+                self._say(
+                    f"`{to_copy.command(self._settings.data_dir, 'login')}` prints a link that opens it in a browser"
+                )
+            else:
                 self._say(f"Open it in a browser; the link works once, for 24 hours: {link}")
 
     def _find_ray(self) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from api import auth, failures
+from api import auth, declared_roles, failures
 from db import tokens
 from db.tables import tokens as token_table
 from db.tokens import Role
@@ -130,6 +130,17 @@ def request(client: TestClient, route: str, token: str | None) -> int:
 def test_the_table_is_all_routes(service: ServiceRig) -> None:
     assert set(walk(service.app().routes)) == PUBLIC | set(ROUTES)
     assert set(walk(service.gateway().routes)) == GATEWAY_PUBLIC | GATEWAY
+
+
+def test_with_a_route_that_says_no_role_nothing_starts(service: ServiceRig) -> None:
+    app = service.app()
+    app.add_api_route("/api/v1/secrets", lambda: "all of them")
+    with pytest.raises(RuntimeError, match="/api/v1/secrets"):
+        declared_roles.check(app.routes)
+    app = service.app()
+    app.mount("/files", app)
+    with pytest.raises(RuntimeError, match="no plain route"):
+        declared_roles.check(app.routes)
 
 
 @pytest.mark.parametrize("route", sorted(PUBLIC))
