@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
 from db.tables import login_codes, sessions, tokens
 from db.tokens import Holder, Role, digest, good
+
+MOST = 100  # codes, and sessions, of one token
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ def new_code(connection: Connection, token_id: int, now: float, expires_at: floa
     code = secrets.token_urlsafe(32)
     values = {"digest": digest(code), "token_id": token_id, "created_at": now, "expires_at": expires_at}
     connection.execute(insert(login_codes).values(values))
+    _keep_newest(connection, login_codes.c.digest, login_codes, token_id)
     return code
 
 
@@ -50,7 +53,20 @@ def begin(connection: Connection, holder: Holder, now: float, longest_s: float) 
     secret = secrets.token_urlsafe(32)
     values = {"digest": digest(secret), "token_id": holder.token_id, "created_at": now, "expires_at": expires_at}
     connection.execute(insert(sessions).values(values))
+    _keep_newest(connection, sessions.c.digest, sessions, holder.token_id)
     return NewSession(secret, holder, expires_at)
+
+
+def _keep_newest(connection: Connection, digest_of: Column[str], table: Table, token_id: int) -> None:
+    """Of one token there are at most so many: who makes more of them loses the oldest."""
+    older = (
+        select(digest_of)
+        .where(table.c.token_id == token_id)
+        .order_by(table.c.created_at.desc(), digest_of)
+        .offset(MOST)
+        .limit(-1)
+    )
+    connection.execute(delete(table).where(digest_of.in_(older)))
 
 
 def holder(connection: Connection, secret: str, now: float) -> Holder | None:

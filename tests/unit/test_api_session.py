@@ -10,8 +10,9 @@ from sqlalchemy import Table, update
 from starlette.testclient import TestClient
 
 from api import session
+from db import sessions as stored
 from db.tables import login_codes, sessions, tokens
-from db.tokens import Role
+from db.tokens import Holder, Role
 from tests.service_rig import ServiceRig, assert_problem
 
 SESSION = "/api/v1/session"
@@ -140,6 +141,18 @@ def test_what_is_over_is_swept_out_when_others_log_in(service: ServiceRig) -> No
     service.client(None).post(SESSION, json={"code": code_of(service)})
     with service.database.read() as connection:
         assert [len(connection.execute(table.select()).all()) for table in (login_codes, sessions)] == [1, 1]
+
+
+def test_of_one_token_there_are_100_codes_and_100_sessions_and_the_oldest_go(service: ServiceRig) -> None:
+    with service.database.write() as connection:
+        admin = Holder(3, "admin", Role.ADMIN)
+        other = stored.begin(connection, Holder(1, "viewer", Role.VIEWER), 1.0, 1e10)
+        codes = [stored.new_code(connection, 3, now, 1e10) for now in range(stored.MOST + 2)]
+        begun = [stored.begin(connection, admin, now, 1e10) for now in range(stored.MOST + 2)]
+        known = [stored.redeem(connection, code, 1000.0) is not None for code in codes]
+        held = [stored.holder(connection, session.secret, 1000.0) is not None for session in begun]
+        assert stored.holder(connection, other.secret, 1000.0) is not None
+    assert known == held == [False] * 2 + [True] * stored.MOST
 
 
 def test_the_database_holds_neither_code_nor_secret(service: ServiceRig) -> None:
