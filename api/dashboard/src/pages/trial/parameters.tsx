@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import { formatValue } from "../../format";
 import { useQueryState } from "../../url";
+import { ButtonLink } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { type Sweep, type Trial, useTrial } from "./data";
 import { difference, isLog, parametersOf, type Scalar } from "./difference";
@@ -36,12 +37,19 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
       title="Parameters"
       hint={hintOf(trial, sweep, other)}
       actions={
-        trial.cloned_from !== null && (
-          <select aria-label="Compare with" value={against} onChange={event => setAgainst(event.target.value)}>
-            <option value="best">Beside the best</option>
-            <option value="origin">Beside its origin</option>
-          </select>
-        )
+        <>
+          {trial.cloned_from !== null && (
+            <select aria-label="Compare with" value={against} onChange={event => setAgainst(event.target.value)}>
+              <option value="best">Beside the best</option>
+              <option value="origin">Beside its origin</option>
+            </select>
+          )}
+          {other && (
+            <ButtonLink small href={`/sweeps/${trial.sweep_id}/compare?trials=${trial.id},${other.trialId}`}>
+              Compare
+            </ButtonLink>
+          )}
+        </>
       }
     >
       {names.length === 0 ? (
