@@ -2,13 +2,15 @@
 import { token } from "../theme";
 
 export const SHADES = 24;
+const FAINTEST = 0.12; // of the ramp: what is fainter is not seen as a line
 export const POINTED_AT = "--series-2"; // beside every shade of the ramp, in both themes
 
 /** One colour for each step from the worst (0) to the best. */
 export function shades(): string[] {
   const stops = [0, 1, 2, 3, 4].map(index => rgb(token(`--ramp-${index}`)));
   return Array.from({ length: SHADES }, (_, step) => {
-    const at = (step / (SHADES - 1)) * (stops.length - 1);
+    const share = FAINTEST + (1 - FAINTEST) * (step / (SHADES - 1));
+    const at = share * (stops.length - 1);
     const low = Math.min(Math.floor(at), stops.length - 2);
     const [from, to] = [stops[low] as number[], stops[low + 1] as number[]];
     const mixed = from.map((part, index) => Math.round(part + ((to[index] as number) - part) * (at - low)));

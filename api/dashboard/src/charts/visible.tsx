@@ -1,7 +1,8 @@
-// Leaves a chart out until it is nearly in sight: a page of twenty charts opens as quickly as one of three.
+// Leaves a chart out until it is nearly in sight or nothing else is to do: a page of twenty opens like one of three.
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
 const AHEAD = "300px";
+const LATEST_MS = 3_000;
 
 export function Visible({ height, children }: { height: number; children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
@@ -12,7 +13,11 @@ export function Visible({ height, children }: { height: number; children: ReactN
       rootMargin: AHEAD,
     });
     observer.observe(box.current);
-    return () => observer.disconnect();
+    const idle = window.requestIdleCallback?.(() => setSeen(true), { timeout: LATEST_MS });
+    return () => {
+      observer.disconnect();
+      if (idle !== undefined) window.cancelIdleCallback(idle);
+    };
   }, [isSeen]);
   return (
     <div ref={box} style={isSeen ? undefined : { minHeight: height }}>

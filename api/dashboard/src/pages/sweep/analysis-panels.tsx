@@ -179,18 +179,19 @@ export function ParetoPanel({
 
 export function ContourPanel({
   parameters,
+  size,
   points,
   metric,
   inside,
   active,
   onActive,
   onOpen,
-}: Charted & { parameters: readonly Axis[] }) {
+}: Charted & { parameters: readonly Axis[]; size: string }) {
   const [x, y, pick] = usePair("contour", parameters);
   const shares = useShares(points, metric);
   if (!x || !y) return null;
   return (
-    <Framed size="half" title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
+    <Framed size={size} title="Contour" hint={`${nameOf(metric)} over two parameters`} actions={pick}>
       <Visible height={360}>
         <Contour
           points={points}

@@ -46,11 +46,10 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   if (!metric) return null;
   const objectives = outcomes.filter(axis => axis.key !== "duration_s");
   const ordered = byImportance(charts.parameters, importance.data?.importances ?? {});
-  const brushed = isSample && exact.data ? exact.data.matching : linked.count;
   return (
     <div className="analysis">
       <div className="analysis-head">
-        <p aria-live="polite">{summary(points, brushed)}</p>
+        <p>{sampleOf(drawn)}</p>
         <span className="analysis-controls">
           <Choice
             label="Judged by"
@@ -68,23 +67,28 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
       <ImportancePanel query={importance} />
       <ParallelPanel {...linkedAll} points={points} metric={metric} charts={charts} />
       {objectives.length > 1 && <ParetoPanel {...linked} points={drawn} objectives={objectives} />}
-      {ordered.length > 1 && <ContourPanel {...linked} points={drawn} metric={metric} parameters={ordered} />}
+      {ordered.length > 1 && (
+        <ContourPanel
+          size={objectives.length > 1 ? "half" : "two-thirds"}
+          {...linked}
+          points={drawn}
+          metric={metric}
+          parameters={ordered}
+        />
+      )}
       <SlicePanels {...linked} points={drawn} metric={metric} parameters={ordered} />
     </div>
   );
 }
 
-function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {
-  return [...parameters].sort((a, b) => (importances[b.name] ?? 0) - (importances[a.name] ?? 0));
+/** What is not drawn must be said; how many match is said beside the filter. */
+function sampleOf({ shown, matching }: Points): string {
+  if (shown >= matching) return "";
+  return `Drawn are ${formatCount(shown)} of ${formatCount(matching)} trials: the best, and of the others an even sample.`;
 }
 
-function summary(points: Points, brushed: number): string {
-  const matching = `${formatCount(points.matching)} ${points.matching === 1 ? "trial" : "trials"}`;
-  const sample =
-    points.shown < points.matching ? `, drawn ${formatCount(points.shown)}: the best and an even sample` : "";
-  return brushed < points.matching && brushed !== points.shown
-    ? `${formatCount(brushed)} of ${matching} in the brushes${sample}`
-    : `${matching}${sample}`;
+function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {
+  return [...parameters].sort((a, b) => (importances[b.name] ?? 0) - (importances[a.name] ?? 0));
 }
 
 function Nothing({ filter }: { filter: string }) {
