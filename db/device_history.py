@@ -6,7 +6,7 @@ killed could not say so; the next one does it in its place, from when that was l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -65,10 +65,10 @@ def stop(connection: Connection, at: float) -> None:
         add(connection, device_id, SpellRow(at, DOWN, STOPPED))
 
 
-def leave(connection: Connection, keep: Sequence[str], at: float) -> None:
-    """Devices of an earlier start are not there any more."""
+def leave(connection: Connection, there: Collection[str], at: float) -> None:
+    """All slots that there are to be are open: other devices, of an earlier start, are not there any more."""
     for device_id, last in _last_ones(connection):
-        if device_id not in keep and last.state != GONE:
+        if device_id not in there and last.state != GONE:
             add(connection, device_id, SpellRow(at, GONE, NOT_THERE))
 
 

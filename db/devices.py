@@ -104,9 +104,8 @@ def aside(connection: Connection) -> dict[str, str]:
     return {row.device_id: row.reason for row in connection.execute(select(devices_aside))}
 
 
-def forget(connection: Connection, keep: Sequence[str], at: float) -> None:
+def forget(connection: Connection, keep: Sequence[str]) -> None:
     """Drop the devices of an earlier start that are not there any more."""
-    device_history.leave(connection, keep, at)
     connection.execute(devices.delete().where(devices.c.id.not_in(list(keep))))
 
 

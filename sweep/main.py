@@ -58,7 +58,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     tidier.all_before(settings.data.trials, began_at, scheduler.folders_in_use())
     tidier.at_start(keeping.begin, keeping.look)
     pool.open_missing()
-    announcer = threading.Thread(target=_announce, args=(scheduler, pool.count), daemon=True)
+    announcer = threading.Thread(target=_announce, args=(scheduler, recorder, pool.count), daemon=True)
     announcer.start()
     scheduler.run(on_turn=lambda: _go_on(recorder))
     pool.close()
@@ -77,9 +77,10 @@ def _short_of_room(settings: ServiceSettings) -> str:
     return "" if found.enough else f"no room left on the disk of {found.path}; it goes on by itself when there is"
 
 
-def _announce(scheduler: Scheduler, count: int) -> None:
+def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> None:
     scheduler.wait_for_slots(count)
     say_ready()
+    recorder.all_are_open(scheduler.devices())
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -109,7 +109,13 @@ class DatabaseRecorder:
         """Drop the devices of an earlier start that are not there any more. Raises `FencedError`."""
         with self._database.write() as connection:
             lease.check(connection, self.epoch)
-            devices.forget(connection, keep, time.time())
+            devices.forget(connection, keep)
+
+    def all_are_open(self, there: Collection[str]) -> None:
+        """Every slot that there is to be is open, on these devices; others are gone. In any thread."""
+        with contextlib.suppress(DatabaseError), self._database.write() as connection:
+            lease.check(connection, self.epoch)
+            device_history.leave(connection, there, time.time())
 
     def see(self) -> None:
         """Note every few seconds that the scheduler goes on: if it is killed, the next one knows until when it ran.

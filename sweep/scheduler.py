@@ -123,6 +123,10 @@ class Scheduler:
         with self._slots_changed:
             self._slots_changed.wait_for(lambda: len(self._ledger) >= count)
 
+    def devices(self) -> frozenset[str]:
+        """Those that have, or had, a slot; in any thread, once all are open."""
+        return frozenset(slot.device.device_id for slot in self._ledger)
+
     # The loop.
 
     def run(self, *, stop_within_s: float = 6.0, on_turn: Callable[[], None] = lambda: None) -> None:

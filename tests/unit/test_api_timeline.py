@@ -203,16 +203,25 @@ def test_one_that_was_stopped_says_so_itself(service: ServiceRig) -> None:
     recorder.stop()
     again = DatabaseRecorder(service.database)
     again.forget_devices([])
+    assert states(service) == ["ready", "down", "starting", "down", "starting"], "it may be about to come"
+    again.commit([DeviceChanged("cpu-0", "cpu", 0, "node", "", None, 99, "ready", "", time.time())])
+    again.all_are_open(["cpu-0"])
+    assert states(service)[5:] == ["ready"]
+    again.stop()
     third = DatabaseRecorder(service.database)
     third.forget_devices([])
-    assert states(service) == ["ready", "down", "starting", "down", "starting", "gone"]
+    third.all_are_open([])
+    third.all_are_open([])
+    assert states(service)[6:] == ["down", "starting", "gone"]
 
 
 def test_a_device_that_is_gone_is_shown_while_the_stretch_holds_something_of_it(
     service: ServiceRig, client: TestClient
 ) -> None:
     device(service, "ready", "no sweep is running", T)
-    DatabaseRecorder(service.database).forget_devices([])
+    recorder = DatabaseRecorder(service.database)
+    recorder.forget_devices([])
+    recorder.all_are_open([])
     assert [(found["id"], found["present"]) for found in read(client)["devices"]] == [("cpu-0", False)]
     assert read(client, **{"from": T - 900, "to": T - 800})["devices"] == []
 

@@ -259,7 +259,7 @@ def test_a_device_is_busy_while_a_trial_runs_on_it(database: Database) -> None:
     with database.write() as connection:
         (device,) = devices.all_of(connection)
         assert (device.state, device.trial_id) == ("ready", None)
-        devices.forget(connection, ["cpu-1"], 10.0)
+        devices.forget(connection, ["cpu-1"])
         assert devices.all_of(connection) == []
 
 

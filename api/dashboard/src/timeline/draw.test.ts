@@ -1,5 +1,5 @@
 // What is at a point of the timeline, and what is in sight; quickly with many trials.
-import { type Lane, pieceAt, within } from "./draw";
+import { isMuted, type Lane, pieceAt, within } from "./draw";
 import {
   type Bar,
   barsOf,
@@ -43,6 +43,15 @@ test("a bar too thin to hit is found from a few pixels away", () => {
 test("what is in sight of many is found without looking at all", () => {
   const many = Array.from({ length: 10_000 }, (_, index) => bar(index * 2, index * 2 + 1));
   expect(within(many, { from: 1000, to: 1010 }).map(one => one.start)).toEqual([1000, 1002, 1004, 1006, 1008]);
+});
+
+test("what is of another sweep or filtered out is pale; what joins many cannot be told", () => {
+  const mine = bar(5, 6);
+  expect(isMuted(mine, { sweepId: null, matching: null })).toBe(false);
+  expect(isMuted(mine, { sweepId: 2, matching: null })).toBe(true);
+  expect(isMuted(mine, { sweepId: 1, matching: new Set([5]) })).toBe(false);
+  expect(isMuted(mine, { sweepId: 1, matching: new Set([9]) })).toBe(true);
+  expect(isMuted(bar(5, 6, { trialId: null }), { sweepId: 1, matching: new Set([9]) })).toBe(false);
 });
 
 const LINE: DeviceLine = {

@@ -11,6 +11,7 @@ export type Scene = {
   span: Span;
   lane: number; // its height in pixels
   sweepId: number | null; // whose trials stand out; all where it is null
+  matching: ReadonlySet<number> | null; // the trials that the filter finds; all where it is null
   lit: number | null; // the id of the trial that the pointer is on
   dragged: Span | null; // what is being selected
 };
@@ -63,7 +64,7 @@ function withGround(context: CanvasRenderingContext2D, gap: Gap, box: Box): Box 
 }
 
 function drawBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, scene: Scene): void {
-  const muted = scene.sweepId !== null && bar.sweepId !== scene.sweepId;
+  const muted = isMuted(bar, scene);
   const gapped = box.width > 4 ? { ...box, width: box.width - 1 } : box;
   paintBar(context, bar, gapped, muted);
   if (bar.attempts === 1 && box.width > 30) {
@@ -78,6 +79,12 @@ function drawBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, scene: S
     context.lineWidth = 2;
     context.strokeRect(box.x, box.y - 1, box.width, box.height + 2);
   }
+}
+
+/** Whether it is not what the page is about: of another sweep, or filtered out. */
+export function isMuted(bar: Bar, { sweepId, matching }: Pick<Scene, "sweepId" | "matching">): boolean {
+  if (sweepId !== null && bar.sweepId !== sweepId) return true;
+  return matching !== null && bar.trialId !== null && !matching.has(bar.trialId);
 }
 
 function drawAxis(context: CanvasRenderingContext2D, { lanes, span, lane }: Scene, width: number, height: number) {

@@ -2,7 +2,7 @@
 import { useCallback } from "react";
 import { type Draw, useCanvas } from "../canvas";
 import { lookOf } from "../widgets/badge";
-import { type Lane, within } from "./draw";
+import { isMuted, type Lane, within } from "./draw";
 import { paintBar, paintGap } from "./paint";
 import type { Span } from "./span";
 import { type Bar, WHYS, type Why } from "./words";
@@ -10,9 +10,16 @@ import { type Bar, WHYS, type Why } from "./words";
 const SWATCH = { width: 22, height: 14 };
 const ORDER = ["finished", "pruned", "failed", "cancelled", "running"];
 
-export function Legend({ lanes, span, sweepId }: { lanes: readonly Lane[]; span: Span; sweepId?: number }) {
+type Props = {
+  lanes: readonly Lane[];
+  span: Span;
+  sweepId: number | null;
+  matching: ReadonlySet<number> | null;
+};
+
+export function Legend({ lanes, span, sweepId, matching }: Props) {
   const bars = lanes.flatMap(lane => within(lane.bars, span));
-  const own = sweepId === undefined ? bars : bars.filter(bar => bar.sweepId === sweepId);
+  const own = bars.filter(bar => !isMuted(bar, { sweepId, matching }));
   const states = ORDER.filter(state => own.some(bar => bar.state === state));
   const whys = (Object.keys(WHYS) as Why[]).filter(why =>
     lanes.some(lane => within(lane.gaps, span).some(gap => gap.why === why)),
@@ -27,7 +34,7 @@ export function Legend({ lanes, span, sweepId }: { lanes: readonly Lane[]; span:
       ))}
       {own.length < bars.length && (
         <li>
-          <BarSwatch state="finished" muted={true} /> other sweeps
+          <BarSwatch state="finished" muted={true} /> {mutedName(sweepId, matching)}
         </li>
       )}
       {own.some(bar => bar.attempts > 1) && <li className="timeline-note">paler: many short trials, with pauses</li>}
@@ -38,6 +45,11 @@ export function Legend({ lanes, span, sweepId }: { lanes: readonly Lane[]; span:
       ))}
     </ul>
   );
+}
+
+function mutedName(sweepId: number | null, matching: ReadonlySet<number> | null): string {
+  if (matching === null) return "other sweeps";
+  return sweepId === null ? "not what the filter finds" : "other sweeps, and what the filter does not find";
 }
 
 function BarSwatch({ state, muted }: { state: string; muted: boolean }) {

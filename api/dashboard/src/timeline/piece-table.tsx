@@ -59,7 +59,7 @@ function what(piece: Piece, names: Record<string, string>) {
   if (piece.trialId === null) return barTitle(piece, names);
   return (
     <>
-      <StateBadge state={piece.state} /> <Link href={`/trials/${piece.trialId}`}>{barTitle(piece, names)}</Link>
+      <StateBadge state={piece.state} /> <Link href={`/trials/${piece.trialId}`}>{barTitle(piece, names, false)}</Link>
     </>
   );
 }

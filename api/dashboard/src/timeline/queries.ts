@@ -17,8 +17,10 @@ const REFRESH_MS = 15_000; // figures of the last hour change also while nothing
 /** The timeline, and when the answer came. */
 export function useTimeline({ sweepId, span, rangeS }: Asked) {
   const what = span ? [span.from, span.to] : [rangeS ?? null];
-  return useQuery({
-    queryKey: sweepId === undefined ? keys.devices("timeline", ...what) : keys.sweep(sweepId, "timeline", ...what),
+  const queryKey = sweepId === undefined ? keys.devices("timeline", ...what) : keys.sweep(sweepId, "timeline", ...what);
+  return useQuery<Fetched>({
+    queryKey,
+    placeholderData: (before, last) => (last?.queryKey[1] === queryKey[1] ? before : undefined), // never another sweep's
     refetchInterval: span ? false : REFRESH_MS,
     queryFn: ({ signal }) =>
       read(sweepId, span ?? (rangeS ? { from: Date.now() / 1000 - rangeS, to: 0 } : null), signal),

@@ -23,13 +23,14 @@ const DRAG_PX = 6;
 type Props = {
   fetched: Fetched;
   sweepId?: number;
+  matching?: ReadonlySet<number> | null; // the trials that a filter finds: others are pale
   span: Span | null; // what is zoomed into; null: all, or the last hour, moving on
   onSpan: (span: Span | null) => void;
   asTable: boolean;
   onAsTable: (on: boolean) => void;
 };
 
-export function TimelineView({ fetched, sweepId, span, onSpan, asTable, onAsTable }: Props) {
+export function TimelineView({ fetched, sweepId, matching = null, span, onSpan, asTable, onAsTable }: Props) {
   const { view, aheadS } = fetched;
   const clock = useNow() + aheadS;
   const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
@@ -45,9 +46,9 @@ export function TimelineView({ fetched, sweepId, span, onSpan, asTable, onAsTabl
       {asTable ? (
         <PieceTable lanes={lanes} span={shown} names={view.sweeps} />
       ) : (
-        <Chart {...{ view, lanes, shown, limits, sweepId, onSpan }} />
+        <Chart {...{ view, lanes, shown, limits, sweepId, matching, onSpan }} />
       )}
-      <Legend lanes={lanes} span={shown} sweepId={sweepId} />
+      <Legend lanes={lanes} span={shown} sweepId={sweepId ?? null} matching={matching} />
     </div>
   );
 }
@@ -68,10 +69,11 @@ type ChartProps = {
   shown: Span;
   limits: Span;
   sweepId?: number;
+  matching: ReadonlySet<number> | null;
   onSpan: (span: Span | null) => void;
 };
 
-function Chart({ view, lanes, shown, limits, sweepId, onSpan }: ChartProps) {
+function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const { width } = useSize(frame);
   const lane = lanes.length > 16 ? 26 : 36;
@@ -83,8 +85,8 @@ function Chart({ view, lanes, shown, limits, sweepId, onSpan }: ChartProps) {
   const { hovered } = useSelection(sweepId ?? 0);
   const lit = tipped?.piece.kind === "bar" ? tipped.piece.trialId : sweepId === undefined ? null : hovered;
   const draw = useMemo(
-    () => drawing({ lanes, span: shown, lane, sweepId: sweepId ?? null, lit, dragged }),
-    [lanes, shown, lane, sweepId, lit, dragged],
+    () => drawing({ lanes, span: shown, lane, sweepId: sweepId ?? null, matching, lit, dragged }),
+    [lanes, shown, lane, sweepId, matching, lit, dragged],
   );
   const canvas = useCanvas(draw, { width, height });
   useWheelZoom(frame, shown, limits, onSpan);

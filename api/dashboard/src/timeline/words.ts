@@ -84,9 +84,9 @@ export function gapsOf({ gaps, reasons, bars }: DeviceLine, until: number, now: 
 }
 
 /** "Trial 17 of resnet: finished" */
-export function barTitle(bar: Bar, names: Record<string, string>): string {
+export function barTitle(bar: Bar, names: Record<string, string>, withState = true): string {
   const sweep = bar.sweepId === null ? "several sweeps" : (names[bar.sweepId] ?? `sweep ${bar.sweepId}`);
-  if (bar.attempts === 1) return `Trial ${bar.number} of ${sweep}: ${bar.state}`;
+  if (bar.attempts === 1) return `Trial ${bar.number} of ${sweep}${withState ? `: ${bar.state}` : ""}`;
   const failed = bar.failed > 0 ? `, ${formatCount(bar.failed)} failed` : "";
   return `${formatCount(bar.attempts)} short trials of ${sweep} (${bar.number} to ${bar.lastNumber})${failed}`;
 }

@@ -1,15 +1,20 @@
 // The devices of a sweep: what each ran from its start to its end, how busy they were, and why they were not.
+import { useMemo } from "react";
+import { usePoints } from "../../charts/data";
+import { idsOf } from "../../charts/points";
 import { formatDuration, formatShare } from "../../format";
 import { type Fetched, useTimeline } from "../../timeline/queries";
 import { Reasons } from "../../timeline/reasons";
 import { TimelineView } from "../../timeline/timeline";
 import { useViewState } from "../../timeline/view-state";
+import { useQueryState } from "../../url";
 import { Panel, Stat, Stats } from "../../widgets/panel";
 import { Answer, Empty } from "../../widgets/states";
 
 export function DevicesTab({ sweepId }: { sweepId: number }) {
   const state = useViewState();
   const timeline = useTimeline({ sweepId, span: state.span });
+  const matching = useMatching(sweepId);
   return (
     <Answer query={timeline} rows={5}>
       {fetched =>
@@ -25,7 +30,7 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
               hint="Bars are trials, shades are time without one and why. Drag over it to zoom in."
               actions={<Figures fetched={fetched} />}
             >
-              <TimelineView fetched={fetched} sweepId={sweepId} {...state} />
+              <TimelineView fetched={fetched} sweepId={sweepId} matching={matching} {...state} />
             </Panel>
             <Panel title="Where the time went" hint="Of all devices together, when no trial ran on them.">
               <Reasons lines={fetched.view.devices} />
@@ -34,6 +39,16 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
         )
       }
     </Answer>
+  );
+}
+
+/** The trials that the page's filter finds; null without one, or where they are too many to name them all. */
+function useMatching(sweepId: number): ReadonlySet<number> | null {
+  const [filter] = useQueryState("filter");
+  const { data } = usePoints(sweepId, filter, filter !== "");
+  return useMemo(
+    () => (filter === "" || !data || data.shown < data.matching ? null : new Set(idsOf(data))),
+    [filter, data],
   );
 }
 
