@@ -144,9 +144,10 @@ def serious(page: Page) -> list[str]:
     page.evaluate(AXE.read_text())
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
-        f"{one['id']}: {one['help']}: {', '.join(' '.join(map(str, node['target'])) for node in one['nodes'][:5])}"
+        f"{one['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
         for one in found["violations"]
         if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:5]
     ]
 
 

@@ -25,6 +25,6 @@ def of_sweep(stage: Stage, sweep: int) -> Mapping[str, str]:
 
 def at_rest(page: Page) -> Page:
     """The page, when it says no more that it loads."""
-    page.get_by_role("heading", level=1).first.wait_for()
+    page.get_by_role("main").get_by_role("heading").first.wait_for()
     page.wait_for_function("() => !document.querySelector('.state-loading, [aria-busy=true]')")
     return page

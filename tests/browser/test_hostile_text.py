@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.pages import at_rest, of_sweep
@@ -21,7 +23,7 @@ def test_html_in_every_text_of_a_sweep_stays_text(stage: Stage, visitor: Visitor
     sweep = stage.planted
     trial = next(trial for trial in stage.client.trials(sweep) if trial["state"] == "failed")
     stage.client.note_trial(trial["id"], PLANTED)
-    stage.client.tag_trial(trial["id"], [PLANTED.replace(" ", "_")])
+    stage.client.tag_trial(trial["id"], ["<img/src=x>"])
     failed = {"failed": f"/trials/{trial['id']}"}
     for path in {**of_sweep(stage, sweep), **failed, "sweeps": "/"}.values():
         visitor.open(path)
@@ -30,7 +32,7 @@ def test_html_in_every_text_of_a_sweep_stays_text(stage: Stage, visitor: Visitor
 
 def test_html_in_the_name_of_an_ensemble_stays_text(stage: Stage, visitor: Visitor) -> None:
     best = [trial["trial_id"] for trial in stage.client.best(stage.digits, 2)]
-    built = stage.client.build_ensemble(trial_ids=best, name=PLANTED)
+    built = stage.client.build_ensemble(trial_ids=best, name=PLANTED + secrets.token_hex(3))
     for path in ("/ensembles", f"/ensembles/{built['id']}", f"/sweeps/{stage.digits}/ensemble"):
         visitor.open(path)
         assert_is_text(visitor.page)
