@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     between_graph,
+    dashboard,
     dispatch,
     efficiency,
     in_graph,
@@ -35,6 +36,7 @@ BENCHMARKS: tuple[tuple[frozenset[int], Benchmark], ...] = (
     (frozenset({6}), in_graph.run),
     (frozenset({7}), between_graph.run),
     (frozenset({8}), stopped_member.run),
+    (frozenset({9}), dashboard.run),
     (frozenset({10}), ingest.run),
     (frozenset({11}), start.run),
     (frozenset({12}), shared_data.run),

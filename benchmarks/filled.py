@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +80,11 @@ def value_of(params: dict[str, Any]) -> float:
     return 0.97 * math.exp(-off) - 0.02 * abs(params["layers"] - 3)
 
 
+def curve_of(params: dict[str, Any], step: int) -> float:
+    """What the trial reported at a step, from 1 on."""
+    return value_of(params) * (1 - math.exp(-step / 3))
+
+
 def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
     chosen = {number: params_of(number) for number in numbers}
     connection.execute(insert(trials), [_trial(sweep_id, number, params) for number, params in chosen.items()])
@@ -105,7 +109,7 @@ def _write(connection: Connection, sweep_id: int, numbers: range) -> None:
                 "trial_id": _id(sweep_id, number),
                 "name": "val_accuracy",
                 "step": step,
-                "value": value_of(params) * (1 - math.exp(-step / 3)),
+                "value": curve_of(params, step),
                 "attempt": 1,
                 "at": _AT + number + step / CURVE_POINTS,
             }
@@ -119,12 +123,13 @@ def _id(sweep_id: int, number: int) -> int:
     return sweep_id * 1_000_000 + number
 
 
-def _state(number: int) -> str:
+def state_of(number: int) -> str:
+    """Of a hundred trials 80 finished, 18 were pruned, 2 failed."""
     return "failed" if number % 50 == 49 else "pruned" if number % 5 == 4 else "finished"
 
 
 def _trial(sweep_id: int, number: int, params: dict[str, Any]) -> dict[str, Any]:
-    state = _state(number)
+    state = state_of(number)
     return {
         "id": _id(sweep_id, number),
         "sweep_id": sweep_id,
@@ -140,7 +145,7 @@ def _trial(sweep_id: int, number: int, params: dict[str, Any]) -> dict[str, Any]
 
 
 def _attempt(sweep_id: int, number: int) -> dict[str, Any]:
-    failed = _state(number) == "failed"
+    failed = state_of(number) == "failed"
     return {
         "trial_id": _id(sweep_id, number),
         "number": 1,
@@ -148,10 +153,6 @@ def _attempt(sweep_id: int, number: int) -> dict[str, Any]:
         "node": "here",
         "started_at": _AT + number,
         "ended_at": _AT + number + 2,
-        "state": _state(number),
+        "state": state_of(number),
         "cause": "non_finite" if failed else None,
     }
-
-
-if __name__ == "__main__":
-    print(fill(Path(sys.argv[1]), int(sys.argv[2])))

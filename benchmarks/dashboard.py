@@ -1,0 +1,165 @@
+"""Row 9: what the page of a sweep with 10,000 and 50,000 trials asks for and shows, against optuna-dashboard.
+
+Measured over HTTP, as the page asks, each request several times but for the first: the table's window of 200 rows with
+the best first, the same filtered by three terms and sorted by a parameter, and 50 curves. optuna-dashboard answers one
+request with all trials and all curves and filters in the browser: that request is its list, its filter and its curves.
+Sizes are before compression. In Chromium, where it is there, by a new browser each time: from the beginning of a visit
+to the first paint and to the first row of trials, and how long a brush of parallel coordinates over 10,000 trials of
+eight parameters takes to be drawn. Data: eight parameters, ten points a curve, the same in both databases.
+
+Not measured: a network, a GPU in the browser, many people at once, a running sweep.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from api.local import service
+from benchmarks import optuna_dashboard, page_times
+from benchmarks.filled import fill
+from benchmarks.plan import Plan
+from benchmarks.results import Figure, Row, at_most, ratio
+from sweep.layout import DataDirectory
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+
+COUNTS = (10_000, 50_000)
+ASKED = 10  # of each request
+ASKED_PEER = 3
+PRESSES = 20
+TABLE = {"sort": "best", "limit": 200}
+FILTERED = {"filter": "lr<0.01 dropout:0.1..0.3 optimizer:adam,adamw", "sort": "params.hidden", "limit": 200}
+CURVES = {"limit": 50}
+Found = dict[str, list[float]]
+
+
+def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
+    """Row 9."""
+    counts = (200, 400) if plan.quick else COUNTS
+    ours: dict[int, Found] = {}
+    theirs: dict[int, Found] = {}
+    executable = page_times.chromium()
+    visits = min(3, plan.repetitions)
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
+        package = optuna_dashboard.installed(Path(folder) / "optuna-dashboard")
+        for count in counts:
+            ours[count] = podium(Path(folder) / f"podium-{count}", count, executable, visits)
+            plan.say(f"{count:,} trials, Podium: {_said(ours[count])}")
+            theirs[count] = peer(Path(folder) / f"optuna-{count}.sqlite3", package, count, executable, visits)
+            plan.say(f"{count:,} trials, optuna-dashboard: {_said(theirs[count])}")
+    return [_row(ours, theirs, visits, executable is not None)]
+
+
+def podium(folder: Path, count: int, executable: str | None, visits: int) -> Found:
+    """What Podium's service and pages take."""
+    data = DataDirectory(folder)
+    data.prepare()
+    sweep_id = fill(data.database, count)
+    with service(folder, "cpu:2", own=True) as client:
+        token = (folder / "admin.token").read_text().strip()
+        path = f"/api/v1/sweeps/{sweep_id}"
+        with httpx2.Client(base_url=client.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http:
+            found: Found = {}
+            for name, tail, query in (
+                ("table", "table", TABLE), ("filter", "table", FILTERED), ("curves", "curves", CURVES),
+            ):  # fmt: skip
+                found[f"{name} ms"], found[f"{name} kB"] = asked(http, f"{path}/{tail}", query, ASKED)
+        if executable is not None:
+            found |= _pages(executable, client.url, token, sweep_id, visits)
+    return found
+
+
+def _pages(executable: str, url: str, token: str, sweep_id: int, visits: int) -> Found:
+    found: Found = {"paint ms": [], "row ms": []}
+    for _ in range(visits):
+        with page_times.browser(executable) as context:
+            context.request.post(f"{url}/api/v1/session", data={"token": token}, headers={"Origin": url})
+            _visit(found, context, f"{url}/sweeps/{sweep_id}", "table.trials tbody a")
+            found["brush ms"] = page_times.brush_ms(context, f"{url}/sweeps/{sweep_id}/analysis", PRESSES)
+    return found
+
+
+def _visit(found: Found, context: BrowserContext, url: str, selector: str) -> None:
+    paint, row = page_times.shown_ms(context, url, selector)
+    found["paint ms"].append(paint)
+    found["row ms"].append(row)
+
+
+def peer(path: Path, package: Path, count: int, executable: str | None, visits: int) -> Found:
+    """What optuna-dashboard takes for the same."""
+    optuna_dashboard.fill(path, count)
+    with optuna_dashboard.serving(package, path) as url:
+        with httpx2.Client(base_url=url, timeout=300, trust_env=False) as http:
+            took_ms, size_kb = asked(http, "/api/studies/1", {}, ASKED_PEER)
+        found = {"table ms": took_ms, "table kB": size_kb}
+        if executable is not None:
+            found |= {"paint ms": [], "row ms": []}
+            for _ in range(visits):
+                with page_times.browser(executable) as context:
+                    _visit(found, context, f"{url}/dashboard/studies/1/trials", "text=Trial 0")
+    return found
+
+
+def asked(http: httpx2.Client, path: str, query: dict[str, Any], times: int) -> tuple[list[float], list[float]]:
+    """Milliseconds and kilobytes of each answer; the first one is left out."""
+    took_ms, size_kb = [], []
+    for _ in range(times + 1):
+        began = time.perf_counter()
+        answer = http.get(path, params=query)
+        took_ms.append(1e3 * (time.perf_counter() - began))
+        answer.raise_for_status()
+        size_kb.append(len(answer.content) / 1e3)
+    return took_ms[1:], size_kb[1:]
+
+
+def _row(ours: dict[int, Found], theirs: dict[int, Found], visits: int, browsed: bool) -> Row:
+    podium_figures = {key: figure for count, found in ours.items() for key, figure in _figures(count, found)}
+    peer_figures = {key: figure for count, found in theirs.items() for key, figure in _figures(count, found)}
+    few, many = min(ours), max(ours)
+    targets = [
+        at_most(podium_figures[many, "table ms"], 100),
+        at_most(podium_figures[many, "table kB"], 200),
+        at_most(podium_figures[many, "filter ms"], 100),
+    ]
+    if browsed:
+        targets += [at_most(podium_figures[few, "row ms"], 1000), at_most(podium_figures[few, "brush ms"], 100)]
+    return Row(
+        9,
+        f"the page of a sweep with {few:,} and {many:,} trials: table, filter, curves",
+        list(podium_figures.values()),
+        visits,
+        targets=targets,
+        peer_name=f"optuna-dashboard {optuna_dashboard.VERSION}",
+        peer=list(peer_figures.values()),
+        ratios={figure.name: ratio(podium_figures[key], figure) for key, figure in peer_figures.items()},
+        notes=[] if browsed else ["there is no Chromium here, or no playwright: pages were not measured"],
+    )
+
+
+_NAMES = {
+    "table": "table", "filter": "table, filtered and sorted", "curves": "50 curves", "paint": "first paint",
+    "row": "first row shown", "brush": "a brush drawn",
+}  # fmt: skip
+
+
+def _named(what: str, unit: str) -> str:
+    return f"{_NAMES[what]}, size" if unit == "kB" else _NAMES[what]
+
+
+def _figures(count: int, found: Found) -> list[tuple[tuple[int, str], Figure]]:
+    return [
+        ((count, key), Figure(f"{count:,}: {_named(*key.split())}", key.split()[1], tuple(samples)))
+        for key, samples in found.items()
+    ]
+
+
+def _said(found: Found) -> str:
+    return ", ".join(
+        f"{key.split()[0]} {sorted(samples)[len(samples) // 2]:.3g} {key.split()[1]}" for key, samples in found.items()
+    )

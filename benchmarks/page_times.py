@@ -1,0 +1,74 @@
+"""How long pages take in the system's Chromium: until the first row is there, and until a brush is drawn; a benchmark.
+
+No GPU: what canvases cost is software's. The browser runs on the cores of the service that it asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+)
+PATIENCE_MS = 120_000
+# A key on a handle, until what it changes is on the screen: two frames, so that the canvas has been drawn.
+_PRESS = """async key => {
+  const handle = document.activeElement;
+  const began = performance.now();
+  handle.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  return performance.now() - began;
+}"""
+_PAINT = """() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0"""
+
+
+def chromium() -> str | None:
+    """The system's browser; None where there is none, or nothing to drive it with."""
+    with contextlib.suppress(ImportError):
+        import playwright.sync_api  # noqa: F401
+
+        return shutil.which("chromium") or shutil.which("chromium-browser")
+    return None
+
+
+@contextlib.contextmanager
+def browser(executable: str) -> Iterator[BrowserContext]:
+    """A browser that knows nothing yet, 1400 by 900."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=executable, args=FLAGS.split())
+        yield opened.new_context(viewport={"width": 1400, "height": 900})
+        opened.close()
+
+
+def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, float]:
+    """From the beginning of a visit: until anything is painted, and until `selector` is there."""
+    page = context.new_page()
+    page.goto(url, wait_until="commit")
+    page.wait_for_selector(selector, timeout=PATIENCE_MS)
+    there = page.evaluate("performance.now()")
+    page.wait_for_timeout(100)
+    paint = page.evaluate(_PAINT)
+    page.close()
+    return paint, there
+
+
+def brush_ms(context: BrowserContext, url: str, presses: int) -> list[float]:
+    """Moves the first brush handle of the page `presses` times by a key: until each is drawn."""
+    page = context.new_page()
+    page.goto(url)
+    handle = page.locator("[role=slider]").first
+    handle.scroll_into_view_if_needed(timeout=PATIENCE_MS)
+    page.wait_for_timeout(1000)
+    handle.focus()
+    times = [float(page.evaluate(_PRESS, "ArrowUp")) for _ in range(presses)]
+    page.close()
+    return times
