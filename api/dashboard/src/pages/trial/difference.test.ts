@@ -4,7 +4,7 @@ import { difference, isLog, parametersOf } from "./difference";
 
 test("a factor on a logarithmic scale, an amount on others", () => {
   expect(difference(0.06, 0.006, true)).toEqual({ kind: "more", text: "×10" });
-  expect(difference(0.003, 0.006, true)).toEqual({ kind: "less", text: "÷2" });
+  expect(difference(0.003, 0.006, true)).toEqual({ kind: "less", text: "×0.5" });
   expect(difference(0.5, 0.25, false)).toEqual({ kind: "more", text: "+0.25" });
   expect(difference(32, 128, false)).toEqual({ kind: "less", text: "−96" });
   expect(difference(-1, 2, true)).toEqual({ kind: "less", text: "−3" });

@@ -31,8 +31,8 @@ export function difference(mine: Scalar | undefined, theirs: Scalar | undefined,
   const kind = mine > theirs ? "more" : "less";
   if (logarithmic && mine > 0 && theirs > 0) {
     const factor = mine / theirs;
-    const text = factor >= 1 ? `×${formatNumber(factor, 3)}` : `÷${formatNumber(1 / factor, 3)}`;
-    return text === "×1" || text === "÷1" ? { kind: "same", text: "nearly same" } : { kind, text };
+    const text = `×${formatNumber(factor, 3)}`;
+    return text === "×1" ? { kind: "same", text: "nearly same" } : { kind, text };
   }
   const amount = mine - theirs;
   return { kind, text: `${amount > 0 ? "+" : ""}${formatNumber(amount, 3)}` };

@@ -19,6 +19,7 @@ test("pieces before the last one stay as they are while the log grows", () => {
   expect(before[0]?.split("\n")).toHaveLength(CHUNK_LINES);
   expect(after.slice(0, 2)).toEqual(before.slice(0, 2));
   expect(after[2]).not.toEqual(before[2]);
+  expect(chunksOf(linesOf("one\ntwo\n"))).toEqual(["one\ntwo"]);
 });
 
 test("matches are found in any case, in order", () => {

@@ -23,8 +23,9 @@ export function linesOf(text: string): string[] {
 /** Pieces of lines: those before the last never change while a log grows, so they are not drawn again. */
 export function chunksOf(lines: readonly string[]): string[] {
   const chunks: string[] = [];
-  for (let start = 0; start < lines.length; start += CHUNK_LINES)
-    chunks.push(lines.slice(start, start + CHUNK_LINES).join("\n"));
+  const count = lines.at(-1) === "" ? lines.length - 1 : lines.length; // the end of the last line begins none
+  for (let start = 0; start < count; start += CHUNK_LINES)
+    chunks.push(lines.slice(start, Math.min(count, start + CHUNK_LINES)).join("\n"));
   return chunks;
 }
 
