@@ -9,11 +9,12 @@ import { Editor, goToLine } from "../new-sweep/editor";
 import { EXAMPLES, FIRST } from "../new-sweep/examples";
 import { SweepForm } from "../new-sweep/form";
 import { Outcome } from "../new-sweep/outcome";
+import { useOnlyLooks } from "../session";
 import { setQuery, useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { PageHead, Panel } from "../widgets/panel";
-import { Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading } from "../widgets/states";
 import { toast } from "../widgets/toast";
 import "../new-sweep/new-sweep.css";
 
@@ -22,6 +23,14 @@ export function NewSweepPage() {
   useEffect(() => {
     document.title = "New sweep · Podium";
   }, []);
+  if (useOnlyLooks()) {
+    return (
+      <Empty
+        title="This login may look, and not submit"
+        hint="A token that may is made by an admin: podium token create NAME --role submitter"
+      />
+    );
+  }
   if (/^\d+$/.test(from)) return <FromSweep key={from} sweepId={Number(from)} />;
   return <Writing first={keptText() ?? FIRST} />;
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
 import { useKeys } from "../keyboard";
 import { keys } from "../keys";
+import { useOnlyLooks } from "../session";
 import { SweepsTable } from "../sweep/table";
 import { ACTIVE, type Sweep } from "../sweep/words";
 import { setQuery, useQueryState } from "../url";
@@ -45,13 +46,16 @@ export function SweepsPage() {
     document.title = "Sweeps · Podium";
   }, []);
   const sweeps = query.data?.pages.flatMap(page => page.items);
+  const onlyLooks = useOnlyLooks();
   const filtered = search !== "" || chosen !== "";
   return (
     <>
       <PageHead title="Sweeps">
-        <ButtonLink primary href="/new">
-          <Icon name="plus" size={16} /> New sweep
-        </ButtonLink>
+        {!onlyLooks && (
+          <ButtonLink primary href="/new">
+            <Icon name="plus" size={16} /> New sweep
+          </ButtonLink>
+        )}
       </PageHead>
       <Bar search={search} chosen={chosen} />
       {sweeps === undefined ? (
@@ -113,6 +117,7 @@ function Bar({ search, chosen }: { search: string; chosen: string }) {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
+  const onlyLooks = useOnlyLooks();
   if (filtered) {
     return (
       <Empty title="No sweep is like that" hint="Another name or state may find it.">
@@ -125,9 +130,11 @@ function Nothing({ filtered }: { filtered: boolean }) {
       title="No sweeps yet"
       hint="A sweep tries many configurations of a network, one on each device, and keeps the best. Begin with an example: it runs on any machine in half a minute."
     >
-      <ButtonLink primary href="/new">
-        New sweep
-      </ButtonLink>
+      {!onlyLooks && (
+        <ButtonLink primary href="/new">
+          New sweep
+        </ButtonLink>
+      )}
     </Empty>
   );
 }

@@ -2,13 +2,16 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { keys } from "../keys";
 import { SweepActions } from "./actions";
 import { aSweep } from "./example";
 import type { Sweep } from "./words";
 
 let asked: string[] = [];
 
-function show(sweep: Sweep) {
+function show(sweep: Sweep, role?: string) {
+  const queries = new QueryClient();
+  if (role) queries.setQueryData(keys.session, { name: "ann", role, expires_at: null });
   asked = [];
   globalThis.fetch = vi.fn(async (input: RequestInfo | URL) => {
     const request = input as Request;
@@ -17,7 +20,7 @@ function show(sweep: Sweep) {
   });
   HTMLDialogElement.prototype.showModal ??= vi.fn();
   render(
-    <QueryClientProvider client={new QueryClient()}>
+    <QueryClientProvider client={queries}>
       <SweepActions sweep={sweep} />
     </QueryClientProvider>,
   );
@@ -48,4 +51,12 @@ test("a paused sweep can be resumed, at once", async () => {
   show(aSweep({ state: "paused" }));
   await userEvent.click(screen.getByRole("button", { name: "Resume" }));
   await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/resume"]));
+});
+
+test("who may only look is offered nothing that would be refused", async () => {
+  show(aSweep(), "viewer");
+  await userEvent.click(screen.getByRole("button", { name: "More" }));
+  expect(screen.getByText("Download sweep file")).toBeTruthy();
+  for (const name of ["Pause", "Stop", "Extend", "Cancel the sweep", "New sweep from this one"])
+    expect(screen.queryByText(name)).toBeNull();
 });

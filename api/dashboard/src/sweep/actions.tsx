@@ -4,6 +4,7 @@ import { useState } from "react";
 import { api, done } from "../api";
 import { formatCount } from "../format";
 import { keys } from "../keys";
+import { useOnlyLooks } from "../session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Icon } from "../widgets/icon";
@@ -37,41 +38,45 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
     setBusy(null);
     fresh();
   };
+  const onlyLooks = useOnlyLooks();
+  const may = (command: Command) => !onlyLooks && can(command, sweep);
   const running = sweep.counts.running ?? 0;
   const close = () => setAsked(null);
   return (
     <>
-      {can("pause", sweep) && (
+      {may("pause") && (
         <Button busy={busy === "pause"} onClick={() => void now("pause", "Paused: what runs goes on to its end.")}>
           <Icon name="pause" size={15} /> Pause
         </Button>
       )}
-      {can("resume", sweep) && (
+      {may("resume") && (
         <Button primary busy={busy === "resume"} onClick={() => void now("resume", "The sweep goes on.")}>
           <Icon name="play" size={15} /> Resume
         </Button>
       )}
-      {can("stop", sweep) && (
+      {may("stop") && (
         <Button onClick={() => setAsked("stop")}>
           <Icon name="stop" size={15} /> Stop
         </Button>
       )}
-      {can("extend", sweep) && (
+      {may("extend") && (
         <Button onClick={() => setAsked("extend")}>
           <Icon name="plus" size={15} /> Extend
         </Button>
       )}
       <Menu label={<Icon name="more" />} name="More" quiet>
-        <ButtonLink quiet href={`/new?from=${sweep.id}`}>
-          New sweep from this one
-        </ButtonLink>
+        {!onlyLooks && (
+          <ButtonLink quiet href={`/new?from=${sweep.id}`}>
+            New sweep from this one
+          </ButtonLink>
+        )}
         <a className="button button-quiet" href={`/api/v1/sweeps/${sweep.id}/export.csv`} download>
           Download trials as CSV
         </a>
         <a className="button button-quiet" href={`/api/v1/sweeps/${sweep.id}/file`} download={`sweep-${sweep.id}.yaml`}>
           Download sweep file
         </a>
-        {can("cancel", sweep) && (
+        {may("cancel") && (
           <Button quiet danger onClick={() => setAsked("cancel")}>
             Cancel the sweep
           </Button>
