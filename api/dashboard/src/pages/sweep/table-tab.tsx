@@ -1,5 +1,5 @@
 // The table of a sweep's trials: as many as there are, sorted and filtered by the service, fetched as they come into view.
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
@@ -39,6 +39,12 @@ function TableOf({ sweep }: { sweep: Sweep }) {
     if (found !== null) walk.to(found);
     else toast(`Trial ${number} is not among those that the filter finds.`, "failed");
   };
+  const { setActive } = walk;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what these find begins at the top
+  useEffect(() => {
+    frame.current?.scrollTo({ top: 0 });
+    setActive(null);
+  }, [filter, sort]);
   const { all, onAll } = useAll(sweep.id, filter, sort, matching);
 
   if (error) return <Failure error={error} onRetry={retry} />;
