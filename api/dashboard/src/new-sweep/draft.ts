@@ -26,25 +26,37 @@ const WAIT_MS = 300;
 const TRIES = 3;
 const NO_DEVICES_MS = 3_000; // the service is starting
 
-export function keptText(): string | null {
-  return sessionStorage.getItem(KEPT);
+function placeOf(from?: number): string {
+  return from === undefined ? KEPT : `${KEPT}-${from}`;
 }
 
-export function forgetText(): void {
-  sessionStorage.removeItem(KEPT);
+/** What was written in this tab and not submitted yet; begun from sweep `from`, or from nothing. */
+export function keptText(from?: number): string | null {
+  return sessionStorage.getItem(placeOf(from));
 }
 
-export function useDraft(first: string): Draft {
+export function keepText(text: string, from?: number): void {
+  sessionStorage.setItem(placeOf(from), text);
+}
+
+export function forgetText(from?: number): void {
+  sessionStorage.removeItem(placeOf(from));
+}
+
+export function useDraft(first: string, from?: number): Draft {
   const [text, setText] = useState(first);
   const [settled, setSettled] = useState(first);
   const latest = useRef(text);
   const queue = useRef<Promise<void>>(Promise.resolve());
 
-  const put = useCallback((next: string) => {
-    latest.current = next;
-    sessionStorage.setItem(KEPT, next);
-    setText(next);
-  }, []);
+  const put = useCallback(
+    (next: string) => {
+      latest.current = next;
+      keepText(next, from);
+      setText(next);
+    },
+    [from],
+  );
 
   useEffect(() => {
     const timer = setTimeout(() => setSettled(text), WAIT_MS);

@@ -27,6 +27,7 @@ const NEEDS_ROOT = ["mnist", "fashion-mnist"];
 const BEGIN: Record<ProgramKind, string> = {
   builtin: "{model: mlp, data: {name: digits}}",
   function: '{function: "train:objective"}',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
   command: '{command: [python, train.py, "${args}"]}',
 };
 const METRIC_OF: Record<string, string> = { diabetes: "{name: val_rmse, goal: minimize}" };
@@ -142,6 +143,7 @@ function Script({ draft }: { draft: Draft }) {
         path={["program", "command"]}
         kind="list"
         label="Command"
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
         hint={'Words, with commas between; "${args}" becomes --lr=0.01 and so on'}
       />
       {metric && (

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
 import { keys } from "../keys";
-import { forgetText, keptText, useDraft } from "../new-sweep/draft";
+import { forgetText, keepText, keptText, useDraft } from "../new-sweep/draft";
 import { Editor, goToLine } from "../new-sweep/editor";
 import { EXAMPLES, FIRST } from "../new-sweep/examples";
 import { SweepForm } from "../new-sweep/form";
@@ -32,7 +32,7 @@ export function NewSweepPage() {
     );
   }
   if (/^\d+$/.test(from)) return <FromSweep key={from} sweepId={Number(from)} />;
-  return <Writing first={keptText() ?? FIRST} />;
+  return <Writing file={FIRST} />;
 }
 
 function FromSweep({ sweepId }: { sweepId: number }) {
@@ -47,16 +47,17 @@ function FromSweep({ sweepId }: { sweepId: number }) {
         }),
       ) as Promise<string>,
   });
-  if (query.data !== undefined) return <Writing first={query.data} from={sweepId} />;
+  if (query.data !== undefined) return <Writing file={query.data} from={sweepId} />;
   if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading rows={8} what="Loading the sweep file" />;
 }
 
-function Writing({ first, from }: { first: string; from?: number }) {
-  const draft = useDraft(first);
+function Writing({ file, from }: { file: string; from?: number }) {
+  const [first] = useState(() => keptText(from) ?? file);
+  const draft = useDraft(first, from);
   const area = useRef<HTMLTextAreaElement>(null);
   const told = useId();
-  const submit = useSubmit(draft.text);
+  const submit = useSubmit(draft.text, from);
   const problems = draft.read?.problems ?? [];
   const ready = draft.fresh && problems.length === 0 && !submit.busy;
   const wrong = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
@@ -70,7 +71,7 @@ function Writing({ first, from }: { first: string; from?: number }) {
           Start the sweep
         </Button>
       </PageHead>
-      <Beginnings text={draft.text} first={first} put={draft.put} />
+      <Beginnings text={draft.text} file={file} from={from} put={draft.put} />
       <div className="new-sides">
         <SweepForm draft={draft} />
         <div className="new-right">
@@ -105,7 +106,7 @@ function readiness(fresh: boolean, problems: number): string {
   return problems === 1 ? "1 thing to mend" : `${problems} things to mend`;
 }
 
-function useSubmit(text: string) {
+function useSubmit(text: string, from?: number) {
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
@@ -116,7 +117,7 @@ function useSubmit(text: string) {
     try {
       const headers = { "idempotency-key": key.current.key };
       const sweep = await done(api.POST("/api/v1/sweep-files/submit", { body: { text }, params: { header: headers } }));
-      forgetText();
+      forgetText(from);
       void queries.invalidateQueries({ queryKey: keys.sweeps() });
       toast(`Sweep ${sweep.id} is submitted.`);
       go(`/sweeps/${sweep.id}`);
@@ -133,35 +134,38 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function Beginnings({ text, first, put }: { text: string; first: string; put: (text: string) => void }) {
+type BeginningsProps = { text: string; file: string; from?: number; put: (text: string) => void };
+
+function Beginnings({ text, file, from, put }: BeginningsProps) {
   const [asked, setAsked] = useState<string | null>(null);
-  const own = text.trim() !== "" && text !== first && !EXAMPLES.some(example => example.text === text);
+  const choices = from === undefined ? EXAMPLES : [{ name: `Sweep ${from} as it was`, text: file }, ...EXAMPLES];
+  const own = text.trim() !== "" && !choices.some(choice => choice.text === text);
   const begin = async (next: string) => {
-    put(next);
+    if (from === undefined || next === file) {
+      put(next);
+      return;
+    }
+    forgetText(from);
+    keepText(next);
     setQuery({ from: "" });
   };
   const choose = (next: string) => (own ? setAsked(next) : void begin(next));
   return (
-    <nav className="new-begin" aria-label="Examples to begin with">
+    <nav className="new-begin" aria-label="What to begin with">
       <span>Begin with</span>
-      {EXAMPLES.map(example => (
+      {choices.map(choice => (
         <button
-          key={example.name}
+          key={choice.name}
           type="button"
           className="new-example"
-          aria-pressed={text === example.text}
-          onClick={() => choose(example.text)}
+          aria-pressed={text === choice.text}
+          onClick={() => choose(choice.text)}
         >
-          {example.name}
+          {choice.name}
         </button>
       ))}
       {asked !== null && (
-        <Confirm
-          title="Put the example in place of what you wrote?"
-          action="Use the example"
-          run={() => begin(asked)}
-          onClose={() => setAsked(null)}
-        >
+        <Confirm title="Begin anew?" action="Begin anew" run={() => begin(asked)} onClose={() => setAsked(null)}>
           <p>What you have written here is lost.</p>
         </Confirm>
       )}
