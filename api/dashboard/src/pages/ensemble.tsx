@@ -1,4 +1,5 @@
 // The page of one ensemble: how its members are, a prediction to try, what was measured, how it came to be.
+import { useEffect } from "react";
 import { Link } from "wouter";
 import { EnsembleActions } from "../ensembles/actions";
 import { Evaluations } from "../ensembles/evaluation";
@@ -20,6 +21,10 @@ const OVER = new Set(["stopped", "retired"]);
 export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
   useFocus({ ensemble: ensembleId });
   const query = useEnsemble(ensembleId);
+  const name = query.data?.name ?? `Ensemble ${ensembleId}`;
+  useEffect(() => {
+    document.title = `${name} · Podium`;
+  }, [name]);
   return (
     <Answer query={query} rows={6}>
       {ensemble => <Whole ensemble={ensemble} />}

@@ -1,5 +1,6 @@
 // The page "Ensembles": every ensemble with its state, how many of its members are ready, and how quick they are.
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../api";
 import { type Ensemble, MODES, RULES } from "../ensembles/types";
@@ -27,6 +28,9 @@ export function EnsemblesPage() {
     placeholderData: keepPreviousData,
     refetchInterval: POLL_MS,
   });
+  useEffect(() => {
+    document.title = "Ensembles · Podium";
+  }, []);
   const all = query.data?.pages.flatMap(page => page.items) ?? [];
   const rows = shown === "all" ? all : all.filter(one => one.state !== "retired");
   return (
