@@ -1,9 +1,11 @@
 // An answer of the ensemble: what it says, how sure it is, and each member's part in it with its time.
+
 import type { CSSProperties } from "react";
 import { Link } from "wouter";
 import { formatMs, formatNumber, formatShare } from "../format";
 import { StateBadge } from "../widgets/badge";
 import { columnsOf, likeliest } from "./rows";
+import { ScrollX } from "./scroll-x";
 import type { Ensemble, Prediction } from "./types";
 import "./answer.css";
 
@@ -27,7 +29,7 @@ export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; en
   return (
     <div className="answer" aria-live="polite">
       <Lead answer={answer} ensemble={ensemble} truth={truth} />
-      <div className="scroll-x">
+      <ScrollX label="What each network says">
         <table className="figures answer-table">
           <caption className="hidden-text">What each network says, and how long it took</caption>
           <thead>
@@ -72,7 +74,7 @@ export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; en
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollX>
     </div>
   );
 }

@@ -93,7 +93,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
             <Failure error={query.error} onRetry={() => void query.refetch()} />
           </Panel>
         ) : (
-          preview && <Shown preview={preview} method={draft.choose} sweepId={sweepId} />
+          request !== null && <Coming preview={preview} method={draft.choose} sweepId={sweepId} />
         )}
       </div>
     </div>
@@ -117,6 +117,15 @@ function NothingToBuildFrom({ error, onRetry }: { error: Error; onRetry: () => v
     );
   }
   return <Failure error={error} onRetry={onRetry} />;
+}
+
+function Coming({ preview, ...rest }: { preview: Preview | undefined; method: string; sweepId: number }) {
+  if (preview) return <Shown preview={preview} {...rest} />;
+  return (
+    <Panel>
+      <Loading rows={6} what="Working out what would come of it" />
+    </Panel>
+  );
 }
 
 function Shown({ preview, method, sweepId }: { preview: Preview; method: string; sweepId: number }) {

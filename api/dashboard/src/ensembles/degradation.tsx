@@ -1,6 +1,8 @@
 // How good the answer still is when members are missing, and the quorum that is safe.
+
 import { formatCount } from "../format";
 import { Chart, type Series } from "./chart";
+import { ScrollX } from "./scroll-x";
 import { type Figures, figure, formatScore, metricOf } from "./types";
 
 export function DegradationView({ figures }: { figures: Figures }) {
@@ -41,7 +43,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
           until={safe === null || safe === 1 ? undefined : { x: safe, name: "safe" }}
         />
       )}
-      <div className="scroll-x">
+      <ScrollX label="Scores by members that answer">
         <table className="figures">
           <thead>
             <tr>
@@ -88,7 +90,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollX>
     </div>
   );
 }

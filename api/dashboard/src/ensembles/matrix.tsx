@@ -1,5 +1,7 @@
 // How much each two members differ: what an ensemble lives of.
+
 import { formatNumber, formatShare } from "../format";
+import { ScrollX } from "./scroll-x";
 import type { Figures } from "./types";
 import "./matrix.css";
 
@@ -18,7 +20,7 @@ export function DisagreementMatrix({ figures, names }: { figures: Figures; names
           ? `Two members give different labels on ${formatShare(mean)} of the rows, on average.`
           : `Two members’ values differ by ${formatNumber(mean)} (root mean square), on average.`}
       </p>
-      <div className="scroll-x">
+      <ScrollX label="Disagreement">
         <table className="matrix">
           <caption className="hidden-text">
             {labels ? "Share of rows with different labels" : "Root mean square of the difference"}, by members
@@ -52,7 +54,7 @@ export function DisagreementMatrix({ figures, names }: { figures: Figures; names
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollX>
     </>
   );
 }

@@ -1,7 +1,9 @@
 // Live health of each member: where it runs, its queue, how quick it is, and whether its breaker is open.
+
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";
 import { StateBadge } from "../widgets/badge";
+import { ScrollX } from "./scroll-x";
 import type { Ensemble, Member } from "./types";
 import "./members.css";
 
@@ -17,7 +19,7 @@ const BREAKER: Record<string, string> = {
 export function MembersTable({ ensemble }: { ensemble: Ensemble }) {
   const several = ensemble.members.some(member => member.replicas.length > 1);
   return (
-    <div className="scroll-x">
+    <ScrollX label="Members">
       <table className="figures members">
         <thead>
           <tr>
@@ -61,7 +63,7 @@ export function MembersTable({ ensemble }: { ensemble: Ensemble }) {
           )}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 

@@ -1,6 +1,8 @@
 // The way to the members: which trial was added in turn, and how good the ensemble was then.
+
 import { useMemo } from "react";
 import { Chart, type Series } from "./chart";
+import { ScrollX } from "./scroll-x";
 import { figure, formatScore, metricOf, type Step } from "./types";
 
 export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {
@@ -41,7 +43,7 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
       />
       <details className="path-table">
         <summary>Every choice</summary>
-        <div className="scroll-x">
+        <ScrollX label="Every choice">
           <table className="figures">
             <thead>
               <tr>
@@ -74,7 +76,7 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
               ))}
             </tbody>
           </table>
-        </div>
+        </ScrollX>
       </details>
     </>
   );

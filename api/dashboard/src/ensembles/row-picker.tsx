@@ -1,9 +1,11 @@
 // Rows of the test split to choose from: pictures where they are pictures, else lines of a table.
+
 import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { Pixels } from "./pixels";
 import type { Image } from "./rows";
+import { ScrollX } from "./scroll-x";
 import type { Samples } from "./types";
 import "./row-picker.css";
 
@@ -61,7 +63,7 @@ function Lines({ found, chosen, onChoose }: Pick<PickerProps, "found" | "chosen"
   const width = found.inputs[0]?.length ?? 0;
   const shown = Array.from({ length: Math.min(width, COLUMNS) }, (_, index) => index);
   return (
-    <div className="scroll-x">
+    <ScrollX label="Rows of the test split">
       <table className="figures">
         <thead>
           <tr>
@@ -94,7 +96,7 @@ function Lines({ found, chosen, onChoose }: Pick<PickerProps, "found" | "chosen"
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 

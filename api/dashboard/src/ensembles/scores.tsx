@@ -1,6 +1,8 @@
 // How the ensemble and each member do on the same rows, and whether the difference is more than chance.
+
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
+import { ScrollX } from "./scroll-x";
 import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./types";
 import "./scores.css";
 
@@ -18,7 +20,7 @@ export function ScoresTable({ figures, members }: { figures: Figures; members: r
     })),
   ];
   return (
-    <div className="scroll-x">
+    <ScrollX label="Scores">
       <table className="figures">
         <thead>
           <tr>
@@ -44,7 +46,7 @@ export function ScoresTable({ figures, members }: { figures: Figures; members: r
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 

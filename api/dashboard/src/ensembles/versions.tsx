@@ -1,4 +1,5 @@
 // The versions of an ensemble: which one answers, which is on its way, and the way back.
+
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
@@ -9,6 +10,7 @@ import { Panel } from "../widgets/panel";
 import { toast } from "../widgets/toast";
 import { useAct } from "./actions";
 import type { Action } from "./queries";
+import { ScrollX } from "./scroll-x";
 import { type Ensemble, RULES } from "./types";
 
 const OVER = new Set(["stopped", "retired"]);
@@ -31,7 +33,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
   );
   return (
     <Panel title="Versions" hint={said(ensemble)} actions={actions}>
-      <div className="scroll-x">
+      <ScrollX label="Versions">
         <table className="figures">
           <thead>
             <tr>
@@ -61,7 +63,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollX>
       {asked && (
         <Confirm
           title={asked === "promote" ? `Let version ${ensemble.canary} answer everything?` : "Roll back?"}

@@ -1,8 +1,10 @@
 // The page "Ensembles": every ensemble with its state, how many of its members are ready, and how quick they are.
+
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../api";
+import { ScrollX } from "../ensembles/scroll-x";
 import { type Ensemble, MODES, RULES } from "../ensembles/types";
 import { formatAgo, formatMs } from "../format";
 import { keys } from "../keys";
@@ -79,7 +81,7 @@ function Nothing({ hidden }: { hidden: number }) {
 
 function Table({ rows }: { rows: readonly Ensemble[] }) {
   return (
-    <div className="scroll-x">
+    <ScrollX label="Ensembles">
       <table className="figures ensembles">
         <thead>
           <tr>
@@ -129,7 +131,7 @@ function Table({ rows }: { rows: readonly Ensemble[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollX>
   );
 }
 

@@ -1,0 +1,18 @@
+// Something that may be wider than its place: it scrolls sideways, by the keyboard too where there is something to scroll.
+import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { useSize } from "../canvas";
+
+export function ScrollX({ label, children }: { label: string; children: ReactNode }) {
+  const box = useRef<HTMLElement>(null);
+  const { width } = useSize(box);
+  const [scrolls, setScrolls] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: width and content decide what is measured
+  useLayoutEffect(() => {
+    if (box.current) setScrolls(box.current.scrollWidth > box.current.clientWidth + 1);
+  }, [width, children]);
+  return (
+    <section ref={box} className="scroll-x" aria-label={scrolls ? label : undefined} tabIndex={scrolls ? 0 : undefined}>
+      {children}
+    </section>
+  );
+}
