@@ -2,7 +2,7 @@
 
 export const [COLUMNS, ROWS] = [64, 44];
 const MOST = 1_200; // trials looked at
-const FAR = 0.15; // of a weight: where no trial is near enough, nothing is drawn
+const FAR = 0.05; // of a weight: where no trial is near enough, nothing is drawn
 
 /** Expected shares by cell, row by row from below; NaN where no trial is near. Places and shares are from 0 to 1. */
 export function surface(xs: readonly number[], ys: readonly number[], shares: readonly number[]): Float64Array {

@@ -112,19 +112,18 @@ export function Contour({
 }
 
 function drawGround(context: CanvasRenderingContext2D, frame: Frame, cells: Float64Array, colours: string[]): void {
-  const [width, height] = [frame.width / COLUMNS, frame.height / ROWS];
+  const xs = Array.from({ length: COLUMNS + 1 }, (_, at) => Math.round(xAt(frame, at / COLUMNS)));
+  const ys = Array.from({ length: ROWS + 1 }, (_, at) => Math.round(yAt(frame, at / ROWS)));
   context.globalAlpha = 0.5;
   for (let cell = 0; cell < cells.length; cell += 1) {
     const share = cells[cell] as number;
     if (Number.isNaN(share)) continue;
     const band = Math.min(BANDS - 1, Math.floor(share * BANDS));
     context.fillStyle = colours[Math.round((band / (BANDS - 1)) * (SHADES - 1))] as string;
-    const [left, top] = [
-      frame.left + (cell % COLUMNS) * width,
-      frame.top + frame.height - (Math.floor(cell / COLUMNS) + 1) * height,
-    ];
-    const [x0, y0] = [Math.round(left), Math.round(top)];
-    context.fillRect(x0, y0, Math.round(left + width) - x0, Math.round(top + height) - y0);
+    const [column, row] = [cell % COLUMNS, Math.floor(cell / COLUMNS)];
+    const [left, right] = [xs[column] as number, xs[column + 1] as number];
+    const [bottom, top] = [ys[row] as number, ys[row + 1] as number];
+    context.fillRect(left, top, right - left, bottom - top);
   }
   context.globalAlpha = 1;
 }

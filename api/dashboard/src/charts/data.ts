@@ -7,7 +7,7 @@ import { type Changes, useLive } from "../live";
 import type { Axis } from "./axis";
 import type { ImportanceView } from "./importance";
 import { outcomeAxes, type Points, parameterAxes } from "./points";
-import { type Brushes, readBrushes } from "./terms";
+import { type Brushes, readBrushes, withoutRanges } from "./terms";
 
 const OFTEN_MS = 1_500; // at most, while trials change
 const PATIENCE = 8; // and not before so many times as long as the answer took
@@ -25,7 +25,10 @@ export type ChartPoints = {
 /** The trials of the filter, brushed or not: brushes are of the page, and move without asking the service. */
 export function useChartPoints(sweepId: number, filter: string): ChartPoints {
   const [axes, setAxes] = useState<readonly Axis[]>(NO_AXES);
-  const { base, brushes } = useMemo(() => readBrushes(filter, axes), [filter, axes]);
+  const { base, brushes } = useMemo(() => {
+    if (axes.length === 0) return { base: withoutRanges(filter), brushes: {} };
+    return readBrushes(filter, axes);
+  }, [filter, axes]);
   const query = usePoints(sweepId, base);
   const found = useMemo(() => {
     const parameters = query.data ? parameterAxes(query.data) : NO_AXES;

@@ -1,7 +1,7 @@
 // Brushes into the filter and out of it again.
 import { describe, expect, test } from "vitest";
 import { type Axis, numberAxis } from "./axis";
-import { ended, isIn, readBrushes, rowsIn, writeBrushes } from "./terms";
+import { ended, isIn, readBrushes, rowsIn, withoutRanges, writeBrushes } from "./terms";
 
 const LR = numberAxis("params.lr", "lr", [1e-5, 1], { log: true });
 const DEPTH = numberAxis("params.depth", "depth", [1, 9], { integer: true });
@@ -47,6 +47,11 @@ test("a second range on the same axis stays a term", () => {
 test("negative ends and exponents are read", () => {
   const axis = numberAxis("params.x", "x", [-5, 5]);
   expect(readBrushes("x:-2.5..1e-1", [axis]).brushes).toEqual({ "params.x": { low: -2.5, high: 0.1 } });
+});
+
+test("before the axes are known, ranges are held back, and nothing else", () => {
+  const filter = "state:finished lr:1e-4..0.01 number:10..20 value:0.5..1 lr<0.1 -x:1..2 opt:adam depth:..3";
+  expect(withoutRanges(filter)).toBe("state:finished number:10..20 lr<0.1 -x:1..2 opt:adam depth:..3");
 });
 
 test("whole numbers are ended by whole numbers", () => {

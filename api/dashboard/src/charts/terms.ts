@@ -50,6 +50,16 @@ function writtenChoice(choice: Scalar): string {
   return looks ? `"${choice}"` : quoted(choice);
 }
 
+/** The filter without what may be a brush, before anybody knows the axes. */
+export function withoutRanges(filter: string): string {
+  const isBrush = (term: string) => {
+    const [, name = "", values = ""] = NAMED.exec(term) ?? [];
+    const isOnAxis = !FIELDS.has(name) || name === "value" || name === "duration_s";
+    return isOnAxis && /^-?[\d.e+-]+?\.\.-?[\d.e+-]+$/i.test(values);
+  };
+  return (filter.match(TERM) ?? []).filter(term => !isBrush(term)).join(" ");
+}
+
 /** The brushes of these axes in a filter, and the filter without them. */
 export function readBrushes(filter: string, axes: readonly Axis[]): { base: string; brushes: Brushes } {
   const brushes: Record<string, Brush> = {};

@@ -1,15 +1,14 @@
-// One metric over the steps of a trial, drawn by uPlot in the theme's colours.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
-import { useSize } from "../../canvas";
+// One metric over the steps of a trial; the pointer on one chart marks the same step on all of its group.
+import { type PointerEvent, useCallback, useMemo, useRef, useSyncExternalStore } from "react";
+import { useCanvas, useSize } from "../../canvas";
+import { type Axis, numberAt, numberAxis, placeOn, withRoom } from "../../charts/axis";
+import { nearestIndex } from "../../charts/curve-lines";
+import { clipped, drawFrame, type Frame, frameIn, xAt, yAt } from "../../charts/frame";
 import { formatCount, formatNumber } from "../../format";
-import { SERIES, token, useTheme } from "../../theme";
+import { SERIES, token } from "../../theme";
 
-const HEIGHT = 180;
-const AXIS_FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
-
-const STEPS = Array.from({ length: 10 }, (_, power) => [1, 2, 5].map(each => each * 10 ** power)).flat(); // whole ones
+const HEIGHT = 190;
+const FEW = 60; // points: then each is marked
 
 type PlotProps = {
   name: string;
@@ -22,37 +21,41 @@ type PlotProps = {
 
 export function Plot({ name, points, series, objective, logarithmic, group }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
   const { width } = useSize(box);
-  const theme = useTheme();
-  const [at, setAt] = useState<number | null>(null);
-  const data = useMemo<uPlot.AlignedData>(
-    () => [points.map(([step]) => step), points.map(([, value]) => value)],
-    [points],
-  );
+  const size = useMemo(() => ({ width, height: HEIGHT }), [width]);
+  const steps = useMemo(() => points.map(([step]) => step), [points]);
   const positive = points.every(([, value]) => value > 0);
   const log = logarithmic && positive;
-  const few = points.length <= 60;
-  const wide = width > 0;
+  const { x, y } = useMemo(() => axesFor(points, log), [points, log]);
+  const frame = useMemo(() => frameIn(size, y), [size, y]);
+  const pointed = usePointed(group);
+  const at = pointed === null || steps.length === 0 ? null : nearestIndex(steps, pointed);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: data and width come by the effects below; colours by the theme
-  useLayoutEffect(() => {
-    if (!box.current || !wide) return;
-    plot.current = new uPlot(
-      optionsOf(width, SERIES[series % SERIES.length] ?? "", log, few, group, setAt),
-      data,
-      box.current,
-    );
-    return () => {
-      plot.current?.destroy();
-      plot.current = null;
-    };
-  }, [wide, theme, series, log, few, group]);
-  useEffect(() => plot.current?.setData(data), [data]);
-  useEffect(() => {
-    if (width > 0) plot.current?.setSize({ width, height: HEIGHT });
-  }, [width]);
-
+  const line = useCanvas(
+    useCallback(
+      (context: CanvasRenderingContext2D) => {
+        drawFrame(context, frame, x, y);
+        context.strokeStyle = context.fillStyle = token(SERIES[series % SERIES.length] ?? "--accent");
+        clipped(context, frame, () => drawLine(context, frame, x, y, points));
+      },
+      [frame, x, y, series, points],
+    ),
+    size,
+  );
+  const mark = useCanvas(
+    useCallback(
+      (context: CanvasRenderingContext2D) => {
+        const point = at === null ? undefined : points[at];
+        if (point) drawMark(context, frame, x, y, point);
+      },
+      [frame, x, y, points, at],
+    ),
+    size,
+  );
+  const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
+    const left = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    point(group, numberAt(x, (left - frame.left) / frame.width));
+  };
   const shown = (at === null ? undefined : points[at]) ?? points.at(-1);
   return (
     <figure className="curve">
@@ -65,10 +68,57 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
           </span>
         )}
       </figcaption>
-      <div ref={box} className="curve-box" role="img" aria-label={words(name, points)} />
+      <div
+        ref={box}
+        className="curve-box"
+        role="img"
+        aria-label={words(name, points)}
+        onPointerMove={onPointerMove}
+        onPointerLeave={() => point(group, null)}
+      >
+        <canvas ref={line} className="curve-canvas" />
+        <canvas ref={mark} className="curve-canvas" />
+      </div>
       {logarithmic && !positive && <p className="trial-dim">Not all values are above 0, so the scale is linear.</p>}
     </figure>
   );
+}
+
+function axesFor(points: [number, number][], log: boolean): { x: Axis; y: Axis } {
+  const ends = [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0];
+  const values = points.map(([, value]) => value);
+  const x = numberAxis("step", "step", ends, { integer: true });
+  return { x, y: { ...withRoom(numberAxis("value", "", values, { log })), name: "" } };
+}
+
+function drawLine(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: Axis, points: [number, number][]): void {
+  const placed = points.map(([step, value]) => [xAt(frame, placeOn(x, step) ?? 0), yAt(frame, placeOn(y, value) ?? 0)]);
+  context.lineWidth = 1.75;
+  context.beginPath();
+  for (const [px, py] of placed) context.lineTo(px as number, py as number);
+  context.stroke();
+  if (placed.length > FEW) return;
+  context.beginPath();
+  for (const [px, py] of placed) {
+    context.moveTo((px as number) + 2.5, py as number);
+    context.arc(px as number, py as number, 2.5, 0, 2 * Math.PI);
+  }
+  context.fill();
+}
+
+function drawMark(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: Axis, point: [number, number]): void {
+  const [px, py] = [xAt(frame, placeOn(x, point[0]) ?? 0), yAt(frame, placeOn(y, point[1]) ?? 0)];
+  context.strokeStyle = token("--text-3");
+  context.setLineDash([3, 3]);
+  context.beginPath();
+  context.moveTo(px, frame.top);
+  context.lineTo(px, frame.top + frame.height);
+  context.stroke();
+  context.setLineDash([]);
+  context.fillStyle = token("--text");
+  context.beginPath();
+  context.arc(px, py, 4, 0, 2 * Math.PI);
+  context.fill();
 }
 
 /** The figures of a curve in a sentence. */
@@ -86,32 +136,21 @@ export function words(name: string, points: [number, number][]): string {
   return `${name}: ${at(first)}, ${at(last)}; lowest ${at(low)}, highest ${at(high)}`;
 }
 
-function optionsOf(
-  width: number,
-  color: string,
-  log: boolean,
-  few: boolean,
-  group: string,
-  onPoint: (index: number | null) => void,
-): uPlot.Options {
-  const axis = {
-    stroke: token("--text-2"),
-    font: AXIS_FONT,
-    ticks: { show: false },
-    grid: { stroke: token("--line"), width: 1 },
-  };
-  return {
-    width,
-    height: HEIGHT,
-    padding: [8, 8, 0, 0],
-    legend: { show: false },
-    cursor: { sync: { key: group }, drag: { x: false, y: false }, points: { size: 7 } },
-    scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
-    axes: [
-      { ...axis, size: 26, incrs: STEPS, values: (_, steps) => steps.map(formatCount) },
-      { ...axis, size: 58, values: (_, values) => values.map(value => (value === null ? "" : formatNumber(value, 3))) },
-    ],
-    series: [{}, { stroke: token(color), width: 1.75, points: { show: few, size: 4 } }],
-    hooks: { setCursor: [self => onPoint(self.cursor.idx ?? null)] },
-  };
+// The step that the pointer is on, by group of charts.
+const steps = new Map<string, number>();
+const listeners = new Set<() => void>();
+
+function point(group: string, step: number | null): void {
+  if (step === null) steps.delete(group);
+  else steps.set(group, step);
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function usePointed(group: string): number | null {
+  return useSyncExternalStore(subscribe, () => steps.get(group) ?? null);
 }
