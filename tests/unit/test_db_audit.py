@@ -69,7 +69,7 @@ def up(sound: ServiceRig) -> Iterator[ServiceRig]:
     run_sql(
         sound,
         f"UPDATE attempts SET pid = {os.getpid()}",
-        f"INSERT OR REPLACE INTO scheduler_lease VALUES (1, 1, 'process {os.getpid()}', {AT})",
+        f"INSERT OR REPLACE INTO scheduler_lease VALUES (1, 1, 'process {os.getpid()}', {AT}, {AT})",
     )
     with sound.data.service_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

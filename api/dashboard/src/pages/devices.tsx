@@ -66,7 +66,7 @@ export function DevicesPage() {
               <Now devices={found} fetched={timeline.data} said={state.span ? "in view" : range.said} />
               <Panel
                 title="What they did"
-                hint="Bars are trials, shades are time without one and why. Drag over it to zoom in."
+                hint="Bars are trials, shades are time without one and why. Drag, or press + and −, to zoom."
               >
                 <Answer query={timeline} rows={found.length + 1}>
                   {fetched => <TimelineView fetched={fetched} {...state} />}

@@ -27,7 +27,7 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
           <>
             <Panel
               title="Devices"
-              hint="Bars are trials, shades are time without one and why. Drag over it to zoom in."
+              hint="Bars are trials, shades are time without one and why. Drag, or press + and −, to zoom."
               actions={<Figures fetched={fetched} />}
             >
               <TimelineView fetched={fetched} sweepId={sweepId} matching={matching} {...state} />
