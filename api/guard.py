@@ -36,6 +36,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+_OURS = frozenset(name for name, _ in _RAW) - {b"content-security-policy"}
 _NO_STORE = (b"cache-control", b"no-store")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OWN = (b"same-origin", b"none")  # none: the address bar, a bookmark
@@ -117,7 +118,8 @@ def _is_local(scope: Scope) -> bool:
 
 
 def _with_ours(headers: Headers) -> Headers:
-    kept = list(headers)
+    """Ours in place of a route's; but of several content policies a browser keeps to each."""
+    kept = [(name, value) for name, value in headers if name not in _OURS]
     if not any(name == b"cache-control" for name, _ in kept):
         kept.append(_NO_STORE)
     return kept + _RAW
