@@ -1,5 +1,5 @@
 // What links the charts of a sweep: the same trials drawn, the same one pointed at, the same ones selected.
-import { useCallback, useMemo } from "react";
+import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
 import type { ChartPoints } from "../../charts/data";
 import { idsOf, type Points } from "../../charts/points";
@@ -12,7 +12,8 @@ export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoi
   const { hovered, selected } = useSelection(sweepId);
   const ids = idsOf(points);
   const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
-  const inside = useMemo(() => rowsIn(points.columns, brushes, ids.length), [points, brushes, ids]);
+  const settled = useDeferredValue(brushes); // the chart that is brushed is drawn first, then all others
+  const inside = useMemo(() => rowsIn(points.columns, settled, ids.length), [points, settled, ids]);
   const count = useMemo(() => inside.reduce((sum, each) => sum + each, 0), [inside]);
   const onActive = useCallback(
     (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),
