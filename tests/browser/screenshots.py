@@ -16,17 +16,37 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.login import fresh_link
 from tests.browser.scene import Scene
-from tests.visitor import DESK, PHONE, Theme, Visitor, browser, missing, overflow_px
+from tests.visitor import PHONE, Theme, Visitor, browser, missing, overflow_px
 
+REST_MS = 700.0
+WIDE = (1280, 1000)
 LOOKS: Mapping[str, tuple[Theme, tuple[int, int], float]] = {
-    "dark": ("dark", DESK, 1),
-    "light": ("light", DESK, 1),
+    "dark": ("dark", WIDE, 1),
+    "light": ("light", WIDE, 1),
     "phone": ("dark", PHONE, 2),
 }
 
 
 def nothing(page: Page) -> None:
     """The page as it opens."""
+
+
+def from_heading(name: str) -> Callable[[Page], None]:
+    """The page from one of its headings on."""
+
+    def scroll(page: Page) -> None:
+        heading = page.get_by_role("heading", name=name, exact=True).first
+        heading.evaluate("(element) => element.closest('.panel').scrollIntoView({block: 'start'})")
+        page.evaluate("() => window.scrollBy(0, -70)")  # the bar stays on top
+        page.wait_for_timeout(REST_MS)
+
+    return scroll
+
+
+def judged(page: Page) -> None:
+    """The importance of the parameters is there."""
+    page.get_by_text("Being judged").wait_for(state="hidden", timeout=60_000)
+    page.wait_for_timeout(REST_MS)
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,8 @@ def shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("sweep-table", digits)
     yield Shot("sweep-filtered", f"{digits}/table?filter=optimizer:adam+lr<0.005")
     yield Shot("sweep-curves", f"{digits}/curves")
-    yield Shot("sweep-analysis", f"{digits}/analysis")
+    yield Shot("sweep-analysis", f"{digits}/analysis", judged)
+    yield Shot("sweep-parallel", f"{digits}/analysis?filter=optimizer:adam", from_heading("Parallel coordinates"))
     yield Shot("sweep-front", f"/sweeps/{scene.front}/analysis")
     yield Shot("sweep-devices", f"{watched}/devices")
     yield Shot("sweep-ensemble", f"{digits}/ensemble")
@@ -60,6 +81,7 @@ def shots(scene: Scene) -> Iterator[Shot]:
         yield Shot("trial-failed", f"/trials/{scene.failed}")
     yield Shot("ensembles", "/ensembles")
     yield Shot("ensemble", f"/ensembles/{scene.ensemble}")
+    yield Shot("ensemble-evaluation", f"/ensembles/{scene.ensemble}", from_heading("Evaluation"))
     yield Shot("devices", "/devices")
 
 
@@ -91,9 +113,9 @@ def snap(visitor: Visitor, shot: Shot, file: Path) -> None:
 
 def settle(page: Page) -> None:
     """Wait until nothing says that it loads, and what was drawn is drawn."""
-    page.get_by_role("main").first.wait_for()
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
-    page.wait_for_timeout(700)
+    page.get_by_role("heading").first.wait_for()
+    page.wait_for_function("() => !document.querySelector('.state-loading, [aria-busy=true]')")
+    page.wait_for_timeout(REST_MS)
 
 
 def arguments() -> Any:
