@@ -57,7 +57,7 @@ def test_a_finished_sweep_is_extended_and_goes_on(stage: Stage, visitor: Visitor
     expect(dialog).to_contain_text("only goes up")
     expect(dialog.get_by_role("button", name="Extend the sweep")).to_be_disabled()
     trials.fill("7")
-    expect(dialog).to_contain_text("3 trials more")
+    expect(dialog).to_contain_text("3 more trials")
     dialog.get_by_role("button", name="Extend the sweep").click()
 
     expect(dialog).to_be_hidden()
