@@ -7,6 +7,7 @@ SERVE  ?=
 BENCH  ?=
 SOAK   ?= 100000
 FAULTS ?=
+FUZZ   ?=
 
 BIN   := .venv/bin
 RUN   := .venv/.installed
@@ -21,13 +22,14 @@ NPM_DONE  := $(DASHBOARD)/node_modules/.package-lock.json
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
 
-.PHONY: help demo test soak faults check lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test soak faults fuzz check lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     all tests; TEST="tests/unit -k name" for some of them'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
+	@echo 'make fuzz     20,000 requests that nobody would write: minutes; FUZZ="--cases 2000 --seed 8"'
 	@echo 'make check    format, lint, types, import rules, container files'
 	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
@@ -47,6 +49,9 @@ soak: $(DEV)
 
 faults: $(DEV)
 	@$(BIN)/python -m tests.faults $(FAULTS)
+
+fuzz: $(DEV)
+	@$(BIN)/python -m tests.fuzz $(FUZZ)
 
 check: $(DEV)
 	$(BIN)/ruff check .

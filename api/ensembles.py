@@ -191,7 +191,12 @@ def _health(service: ServiceContext) -> Health:
 # Evaluation.
 
 
-@router.post("/{ensemble_id}/evaluate", dependencies=[submitter], openapi_extra=body_of(EvaluateBody))
+@router.post(
+    "/{ensemble_id}/evaluate",
+    dependencies=[submitter],
+    openapi_extra=body_of(EvaluateBody),
+    responses={202: {"model": EvaluationView, "description": "It takes longer; ask for it by its id."}},
+)
 async def evaluate_ensemble(
     ensemble_id: RowId, request: Request, response: Response, service: ServiceContext = context
 ) -> EvaluationView:

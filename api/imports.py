@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Request, Response
 
 from api.auth import admin
 from api.body_schema import body_of
+from api.problem_schema import again
 from api.service import ServiceContext, body_within, context, has_room
 from api.sweeps import view_of
 from api.views import SweepView
@@ -21,7 +22,11 @@ MAX_BYTES = 64 << 20
 
 
 @router.post(
-    "/sweeps/import", status_code=201, dependencies=[admin, has_room], openapi_extra=body_of(SweepImport, required=True)
+    "/sweeps/import",
+    status_code=201,
+    dependencies=[admin, has_room],
+    responses=again(SweepView),
+    openapi_extra=body_of(SweepImport, required=True),
 )
 async def import_sweep(
     request: Request,

@@ -35,6 +35,11 @@ def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"application/problem+json": {"schema": ref_of(Problem)}}}
 
 
+def again(view: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """A route's `responses`: 200, and nothing new, where the idempotency key was used before."""
+    return {200: {"model": view, "description": "The same key was used before: this came of it."}}
+
+
 RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": _problem("The request is refused."),
     "5XX": _problem("The service cannot do it now."),

@@ -10,6 +10,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.auth import submitter, viewer
+from api.problem_schema import again
 from api.service import RowId, ServiceContext, context, has_room
 from api.sweep_file_checks import Looked, look_up
 from api.sweeps import accepted, view_of
@@ -160,7 +161,7 @@ def write_sweep_file(body: SweepFileChange) -> WrittenView:
     return WrittenView(text=changed(text, [Change(tuple(one.path), one.value) for one in body.changes]))
 
 
-@router.post("/sweep-files/submit", status_code=201, dependencies=[submitter, has_room])
+@router.post("/sweep-files/submit", status_code=201, dependencies=[submitter, has_room], responses=again(SweepView))
 def submit_sweep_file(
     response: Response,
     body: SweepFileText,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sqlalchemy import Connection
 
 from api.auth import submitter, viewer
+from api.problem_schema import again
 from api.remaining import eta_s
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
 from api.trial_table import Filter, Sort
@@ -75,7 +76,7 @@ async def upload_bundle(request: Request, service: ServiceContext = context) -> 
     return {"sha256": sha256}
 
 
-@router.post("/sweeps", status_code=201, dependencies=[submitter, has_room])
+@router.post("/sweeps", status_code=201, dependencies=[submitter, has_room], responses=again(SweepView))
 def submit_sweep(
     response: Response,
     document: Annotated[dict[str, Any], Body(openapi_examples={})],

@@ -12,6 +12,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.auth import submitter, viewer
+from api.problem_schema import again
 from api.service import RowId, ServiceContext, context, has_room
 from api.views import AttemptView, EnqueuedView, TrialDetail
 from db import metrics, requests, trial_pages
@@ -75,7 +76,7 @@ def retry_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDeta
     return _tell(service, trial_id, TrialCommand.RETRY)
 
 
-@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter, has_room])
+@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter, has_room], responses=again(EnqueuedView))
 def clone_trial(
     trial_id: RowId,
     response: Response,

@@ -109,7 +109,7 @@ def _round(service: RunningService, document: Path, seed: int, wanted: int, outc
         str(Path(sys.executable).with_name("schemathesis")), "run", str(document), "--url", service.client.url,
         "--header", f"Authorization: Bearer {token}", "--checks", ",".join(CHECKS), "--phases", phases,
         "--max-examples", str(max(1, min(100, wanted // operations))), "--seed", str(seed), "--continue-on-failure",
-        "--no-shrink", "--request-timeout", "30", "--workers", "2", "--warnings", "off",
+        "--no-shrink", "--request-timeout", "30", "--workers", "1", "--warnings", "off",
         "--report", "json", "--report-json-path", str(report),
     ]  # fmt: skip
     for path in LEFT_OUT:

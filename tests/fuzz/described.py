@@ -27,14 +27,20 @@ LINKS = {
 }
 
 
+_YAML = "application/yaml"
+
+
 def for_fuzzing(document: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI document with examples and links, and with tuples as lists, which the fuzzer cannot read."""
+    """The OpenAPI document with examples and links, without what the fuzzer reads in a way of its own.
+
+    That is tuples, and bodies in YAML, which it holds against the schema of their text.
+    """
     paths = {path: dict(operations) for path, operations in document["paths"].items()}
     for key, example in EXAMPLES.items():
         _body_of(paths, key)["example"] = example
     for key, (name, base) in LINKS.items():
         _responses_of(paths, key)["links"] = _links(paths, name, base)
-    plain: dict[str, Any] = _without_tuples({**document, "paths": paths})
+    plain: dict[str, Any] = _readable({**document, "paths": paths})
     return plain
 
 
@@ -60,10 +66,12 @@ def _links(paths: dict[str, Any], name: str, base: str) -> dict[str, Any]:
     }
 
 
-def _without_tuples(value: Any) -> Any:
+def _readable(value: Any) -> Any:
     if isinstance(value, list):
-        return [_without_tuples(each) for each in value]
+        return [_readable(each) for each in value]
     if not isinstance(value, dict):
         return value
-    plain = {name: _without_tuples(each) for name, each in value.items() if name != "prefixItems"}
+    plain = {name: _readable(each) for name, each in value.items() if name not in ("prefixItems", _YAML)}
+    if _YAML in value:
+        plain[_YAML] = {"schema": {}}
     return {**plain, "items": {}} if isinstance(value.get("prefixItems"), list) else plain

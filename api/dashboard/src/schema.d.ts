@@ -3715,6 +3715,15 @@ export interface operations {
                     "application/json": components["schemas"]["EvaluationView"];
                 };
             };
+            /** @description It takes longer; ask for it by its id. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationView"];
+                };
+            };
             /** @description The request is refused. */
             "4XX": {
                 headers: {
@@ -4461,6 +4470,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The same key was used before: this came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {
@@ -4595,6 +4613,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The same key was used before: this came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {
@@ -4639,6 +4666,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The same key was used before: this came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepView"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {
@@ -5665,6 +5701,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The same key was used before: this came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnqueuedView"];
+                };
+            };
             /** @description Successful Response */
             202: {
                 headers: {

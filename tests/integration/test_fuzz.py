@@ -1,0 +1,15 @@
+"""A short cut of `make fuzz`: a real service answers what nobody would send, as its description says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fuzz.campaign import run
+
+CASES = 400
+
+
+def test_no_request_breaks_the_service_or_its_description(tmp_path: Path) -> None:
+    outcome = run(CASES, seed=5, folder=tmp_path, say=print)
+    assert outcome.passed, "\n".join([str(dict(outcome.failures)), *(text[-6_000:] for text in outcome.log)])
+    assert outcome.cases >= CASES
