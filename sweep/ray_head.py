@@ -39,6 +39,9 @@ def environment(data: DataDirectory) -> dict[str, str]:
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
+        # Meant for Windows and macOS; with it Ray's node is 127.0.0.1 here too, and all of Ray listens there alone.
+        # Without, Ray makes of --node-ip-address=127.0.0.1 the machine's own address, and listens on every interface.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",

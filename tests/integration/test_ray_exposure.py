@@ -1,0 +1,127 @@
+"""What others on the network, and other users of the machine, find of a running service: Ray's ports, and sockets."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from sweep.layout import RuntimeDirectory
+from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
+from tests.running_service import RunningService
+from tests.specs import builtin_document
+
+# One of each of Ray's services: with them one reads and runs all there is.
+METHODS = (
+    "/ray.rpc.NodeInfoGcsService/GetAllNodeInfo",
+    "/ray.rpc.InternalKVGcsService/InternalKVKeys",
+    "/ray.rpc.NodeManagerService/GetNodeStats",
+    "/ray.rpc.ObjectManagerService/Pull",
+    "/ray.rpc.CoreWorkerService/PushTask",
+)
+PARTS = {"api", "gateway"}
+RUNTIME_ENVIRONMENTS = "ray::RuntimeEnvAgent"  # the one that speaks HTTP
+
+Listening = list[tuple[psutil.Process, str, int]]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service with an ensemble of two that answers: all kinds of its processes run."""
+    with RunningService(tmp_path_factory.mktemp("service") / "data") as running:
+        sweep = running.client.submit(builtin_document(run_cap=2, parameters={"epochs": {"value": 1}}))
+        assert running.client.wait(sweep["id"], 120)["state"] == "finished"
+        built = running.client.build_ensemble(trial_ids=[1, 2], name="digits")
+        running.client.wait_ensemble(built["id"], 120)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def processes(service: RunningService) -> list[psutil.Process]:
+    """All of the service: `serve` and what lives below it."""
+    return [psutil.Process(service.process.pid), *psutil.Process(service.process.pid).children(recursive=True)]
+
+
+@pytest.fixture(scope="module")
+def listening(processes: list[psutil.Process]) -> Listening:
+    """Each process that listens for TCP or hears UDP, with the address and the port."""
+    return [
+        (process, connection.laddr.ip, connection.laddr.port)
+        for process in processes
+        for connection in process.net_connections("inet")
+        if connection.status in (psutil.CONN_LISTEN, psutil.CONN_NONE)
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_ray(service: RunningService, listening: Listening) -> Listening:
+    """The ports that are not ours."""
+    ours = {service.part(name)["pid"] for name in PARTS}
+    return [found for found in listening if found[0].pid not in ours]
+
+
+def test_all_of_it_listens_on_loopback_alone(listening: Listening, of_ray: Listening) -> None:
+    assert len(of_ray) >= 8, "the store, two of the node, its agent, scheduler, host, slots, members"
+    for process, address, port in listening:
+        # A socket for both versions of IP says of an address of the older one that it is mapped.
+        shown = ipaddress.ip_address(address.removeprefix("::ffff:"))
+        assert shown.is_loopback, f"{process.name()} listens on {address}:{port}"
+
+
+def test_no_port_of_ray_does_anything_for_one_without_its_token(of_ray: Listening) -> None:
+    for process, _, port in of_ray:
+        if process.cmdline()[:1] == [RUNTIME_ENVIRONMENTS]:
+            answer = httpx2.post(f"http://127.0.0.1:{port}/get_runtime_envs_info", content=b"")
+            assert answer.status_code == 401, answer.text
+            continue
+        said = {method: status_without_token(("127.0.0.1", port), method) for method in METHODS}
+        known = {method: status for method, status in said.items() if status != UNIMPLEMENTED}
+        assert set(known.values()) == {UNAUTHENTICATED}, f"{process.name()} at {port}: {said}"
+
+
+def test_ray_has_no_dashboard_and_no_job_server(of_ray: Listening) -> None:
+    """Processes of that name keep watch over others; they listen nowhere."""
+    words = [word for process, _, _ in of_ray for word in process.cmdline()[:4]]  # later come commands for others
+    assert words
+    assert [word for word in words if "dashboard" in word.lower()] == []
+
+
+def test_every_socket_file_is_in_a_folder_for_this_user_alone(
+    service: RunningService, processes: list[psutil.Process]
+) -> None:
+    """ZeroMQ's among them: they ask nobody who they are."""
+    own = RuntimeDirectory.of(service.data).root
+    status = own.lstat()
+    assert (stat.S_IMODE(status.st_mode), status.st_uid) == (0o700, os.getuid())
+    sockets = {
+        str(connection.laddr)
+        for process in processes
+        for connection in process.net_connections("unix")
+        if connection.laddr
+    }
+    assert [path for path in sockets if not Path(path).is_relative_to(own)] == []
+    assert {path for path in sockets if Path(path).name.startswith("r")} >= {
+        str(RuntimeDirectory(own).replica_socket(replica, 1)) for replica in (1, 2)
+    }
+
+
+def test_what_the_service_keeps_is_for_this_user_alone(service: RunningService) -> None:
+    """Tokens, database, code, weights, logs."""
+    root = service.data.root
+    open_to_others = [path for path in (root, *root.iterdir()) if path.lstat().st_mode & 0o077]
+    assert open_to_others == []
+
+
+def test_no_process_has_a_token_in_its_environment(service: RunningService, processes: list[psutil.Process]) -> None:
+    """Ray's actors neither: they are told the file that has it."""
+    secrets = [path.read_text().strip() for path in (service.data.admin_token, service.data.ray_token)]
+    for process in processes:
+        shown = " ".join([*process.cmdline(), *process.environ().values()])
+        assert not [secret for secret in secrets if secret in shown], f"{process.name()} {process.pid}"
+    assert any(process.environ().get("RAY_AUTH_TOKEN_PATH") for process in processes)
