@@ -30,7 +30,8 @@ class TrialTableView(View):
     next: int | None  # goes into `after=` for what follows
     found: int | None = Field(description="how many matching trials come before the one of `find=`; null: not there")
     columns: dict[str, list[Any]] = Field(
-        description="id, number, state, requested, value, violated, duration_s, device, cause, attempt, sampler, tags, "
+        description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
+        "violated, duration_s, device, cause, attempt, sampler, tags, "
         "started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME"
     )
 

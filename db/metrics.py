@@ -78,6 +78,16 @@ def of_trial(
     return curves
 
 
+def last_of(connection: Connection, trial_ids: Sequence[int], name: str) -> dict[int, tuple[int, float]]:
+    """The last (step, value) that each of some trials reported of a metric; those that reported none are left out."""
+    statement = (
+        select(metrics.c.trial_id, func.max(metrics.c.step), metrics.c.value)  # SQLite takes the value from that row
+        .where(metrics.c.trial_id.in_(trial_ids), metrics.c.name == name)
+        .group_by(metrics.c.trial_id)
+    )
+    return {trial_id: (step, value) for trial_id, step, value in connection.execute(statement)}
+
+
 def _whole(connection: Connection, trial_id: int, name: str) -> list[tuple[int, float]]:
     statement = select(metrics.c.step, metrics.c.value).where(metrics.c.trial_id == trial_id, metrics.c.name == name)
     return [(step, value) for step, value in connection.execute(statement.order_by(metrics.c.step))]

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select
 
-from db import sweeps, trial_pages
+from db import metrics, sweeps, trial_pages
 from db.sweeps import parameters_of
 from db.tables import trials
 from db.trial_filter import where_of
@@ -56,12 +56,13 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     if matching is None:
         matching = _count(connection, filtered) if wanted.filter else total
     shown = rows[: wanted.limit]
+    columns = columns_of(shown, parameters_of(sweep), [name for name, _ in sweep.objectives], time.time())
     return TrialTable(
         total,
         matching,
         shown[-1].number if len(rows) > wanted.limit else None,
         None if wanted.find is None else _place(connection, sweep_id, filtered, order, wanted.find, matching),
-        columns_of(shown, parameters_of(sweep), [name for name, _ in sweep.objectives], time.time()),
+        columns | _reported(connection, shown, sweep.metric),
     )
 
 
@@ -79,6 +80,13 @@ def _place(
     if not _count(connection, and_(where, trials.c.number == number)):
         return None
     return matching - 1 - _count(connection, and_(where, _past(connection, sweep_id, order, number)))
+
+
+def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:
+    """What trials without a value reported last: running, pruned, failed ones."""
+    last = metrics.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
+    found = [last.get(row.id, (None, None)) for row in rows]
+    return {"reported": [value for _, value in found], "reported_step": [step for step, _ in found]}
 
 
 def columns_of(

@@ -62,6 +62,16 @@ def test_a_table_is_columns(client: TestClient, sweep_id: int) -> None:
     assert columns["violated"] == [False] * 3
 
 
+def test_a_trial_without_a_value_shows_what_it_reported_last(client: TestClient, service: ServiceRig) -> None:
+    sweep_id = service.sweep()
+    metric = client.get(f"{URL}/{sweep_id}").json()["spec"]["metric"]["name"]
+    running = service.trial(sweep_id, 0, None)
+    service.points(running, metric, 0.25, 0.5, 0.75)
+    service.points(running, "other", *[7.0] * 5)
+    columns = client.get(f"{URL}/{sweep_id}/table").json()["columns"]
+    assert (columns["value"], columns["reported"], columns["reported_step"]) == ([None], [0.75], [2])
+
+
 def test_a_sweep_without_trials_has_its_columns(client: TestClient, service: ServiceRig) -> None:
     table = client.get(f"{URL}/{service.sweep()}/table").json()
     assert (table["total"], table["matching"], table["next"]) == (0, 0, None)

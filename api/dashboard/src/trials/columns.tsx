@@ -32,7 +32,7 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   id: { name: "Id", title: "Id of the trial, for commands and the REST API", width: 84, number: true },
 };
 const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
-const UNSHOWN = ["requested", "violated"]; // shown in other columns
+const UNSHOWN = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
 const GROUPS: Record<string, string> = {
   params: "Parameters",
   values: "Values",
@@ -116,9 +116,12 @@ function valueColumn(key: string, objective: Objective, sweep: Sweep): Column {
     group: "Values",
     width: Math.max(118, widthOf(`${objective.name}  `)),
     number: true,
-    show: row => (
-      <Value value={row.cell(key)} best={sweep.best?.trial_id === row.id} violated={row.cell("violated") === true} />
-    ),
+    show: row =>
+      key === "value" && typeof row.cell(key) !== "number" && typeof row.cell("reported") === "number" ? (
+        <Reported value={row.cell("reported") as number} step={Number(row.cell("reported_step"))} />
+      ) : (
+        <Value value={row.cell(key)} best={sweep.best?.trial_id === row.id} violated={row.cell("violated") === true} />
+      ),
   };
 }
 
@@ -137,6 +140,15 @@ function Value({ value, best, violated }: { value: unknown; best: boolean; viola
         </span>
       )}
       {shown}
+    </span>
+  );
+}
+
+/** What a trial that has no value reported last. */
+function Reported({ value, step }: { value: number; step: number }) {
+  return (
+    <span className="trials-reported" title={`${value}, reported at step ${step}; the trial has no result`}>
+      <span className="trials-step">step {step}</span> {formatNumber(value, 5)}
     </span>
   );
 }
