@@ -3134,7 +3134,7 @@ export interface components {
         TrialTableView: {
             /**
              * Columns
-             * @description id, number, state, requested, value, violated, duration_s, device, cause, attempt, sampler, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
+             * @description id, number, state, requested, value, reported and reported_step (of trials without a value), violated, duration_s, device, cause, attempt, sampler, tags, started_at and ended_at (seconds since 1970), values.NAME, params.NAME, constraints.NAME, attrs.NAME
              */
             columns: {
                 [key: string]: unknown[];
