@@ -77,7 +77,8 @@ def show_importance(
 
 def _state(known: Judged | None, finished: int, *, over: bool) -> tuple[State, str]:
     if finished < LEAST_TRIALS and known is None:
-        return "too_few", f"{finished} finished trials; it takes {LEAST_TRIALS} to say anything"
+        trials = "1 finished trial" if finished == 1 else f"{finished} finished trials"
+        return "too_few", f"{trials}; it takes {LEAST_TRIALS} to say anything"
     new = finished - (known.as_of if known else 0)
     if known and (new == 0 or not (over or abs(new) >= max(5, known.as_of // 10))):
         return "ready", ""

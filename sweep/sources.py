@@ -49,7 +49,7 @@ class Source:
         what = (
             f"{self.header.features} columns"
             if self.header.is_table
-            else "images of {1} x {2}, {0} channels".format(*self.header.image)
+            else "images of {1} x {2}, {0} channel{3}".format(*self.header.image, "s" * (self.header.image[0] != 1))
         )
         files = f" in {len(self.files)} files" if len(self.files) > 1 else ""
         reason = f" (inferred: {self.inferred})" if self.inferred else ""

@@ -120,7 +120,7 @@ def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN)
     out = _validate(podium, file)[1]
-    assert "data: digits: 1,797 rows, images of 8 x 8, 1 channels, classification" in out
+    assert "data: digits: 1,797 rows, images of 8 x 8, 1 channel, classification" in out
     assert "a continuous space" in out
 
 

@@ -112,7 +112,7 @@ export function numberAxis(
   }
   if (low > high) [low, high] = log ? [0.1, 1] : [0, 1];
   else if (low === high)
-    [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
+    [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 20, high + (Math.abs(high) || 1) / 20];
   return { key, name, kind: "number", log, integer, low, high, choices: [], goal };
 }
 

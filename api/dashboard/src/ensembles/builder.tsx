@@ -62,7 +62,8 @@ export function Builder({ sweepId, metric }: BuilderProps) {
     const after = members.includes(trialId) ? members.filter(id => id !== trialId) : [...members, trialId];
     change({ choose: "explicit", trials: after.join(",") });
   };
-  if (pool.isError) return <NothingToBuildFrom error={pool.error} onRetry={() => void pool.refetch()} />;
+  if (pool.isError)
+    return <NotThis title="Nothing to build from yet" error={pool.error} onRetry={() => void pool.refetch()} />;
   if (!pool.data) return <Loading rows={5} />;
   const ticked = draft.choose === "explicit" ? new Map(trialsOf(draft).map(id => [id, weights.get(id) ?? 0])) : weights;
   return (
@@ -89,9 +90,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
           />
         </Panel>
         {query.isError && request !== null ? (
-          <Panel>
-            <Failure error={query.error} onRetry={() => void query.refetch()} />
-          </Panel>
+          <NotThis error={query.error} onRetry={() => void query.refetch()} />
         ) : (
           request !== null && <Coming preview={preview} method={draft.choose} sweepId={sweepId} />
         )}
@@ -107,16 +106,16 @@ function candidatesSaid(pool: Preview, filtered: boolean): string {
   return `${formatCount(pool.candidates)} finished trials left a model${best}. Tick to choose by hand.${some}`;
 }
 
-/** A sweep without a finished model is no fault of anybody: it is said calmly. */
-function NothingToBuildFrom({ error, onRetry }: { error: Error; onRetry: () => void }) {
-  if (error instanceof ApiError && error.status === 422) {
-    return (
-      <Panel>
-        <Empty title="Nothing to build from yet" hint={`${error.message}.`} />
-      </Panel>
-    );
-  }
-  return <Failure error={error} onRetry={onRetry} />;
+type NotThisProps = { title?: string; error: Error; onRetry: () => void };
+
+/** Too few finished models are no fault of anybody: it is said calmly. */
+function NotThis({ title = "Not to be built so", error, onRetry }: NotThisProps) {
+  const said = error instanceof ApiError && error.status === 422;
+  return (
+    <Panel>
+      {said ? <Empty title={title} hint={`${error.message}.`} /> : <Failure error={error} onRetry={onRetry} />}
+    </Panel>
+  );
 }
 
 function Coming({ preview, ...rest }: { preview: Preview | undefined; method: string; sweepId: number }) {
@@ -201,7 +200,7 @@ function Build({ request }: { request: Request | null }) {
     >
       <input
         aria-label="Name of the ensemble"
-        placeholder="Name: the sweep’s, with a number"
+        placeholder="Name (optional)"
         maxLength={120}
         value={name}
         onChange={event => setName(event.target.value)}

@@ -13,6 +13,7 @@ export type Draft = {
   text: string;
   put: (text: string) => void;
   change: (changes: Change[]) => Promise<void>;
+  whole: () => Promise<string>; // the text when all that the form has changed is in it
   read: Read | undefined;
   fresh: boolean; // `read` is of the text as it is
   failed: unknown;
@@ -80,11 +81,17 @@ export function useDraft(first: string, from?: number): Draft {
     [put],
   );
 
+  const whole = useCallback(async () => {
+    await queue.current;
+    return latest.current;
+  }, []);
+
   const read = query.data;
   return {
     text,
     put,
     change,
+    whole,
     read,
     fresh: settled === text && !query.isPlaceholderData && read !== undefined,
     failed: query.error,

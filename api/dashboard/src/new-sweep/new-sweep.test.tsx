@@ -21,7 +21,14 @@ const NUMBERS = { "/parameters/lr/min": "1e-3", "/parameters/lr/max": "1.0", "/p
 function aDraft(changes: Partial<Draft> = {}): Draft {
   const change = vi.fn(() => Promise.resolve());
   const problemAt: Draft["problemAt"] = () => undefined;
-  const rest = { text: "name: small", put: vi.fn(), read: undefined, fresh: true, failed: null };
+  const rest = {
+    text: "name: small",
+    put: vi.fn(),
+    whole: () => Promise.resolve(""),
+    read: undefined,
+    fresh: true,
+    failed: null,
+  };
   return { ...rest, change, document: DOCUMENT, numbers: NUMBERS, problemAt, ...changes };
 }
 

@@ -57,9 +57,10 @@ function Writing({ file, from }: { file: string; from?: number }) {
   const draft = useDraft(first, from);
   const area = useRef<HTMLTextAreaElement>(null);
   const told = useId();
-  const submit = useSubmit(draft.text, from);
+  const submit = useSubmit(draft.whole, from);
   const problems = draft.read?.problems ?? [];
-  const ready = draft.fresh && problems.length === 0 && !submit.busy;
+  // A click takes the field with it that it leaves: what is not checked yet is checked when it is submitted.
+  const ready = !(draft.fresh && problems.length > 0) && !submit.busy;
   const wrong = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
   return (
     <>
@@ -106,15 +107,16 @@ function readiness(fresh: boolean, problems: number): string {
   return problems === 1 ? "1 thing to mend" : `${problems} things to mend`;
 }
 
-function useSubmit(text: string, from?: number) {
+function useSubmit(whole: () => Promise<string>, from?: number) {
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
   const key = useRef({ text: "", key: "" });
   const run = async () => {
-    if (key.current.text !== text) key.current = { text, key: randomKey() };
     setBusy(true);
     try {
+      const text = await whole();
+      if (key.current.text !== text) key.current = { text, key: randomKey() };
       const headers = { "idempotency-key": key.current.key };
       const sweep = await done(api.POST("/api/v1/sweep-files/submit", { body: { text }, params: { header: headers } }));
       forgetText(from);

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { type Objective, objectivesOf, type Sweep } from "../sweep/words";
 import { StateBadge } from "../widgets/badge";
-import { constantsOf, isRange } from "./space";
+import { constantsOf, isNumeric } from "./space";
 import type { Row } from "./use-table";
 
 export type Column = {
@@ -95,7 +95,7 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
       title: `${name} (${group.toLowerCase().slice(0, -1)})`,
       group,
       width: widthOf(name),
-      number: kind === "params" ? isRange(sweep, name) : kind === "constraints",
+      number: kind === "params" ? isNumeric(sweep, name) : kind === "constraints",
       show: row => text(row.cell(key)),
     };
   }

@@ -17,10 +17,11 @@ function isConstant({ values, value, min }: { value?: unknown; values?: unknown[
   return value !== undefined && (min === undefined || min === null);
 }
 
-/** Whether the sweep file makes a parameter a range of numbers. */
-export function isRange(sweep: Sweep, name: string): boolean {
+/** A range, or a choice of numbers alone: it stands to the right. */
+export function isNumeric(sweep: Sweep, name: string): boolean {
   const parameter = (sweep.spec as Spec).parameters?.[name];
-  return typeof parameter?.min === "number";
+  const values = parameter?.values ?? [];
+  return typeof parameter?.min === "number" || (values.length > 0 && values.every(each => typeof each === "number"));
 }
 
 /** What a filter may name: the sweep file's parameters, and those that its trials have beside. */
