@@ -13,7 +13,7 @@ from api.axes import AxisView, axes_of
 from api.service import RowId, ServiceContext, context
 from api.views import View
 from db import curves, metrics, points, sweeps
-from db.trial_filter import MAX_FILTER, where_of
+from db.trial_filter import MAX_FILTER, WITHIN_S, where_of
 from sweep.metric import Metric
 from sweep.spec import spec_from_json
 from sweep.trial import Scalar
@@ -67,7 +67,7 @@ def show_points(
     service: ServiceContext = context,
 ) -> Response:
     """The trials that match, as columns for charts; of more than `max` a sample, with the best of them in it."""
-    with service.database.read() as connection:
+    with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         found = points.points(connection, sweep, where_of(connection, filter, sweep), max)
         spec = spec_from_json(sweep.spec_json)
@@ -94,7 +94,7 @@ def show_curves(
     service: ServiceContext = context,
 ) -> CurvesView:
     """One metric of many trials; without `metric` the sweep's own."""
-    with service.database.read() as connection:
+    with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         where = where_of(connection, filter, sweep)
         found = curves.curves(connection, sweep, where, metric, max_points, limit)

@@ -18,7 +18,7 @@ from api.service import RowId, ServiceContext, context
 from api.trial_table import Filter
 from db import exports, sweeps
 from db.exports import ExportedTrial, Shape
-from db.trial_filter import where_of
+from db.trial_filter import WITHIN_S, where_of
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 TRIALS_A_PART = 500
@@ -54,7 +54,7 @@ def _answer(
     *,
     curves: bool = False,
 ) -> StreamingResponse:
-    with service.database.read() as connection:
+    with service.database.read(within_s=WITHIN_S) as connection:
         shape = exports.shape(connection, sweep_id)
         where = None if filter is None else where_of(connection, filter, sweeps.get(connection, sweep_id))
     content = write(shape, _parts(service, shape, curves, where))
@@ -68,7 +68,7 @@ def _parts(
 ) -> Iterator[list[ExportedTrial]]:
     after = -1
     while after < shape.last_number:
-        with service.database.read() as connection:
+        with service.database.read(within_s=WITHIN_S) as connection:
             found = exports.part(connection, shape, after, TRIALS_A_PART, among=where, curves=curves)
         if not found:
             return

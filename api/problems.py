@@ -34,6 +34,7 @@ from sweep.errors import (
     StorageFullError,
     TooLargeError,
     TooManyFailuresError,
+    TooSlowError,
     UnauthorizedError,
 )
 from sweep.type_words import words_of
@@ -52,6 +53,7 @@ STATUS: dict[type[PodiumError], int] = {
     EnsembleError: 422,
     MissingExtraError: 501,
     DatabaseError: 503,
+    TooSlowError: 400,  # trying again would not help
     StorageFullError: 507,
     ServiceError: 503,
 }

@@ -20,7 +20,7 @@ from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_vie
 from db import devices, going, requests, spending, sweeps, trial_pages, warm_starts
 from db.going import Going
 from db.sweeps import SweepRow
-from db.trial_filter import where_of
+from db.trial_filter import WITHIN_S, where_of
 from db.trial_order import order_of
 from db.trial_pages import TrialRow
 from sweep import bundles
@@ -139,7 +139,7 @@ def list_trials(
 
     Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
     """
-    with service.database.read() as connection:
+    with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         order = order_of(sort, sweep)
         where = where_of(connection, filter, sweep)

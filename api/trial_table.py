@@ -11,7 +11,7 @@ from api.auth import viewer
 from api.service import MAX_ID, After, RowId, ServiceContext, context
 from api.views import View
 from db import trial_table
-from db.trial_filter import MAX_FILTER
+from db.trial_filter import MAX_FILTER, WITHIN_S
 from db.trial_table import Window
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -52,5 +52,5 @@ def show_table(
     `after` is the number of the last trial of the window before, in any order.
     """
     wanted = Window(filter, sort, after, offset, limit, find)
-    with service.database.read() as connection:
+    with service.database.read(within_s=WITHIN_S) as connection:
         return TrialTableView.model_validate(trial_table.window(connection, sweep_id, wanted))

@@ -11,6 +11,7 @@ import importlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from sweep.fail_points import AFTER_COMMIT, BEFORE_COMMIT, passing
 # Versions before this can corrupt a WAL database that has several writers.
 WAL_SAFE = (3, 51, 3)
 BUSY_S = 5.0
+_STEPS = 100_000  # of SQLite's machine between two looks at the clock: about a millisecond
 
 
 def sqlite_module() -> ModuleType:
@@ -70,6 +72,21 @@ def connect_to_look(path: Path) -> Any:
     return connection
 
 
+@contextmanager
+def _within(connection: Connection, seconds: float | None) -> Iterator[None]:
+    """SQLite looks at the clock while it works, and gives up when the time is over."""
+    if seconds is None:
+        yield
+        return
+    until_s = time.monotonic() + seconds
+    driver: Any = connection.connection.driver_connection
+    driver.set_progress_handler(lambda: time.monotonic() > until_s, _STEPS)
+    try:
+        yield
+    finally:
+        driver.set_progress_handler(None, 0)
+
+
 class Database:
     """The database of one data directory, as one process sees it.
 
@@ -108,9 +125,12 @@ class Database:
             self._write_lock.release()
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """One read transaction: everything in it sees the same state. Raises `DatabaseError`."""
-        with self._explained("read"), self._readers.begin() as connection:
+    def read(self, *, within_s: float | None = None) -> Iterator[Connection]:
+        """One read transaction: everything in it sees the same state. Raises `DatabaseError`.
+
+        Raises `TooSlowError` when a statement goes on for longer than `within_s` after the beginning.
+        """
+        with self._explained("read"), self._readers.begin() as connection, _within(connection, within_s):
             yield connection
 
     def close(self) -> None:

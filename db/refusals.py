@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from db.lock_holders import holders
-from sweep.errors import DamagedError, DatabaseError, StorageFullError
+from sweep.errors import DamagedError, DatabaseError, StorageFullError, TooSlowError
 from sweep.room import room
 
 _PRIMARY = 0xFF  # SQLite's extended codes have their kind in the low byte
@@ -23,6 +23,7 @@ _TEXTS = {  # for a module without codes
     "database table is locked": sqlite3.SQLITE_LOCKED,
     "unable to open database file": sqlite3.SQLITE_CANTOPEN,
     "attempt to write a readonly database": sqlite3.SQLITE_READONLY,
+    "interrupted": sqlite3.SQLITE_INTERRUPT,
 }
 _CONSTRAINT = "constraint failed"
 _NO_ROOM_BYTES = 1 << 20
@@ -42,6 +43,8 @@ def refusal(path: Path, doing: str, error: BaseException | None) -> DatabaseErro
         )
     if code == sqlite3.SQLITE_CONSTRAINT:  # what we believe is there is not what is there; waiting cures nothing
         return DamagedError(f"cannot {doing} {path}: {error}; nothing was written, read back what is there")
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return TooSlowError("this takes too long here; ask with fewer or simpler terms, or by another order")
     if code in LOCKED:
         by = " and ".join(holders(path)) or "another program"
         return DatabaseError(f"cannot {doing} {path}: it is locked by {by}; nothing was written, try again")

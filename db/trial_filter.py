@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -31,6 +31,8 @@ from sweep.trial import Cause, TrialState
 
 MAX_FILTER = 2_000  # characters
 MAX_TOP = 100_000
+MAX_PATTERNS = 50
+WITHIN_S = 10.0  # for what asks with a filter: fifty words in a hundred thousand trials would take a minute
 _CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
 _SAME = (":", "=", "!=")
 Condition = ColumnElement[bool]
@@ -111,18 +113,32 @@ class _Filter:
 def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
     """A column of numbers against what a term says."""
     if term.operator in _SAME:
-        among = or_(*(_number_is(column, value) for value in term.values))
+        among = _is_number_among(column, term.values)
         return and_(column.is_not(None), ~among) if term.operator == "!=" else among
     return _compared(column, term.operator, _one_number(term))
 
 
-def _number_is(column: ColumnElement[Any], value: Value) -> Condition:
-    if (ends := value.range) is not None:
-        low, high = ends
-        return and_(true() if low is None else column >= low, true() if high is None else column <= high)
+def _is_number_among(column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
+    ranges = [_between(column, *ends) for value in _few([v for v in values if v.range]) if (ends := value.range)]
+    plain = [_number_of(value) for value in values if value.range is None]
+    return or_(column.in_(plain), *ranges) if plain else or_(*ranges)
+
+
+def _between(column: ColumnElement[Any], low: float | None, high: float | None) -> Condition:
+    return and_(true() if low is None else column >= low, true() if high is None else column <= high)
+
+
+def _number_of(value: Value) -> float:
     if (number := value.number) is None:
         raise value.wrong(f"{value.text!r} is no number; write one, or a range as in 0.1..0.5")
-    return column == number
+    return number
+
+
+def _few(patterns: Sequence[Value]) -> Sequence[Value]:
+    """SQLite takes a thousand alternatives; each costs a look at every trial."""
+    if len(patterns) > MAX_PATTERNS:
+        raise patterns[MAX_PATTERNS].wrong(f"a term has at most {MAX_PATTERNS} ranges or texts with *")
+    return patterns
 
 
 def _one_number(term: Term) -> float:
@@ -148,13 +164,24 @@ def _texts(column: ColumnElement[Any], term: Term) -> Condition:
     """A column of text against what a term says; * stands for anything."""
     if term.operator not in _SAME:
         raise term.wrong(f"{term.name} is text, which {term.operator} does not compare; write {term.name}:a,b")
-    among = or_(*(_text_is(column, value.text, wild=not value.quoted) for value in term.values))
+    among = _is_text_among(column, term.values)
     return and_(column.is_not(None), ~among) if term.operator == "!=" else among
 
 
-def _text_is(column: ColumnElement[Any], text: str, *, wild: bool) -> Condition:
-    if not wild or "*" not in text:
-        return column == text
+def _is_text_among(
+    column: ColumnElement[Any], values: Sequence[Value], written: Callable[[str], str] = str
+) -> Condition:
+    """Whether a text is one of these, as they are `written` there."""
+    wild = [value for value in values if _is_wild(value)]
+    like = [_is_like(column, written(value.text)) for value in _few(wild)]
+    return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
+
+
+def _is_wild(value: Value) -> bool:
+    return not value.quoted and "*" in value.text
+
+
+def _is_like(column: ColumnElement[Any], text: str) -> Condition:
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return column.like(escaped.replace("*", "%"), escape="\\")
 
@@ -163,19 +190,21 @@ def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -
     """A column of numbers and a column of the same as JSON, against what a term says."""
     if term.operator not in _SAME:
         return _compared(number, term.operator, _one_number(term))
-    among = or_(*(_mixed_is(number, column, value) for value in term.values))
+    among = _is_among(number, column, term.values)
     return ~func.coalesce(among, false()) if term.operator == "!=" else among
 
 
-def _mixed_is(number: ColumnElement[Any], column: ColumnElement[Any], value: Value) -> Condition:
-    if value.range is not None:
-        return _number_is(number, value)
-    same = _text_is(column, json.dumps(value.text), wild=not value.quoted)
-    if value.number is not None:
-        return or_(same, and_(number == value.number, column.not_in(("true", "false"))))
-    if not value.quoted and value.text.lower() in ("true", "false", "null", "none"):
-        return or_(same, column == value.text.lower().replace("none", "null"))
-    return same
+def _is_among(number: ColumnElement[Any], column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
+    others = [value for value in values if value.range is None]
+    ways = [_is_text_among(column, others, json.dumps)]
+    if numbers := [value.number for value in others if value.number is not None]:
+        ways.append(and_(number.in_(numbers), column.not_in(("true", "false"))))
+    words = {value.text.lower() for value in others if not value.quoted} & {"true", "false", "null", "none"}
+    if words:
+        ways.append(column.in_([word.replace("none", "null") for word in sorted(words)]))
+    if ranges := [value for value in values if value.range is not None]:
+        ways.append(_is_number_among(number, ranges))
+    return or_(*ways)
 
 
 def _choice(column: ColumnElement[Any], known: type[StrEnum], also: dict[str, tuple[str, ...]]) -> Any:
@@ -210,7 +239,7 @@ def _tag(_: SweepRow, term: Term) -> Condition:
     """One of a trial's tags; != is of trials with none of these."""
     if term.operator not in _SAME:
         raise term.wrong("write tag:keep, or several with commas between")
-    among = or_(*(_text_is(trial_tags.c.tag, value.text, wild=not value.quoted) for value in term.values))
+    among = _is_text_among(trial_tags.c.tag, term.values)
     found = exists().where(trial_tags.c.trial_id == trials.c.id, among)
     return ~found if term.operator == "!=" else found
 
@@ -219,20 +248,23 @@ def _note(_: SweepRow, term: Term) -> Condition:
     """Words of the note; * is any note."""
     if term.operator not in (":", "="):
         raise term.wrong("write note:word, or note:* for any note")
-    words = [true() if v.text == "*" else trial_notes.c.note.contains(v.text, autoescape=True) for v in term.values]
+    words = [
+        true() if value.text == "*" else trial_notes.c.note.contains(value.text, autoescape=True)
+        for value in _few(term.values)
+    ]
     return exists().where(trial_notes.c.trial_id == trials.c.id, or_(*words))
 
 
 def _top(sweep: SweepRow, term: Term) -> Condition:
     """The best finished trials of the sweep by its first metric, those that hold its constraints."""
     number = term.values[0].number
-    if term.operator not in (":", "=") or len(term.values) > 1 or number is None or not 1 <= number <= MAX_TOP:
+    if term.operator not in (":", "=") or len(term.values) > 1 or number not in range(1, MAX_TOP + 1):
         raise term.wrong("write top:N, as in top:50")
     of = trials.alias("of_the_best")
     finished = and_(of.c.sweep_id == sweep.id, of.c.state == TrialState.FINISHED.value)
     feasible = ~exists().where(trial_constraints.c.trial_id == of.c.id, trial_constraints.c.value > 0)
     by = of.c.value.desc() if sweep.goal == "maximize" else of.c.value.asc()
-    best = select(of.c.id).where(finished, feasible).order_by(by, of.c.number).limit(int(number))
+    best = select(of.c.id).where(finished, feasible).order_by(by, of.c.number).limit(int(number or 0))
     return trials.c.id.in_(best)
 
 

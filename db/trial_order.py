@@ -64,14 +64,16 @@ class Order:
         values = connection.execute(select(*self.columns).select_from(trials).where(this)).one_or_none()
         later: ColumnElement[bool] = trials.c.number > number
         for column, value in zip(self.columns[::-1], (values or [None] * len(self.columns))[::-1], strict=True):
+            if value is not None and column is DURATION_S:  # of a trial that runs, another one in the next statement
+                value = select(column).where(this).correlate(None).scalar_subquery()
             later = self._after(column, value, later)
         return later
 
-    def _after(self, column: ColumnElement[Any], value: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
-        if value is None:
+    def _after(self, column: ColumnElement[Any], here: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
+        if here is None:
             return and_(column.is_(None), later)
-        further = column < value if self.descending else column > value
-        return or_(further, and_(column == value, later), column.is_(None))
+        further = column < here if self.descending else column > here
+        return or_(further, and_(column == here, later), column.is_(None))
 
 
 def order_of(text: str, sweep: SweepRow) -> Order | None:

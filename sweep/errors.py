@@ -162,6 +162,10 @@ class DatabaseError(PodiumError):
     """The database cannot be used."""
 
 
+class TooSlowError(DatabaseError):
+    """What was asked for takes too long to find."""
+
+
 class StorageFullError(DatabaseError):
     """There is no room left on the disk of the data directory; make some, and try again."""
 

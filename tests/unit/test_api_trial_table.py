@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from db import sweeps
+from db.tables import trials
+from db.trial_columns import NOW
+from db.trial_order import order_of
 from sweep.trial import Cause, Params
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
@@ -106,6 +111,8 @@ def test_several_objectives_are_columns(client: TestClient, service: ServiceRig)
         ("attrs.size", [5, 4, 0, 2, 1, 3]),
         ("-attrs.kind", [2, 0, 1, 3, 4, 5]),
         ("-id", [5, 4, 3, 2, 1, 0]),
+        ("duration_s", [0, 1, 2, 4, 5, 3]),  # the last one runs, and is slower at every look
+        ("-duration_s", [3, 0, 1, 2, 4, 5]),
     ],
 )
 def test_windows_in_an_order_hold_every_trial_once(
@@ -114,6 +121,17 @@ def test_windows_in_an_order_hold_every_trial_once(
     assert numbers(client, sweep_id, sort=sort, limit=limit) == expected
     offset = client.get(f"{URL}/{sweep_id}/table", params={"sort": sort, "offset": 2, "limit": 3}).json()
     assert offset["columns"]["number"] == expected[2:5]
+
+
+def test_a_trial_that_runs_does_not_come_after_itself(service: ServiceRig, sweep_id: int) -> None:
+    with service.database.read() as connection:
+        order = order_of("duration_s", sweeps.get(connection, sweep_id))
+        assert order is not None
+        past = order.past(connection, sweep_id, 3)
+        before = connection.execute(select(NOW)).scalar_one()
+        while connection.execute(select(NOW)).scalar_one() == before:  # its duration grows from look to look
+            pass
+        assert not connection.execute(select(trials.c.number).where(trials.c.sweep_id == sweep_id, past)).all()
 
 
 def test_a_filter_counts_and_goes_with_an_order(client: TestClient, sweep_id: int) -> None:
@@ -145,6 +163,8 @@ def test_a_wrong_filter_points_at_the_place(client: TestClient, sweep_id: int) -
         answer = client.get(f"{URL}/{sweep_id}/{path}", params={"filter": "lr<1 stat:failed"})
         problem = assert_problem(answer, 400, "at character 6: there is no 'stat' (did you mean state?)")
         assert (problem["position"], problem["length"]) == (5, 4)
+    many = ",".join(["*a*"] * 51)
+    assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"filter": f"lr:{many}"}), 400, "at most 50 ranges")
     assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"sort": "nope"}), 400, "params.NAME")
     assert_problem(client.get(f"{URL}/{sweep_id}/table", params={"filter": "x" * 2001}), 422, "2000")
     assert_problem(client.get(f"{URL}/9/table"), 404, "there is no sweep 9")

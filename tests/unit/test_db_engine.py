@@ -13,7 +13,7 @@ from db import events
 from db.engine import Database, sqlite_module
 from db.events import NewEvent
 from db.migrate import migrate
-from sweep.errors import DatabaseError
+from sweep.errors import DatabaseError, TooSlowError
 
 _NORMAL, _FULL = 1, 2
 
@@ -44,6 +44,15 @@ def test_the_log_is_written_ahead_only_where_sqlite_does_it_right(database: Data
 def test_a_reader_cannot_write(database: Database, statement: str) -> None:
     with pytest.raises(DatabaseError, match="readonly"), database.read() as connection:
         connection.execute(text(statement))
+
+
+def test_a_reader_gives_up_when_its_time_is_over(database: Database) -> None:
+    endless = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n")
+    with pytest.raises(TooSlowError, match="takes too long"), database.read(within_s=0.01) as connection:
+        connection.execute(endless)
+    some = text("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 300000) SELECT count(*) FROM n")
+    with database.read() as connection:  # the same connection, which has all the time again
+        assert connection.execute(some).scalar_one() == 300_000
 
 
 def test_a_reader_sees_one_state_while_others_write(database: Database) -> None:

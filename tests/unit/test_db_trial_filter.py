@@ -101,6 +101,11 @@ def sweep_id(service: ServiceRig) -> int:
         ("own", [2]),
         ("%", []),
         ("lr<0.05 lr>0.005 state:finished", [1]),
+        (f"lr:{','.join(['0.01'] * 390)},0.1", [1, 2]),  # SQLite takes a thousand alternatives, and no more
+        (f"device:{','.join(['a'] * 980)},cpu-0", [0, 1, 2, 3, 4]),
+        (f"optimizer:{','.join(['a'] * 900)},sgd,0.1..0.2,ad*", [0, 1, 4]),
+        (f"optimizer!={','.join(['a'] * 900)},sgd", [0, 2, 3, 4]),
+        ("device!=cpu-*,a", []),
     ],
 )
 def test_a_filter_finds(service: ServiceRig, sweep_id: int, text: str, expected: list[int]) -> None:
@@ -129,6 +134,9 @@ def test_tags_and_notes(service: ServiceRig, sweep_id: int) -> None:
 @pytest.mark.parametrize(
     ("text", "position", "length", "words"),
     [
+        ("top:1.5", 0, 3, "write top:N"),
+        (f"device:{'*a,' * 50}*", 157, 1, "at most 50 ranges"),
+        (f"note:{'a,' * 50}b", 105, 1, "at most 50"),
         ("state:runing", 6, 6, "did you mean running"),
         ("lr<0.1 stat:failed", 7, 4, "there is no 'stat' (did you mean state?); known are lr, optimizer"),
         ("lr<abc", 3, 3, "takes a number"),
