@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.pages import TABS, at_rest, of_sweep
 from tests.browser.stage import Stage
@@ -50,3 +50,15 @@ def test_it_can_be_read_by_all_in_both_themes_and_on_a_phone(stage: Stage, visit
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
     assert overflow_px(page) <= 0
     assert_readable(page, "phone")
+
+
+@pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: on the button that closes it, which has the focus
+def test_after_a_dialog_the_focus_is_where_it_was(visitor: Visitor, way: str) -> None:
+    visitor.open("/")
+    keys = visitor.page.get_by_role("button", name="Keyboard (?)")
+    keys.press("Enter")
+    dialog = visitor.page.get_by_role("dialog", name="Keyboard")
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+    visitor.page.keyboard.press(way)
+    expect(dialog).to_have_count(0)
+    expect(keys).to_be_focused()

@@ -57,10 +57,6 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, current);
 }
 
-export function useThemeChoice(): ThemeChoice {
-  return useSyncExternalStore(subscribe, chosen);
-}
-
 let tokens = new Map<string, string>();
 
 /** The value of a token of theme.css, `token("--line")`, in the theme that is shown. */

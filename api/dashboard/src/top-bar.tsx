@@ -75,9 +75,10 @@ function LogOut() {
   const session = useSession();
   const leave = async () => {
     try {
-      await fetch("/api/v1/session", { method: "DELETE" });
+      const answer = await fetch("/api/v1/session", { method: "DELETE" });
+      if (!answer.ok && answer.status !== 401) throw new Error();
     } catch {
-      toast("The service does not answer; you are still logged in.", "failed");
+      toast("The service did not log you out; try again.", "failed");
       return;
     }
     queries.clear();

@@ -57,6 +57,7 @@ export function usePoints(sweepId: number, filter: string, enabled = true): UseQ
 
 export function useImportance(sweepId: number, metric: string): UseQueryResult<ImportanceView> {
   const path = { sweep_id: sweepId };
+  useFreshness(sweepId, "importance");
   return useQuery({
     queryKey: keys.charts(sweepId, "importance", metric),
     queryFn: () => done(api.GET("/api/v1/sweeps/{sweep_id}/importance", { params: { path, query: { metric } } })),

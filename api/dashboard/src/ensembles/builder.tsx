@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { ApiError, api, done, type Schemas } from "../api";
+import { useFreshness } from "../charts/data";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../keys";
 import { useSelection } from "../selection";
@@ -25,9 +26,10 @@ const LOOKED_AT = 200;
 
 type BuilderProps = { sweepId: number; metric: string };
 
+/** Kept apart from the rest of the sweep, which is fetched each second while it runs: a preview takes some time. */
 function usePreview(sweepId: number, request: Request | null) {
   return useQuery({
-    queryKey: keys.sweep(sweepId, "preview", request),
+    queryKey: keys.charts(sweepId, "preview", request),
     queryFn: ({ signal }) =>
       done(api.POST("/api/v1/ensembles/preview", { body: request as Schemas["EnsembleRequest"], signal })),
     enabled: request !== null,
@@ -50,6 +52,7 @@ function useMatching(sweepId: number): ReadonlySet<unknown> | null {
 
 export function Builder({ sweepId, metric }: BuilderProps) {
   const [draft, change] = useDraft();
+  useFreshness(sweepId, "preview");
   const { request, problems } = read(draft, sweepId);
   const pool = usePreview(sweepId, { sweep_id: sweepId, select: "top_k", k: 1 });
   const query = usePreview(sweepId, request);

@@ -2,8 +2,8 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, done } from "../api";
-import { formatAgo } from "../format";
 import { keys } from "../keys";
+import { Ago } from "../widgets/ago";
 import { StateBadge } from "../widgets/badge";
 import { Panel } from "../widgets/panel";
 import { RULES } from "./types";
@@ -30,7 +30,8 @@ export function EnsemblesOfSweep({ ids }: { ids: readonly number[] }) {
                   <Link href={`/ensembles/${data.id}`}>{data.name}</Link>
                   <StateBadge state={data.state} />
                   <span className="of-sweep-about">
-                    {data.members.length} members · {RULES[data.combine] ?? data.combine} · {formatAgo(data.created_at)}
+                    {data.members.length} members · {RULES[data.combine] ?? data.combine} ·{" "}
+                    <Ago time={data.created_at} />
                   </span>
                 </li>,
               ]

@@ -18,7 +18,7 @@ type PredictedProps = {
 export function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) {
   const query = useQuery({
     queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
-    queryFn: () => predict(ensemble.id, row ?? [], deadlineMs),
+    queryFn: ({ signal }) => predict(ensemble.id, row ?? [], deadlineMs, signal),
     enabled: row !== undefined,
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,

@@ -73,8 +73,8 @@ export function samples(ensembleId: number, start: number, n: number) {
   );
 }
 
-export function predict(ensembleId: number, row: readonly number[], deadlineMs: number | null) {
+export function predict(ensembleId: number, row: readonly number[], deadlineMs: number | null, signal: AbortSignal) {
   const body = { inputs: [[...row]], deadline_ms: deadlineMs };
   const params = { path: { ensemble_id: ensembleId }, query: { members: true } };
-  return done(api.POST("/api/v1/ensembles/{ensemble_id}/predict", { params, body }));
+  return done(api.POST("/api/v1/ensembles/{ensemble_id}/predict", { params, body, signal }));
 }

@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { keys } from "../keys";
+import { useSettled } from "../settled";
 import { useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
@@ -16,6 +17,7 @@ import type { Ensemble, Samples } from "./types";
 import "./try.css";
 
 const ROWS = 12;
+const RESTS_MS = 150; // a drawing is asked when the pen rests, not at each of its pixels
 const SERVING = new Set(["ready", "degraded"]);
 const WAYS: Record<string, string> = { rows: "Rows from test", draw: "Draw", paste: "Paste values" };
 
@@ -133,13 +135,14 @@ function Split({ left, right }: { left: ReactNode; right: ReactNode }) {
 function Draw({ ensemble, image, deadlineMs }: { ensemble: Ensemble; image: Image; deadlineMs: number | null }) {
   const blank = useMemo(() => Array<number>(image.channels * image.height * image.width).fill(image.low), [image]);
   const [row, setRow] = useState<number[]>(blank);
-  const empty = row === blank;
+  const drawn = useSettled(row, RESTS_MS);
+  const empty = row === blank || drawn === blank;
   return (
     <Split
       left={
         <div className="try-draw">
           <DrawingPad row={row} image={image} onChange={setRow} />
-          <Button small disabled={empty} onClick={() => setRow(blank)}>
+          <Button small disabled={row === blank} onClick={() => setRow(blank)}>
             Clear
           </Button>
         </div>
@@ -151,7 +154,7 @@ function Draw({ ensemble, image, deadlineMs }: { ensemble: Ensemble; image: Imag
             hint={`It is asked at ${image.width} × ${image.height} pixels, as the networks know it.`}
           />
         ) : (
-          <Predicted ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
+          <Predicted ensemble={ensemble} row={drawn} deadlineMs={deadlineMs} />
         )
       }
     />

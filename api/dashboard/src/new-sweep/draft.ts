@@ -1,7 +1,8 @@
 // The sweep file that is being written: its text is the truth, the service says what it means, forms change its keys.
 import { useQuery } from "@tanstack/react-query";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
+import { useSettled } from "../settled";
 import { toast } from "../widgets/toast";
 import type { Document, Numbers, Path } from "./values";
 
@@ -46,7 +47,7 @@ export function forgetText(from?: number): void {
 
 export function useDraft(first: string, from?: number): Draft {
   const [text, setText] = useState(first);
-  const [settled, setSettled] = useState(first);
+  const settled = useSettled(text, WAIT_MS);
   const latest = useRef(text);
   const queue = useRef<Promise<void>>(Promise.resolve());
 
@@ -58,11 +59,6 @@ export function useDraft(first: string, from?: number): Draft {
     },
     [from],
   );
-
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), WAIT_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
 
   const query = useQuery({
     queryKey: ["sweep-file", settled],

@@ -6,8 +6,9 @@ import { DeviceTable } from "../devices/device-table";
 import type { Device } from "../devices/words";
 import { formatCount, formatDuration, formatShare } from "../format";
 import { keys } from "../keys";
+import { useNow } from "../now";
 import { useSession } from "../session";
-import { type Fetched, useNow, useTimeline } from "../timeline/queries";
+import { type Fetched, useTimeline } from "../timeline/queries";
 import { Reasons } from "../timeline/reasons";
 import { TimelineView } from "../timeline/timeline";
 import { useViewState } from "../timeline/view-state";
@@ -88,7 +89,7 @@ export function DevicesPage() {
 type NowProps = { devices: readonly Device[]; fetched: Fetched | undefined; said: string };
 
 function Now({ devices, fetched, said }: NowProps) {
-  const now = useNow() + (fetched?.aheadS ?? 0);
+  const now = useNow() / 1000 + (fetched?.aheadS ?? 0);
   const mayDrain = useSession()?.role === "admin";
   const lines = new Map(fetched?.view.devices.map(line => [line.id, line]));
   const all = [...lines.values()];

@@ -6,9 +6,10 @@ import { Link } from "wouter";
 import { api, done } from "../api";
 import { ScrollX } from "../ensembles/scroll-x";
 import { type Ensemble, MODES, RULES } from "../ensembles/types";
-import { formatAgo, formatMs } from "../format";
+import { formatMs } from "../format";
 import { keys } from "../keys";
 import { useQueryState } from "../url";
+import { Ago } from "../widgets/ago";
 import { StateBadge } from "../widgets/badge";
 import { Button, ButtonLink } from "../widgets/button";
 import { PageHead, Panel } from "../widgets/panel";
@@ -126,7 +127,9 @@ function Table({ rows }: { rows: readonly Ensemble[] }) {
                   <Link href={`/sweeps/${one.sweep_id}/ensemble`}>{one.sweep_id}</Link>
                 )}
               </td>
-              <td>{formatAgo(one.created_at)}</td>
+              <td>
+                <Ago time={one.created_at} />
+              </td>
             </tr>
           ))}
         </tbody>

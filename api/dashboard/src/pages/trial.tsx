@@ -4,18 +4,19 @@ import { Link } from "wouter";
 import { ApiError } from "../api";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
+import { useNow } from "../now";
+import { useSweep } from "../sweep/use-sweep";
 import { ButtonLink } from "../widgets/button";
 import { Panel, Stat, Stats } from "../widgets/panel";
 import { Answer, Empty } from "../widgets/states";
 import { Attempts, wordsOf } from "./trial/attempts";
 import { type Curves, TrialCurves, useCurves } from "./trial/curves";
-import { isOver, objectivesOf, type Sweep, type Trial, useSweep, useTrial } from "./trial/data";
+import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/data";
 import { Files } from "./trial/files";
 import { TrialHead } from "./trial/head";
 import { Log } from "./trial/log";
 import { Parameters } from "./trial/parameters";
 import { Remarks } from "./trial/remarks";
-import { useNow } from "./trial/use-now";
 import "./trial/trial.css";
 
 export function TrialPage({ trialId }: { trialId: number }) {
@@ -86,7 +87,7 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
 type FiguresProps = { trial: Trial; sweep: Sweep | undefined; curves: Curves | undefined };
 
 function Figures({ trial, sweep, curves }: FiguresProps) {
-  const metric = objectivesOf(sweep)[0] ?? "Value";
+  const metric = objectiveNames(sweep)[0] ?? "Value";
   const latest = isOver(trial) ? undefined : curves?.[metric]?.at(-1);
   const now = useNow(!isOver(trial));
   const end = trial.ended_at ? Date.parse(trial.ended_at) : now;

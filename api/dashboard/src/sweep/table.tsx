@@ -1,8 +1,9 @@
 // Sweeps as rows: j and k go from one to the next, Enter opens it.
 import { useRef } from "react";
 import { Link } from "wouter";
-import { formatAgo, formatDuration, formatTime } from "../format";
+import { formatDuration } from "../format";
 import { useKeys } from "../keyboard";
+import { Ago } from "../widgets/ago";
 import { StateBadge } from "../widgets/badge";
 import { BestValue } from "./best";
 import { SweepProgress } from "./progress";
@@ -79,8 +80,8 @@ function Row({ sweep }: { sweep: Sweep }) {
       <td className="sweeps-wide">
         <DevicesText sweep={sweep} />
       </td>
-      <td className="sweeps-wider" title={formatTime(sweep.created_at)}>
-        {formatAgo(sweep.created_at)}
+      <td className="sweeps-wider">
+        <Ago time={sweep.created_at} />
       </td>
     </tr>
   );

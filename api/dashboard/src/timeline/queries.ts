@@ -1,6 +1,5 @@
 // What the service says of a stretch of time, fetched again as it changes.
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
 import { api, done } from "../api";
 import { keys } from "../keys";
 import type { Span } from "./span";
@@ -38,15 +37,3 @@ async function read(sweepId: number | undefined, span: Span | null, signal: Abor
 
 /** `aheadS`: how far the clock of the service is ahead of this one. */
 export type Fetched = { view: Timeline; aheadS: number };
-
-/** The time here in seconds, once a second; it stands still while the tab is hidden. */
-export function useNow(): number {
-  const [now, setNow] = useState(() => Date.now() / 1000);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (document.visibilityState !== "hidden") setNow(Date.now() / 1000);
-    }, 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
-}

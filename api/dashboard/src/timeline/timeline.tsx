@@ -3,12 +3,13 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
 import { formatShare, formatTime } from "../format";
+import { useNow } from "../now";
 import { hover, useSelection } from "../selection";
 import { Controls } from "./controls";
 import { AXIS, drawing, type Lane, pieceAt } from "./draw";
 import { Legend } from "./legend";
 import { PieceTable } from "./piece-table";
-import { type Fetched, useNow } from "./queries";
+import type { Fetched } from "./queries";
 import { kept, type Span, zoomed } from "./span";
 import { Tip, type Tipped } from "./tip";
 import { barsOf, type DeviceLine, gapsOf, type Piece } from "./words";
@@ -32,7 +33,7 @@ type Props = {
 
 export function TimelineView({ fetched, sweepId, matching = null, span, onSpan, asTable, onAsTable }: Props) {
   const { view, aheadS } = fetched;
-  const clock = useNow() + aheadS;
+  const clock = useNow() / 1000 + aheadS;
   const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
   const edge = live ? Math.max(clock, view.to_s) : view.to_s;
   const shown = span ?? { from: firstOf(view, edge - (view.to_s - view.from_s), edge), to: edge };

@@ -3,7 +3,7 @@ import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { ApiError } from "../api";
 import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
-import { useSweep } from "../pages/sweep/header";
+import { useSweep } from "../sweep/use-sweep";
 import { useQueryState } from "../url";
 import { lookOf } from "../widgets/badge";
 import { Button } from "../widgets/button";

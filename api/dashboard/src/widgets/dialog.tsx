@@ -1,5 +1,5 @@
 // A dialog on the browser's own <dialog>: focus stays in it, Escape closes it.
-import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "./button";
 import { Icon } from "./icon";
 import "./dialog.css";
@@ -9,7 +9,8 @@ type DialogProps = { title: string; onClose: () => void; children: ReactNode; ac
 export function Dialog({ title, onClose, children, actions, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Closed while it is still in the page: only then does the browser give the focus back to where it was.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (element && !element.open) element.showModal();
     return () => element?.close();

@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { api, done } from "../../api";
 import { keys } from "../../keys";
 import { useFocus } from "../../live";
+import { useSweep } from "../../sweep/use-sweep";
 import type { Sweep } from "../../sweep/words";
 import { CompareCurves } from "../../trials/compare-curves";
 import { CompareTable } from "../../trials/compare-table";
@@ -13,7 +14,6 @@ import { setQuery, useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { PageHead, Panel } from "../../widgets/panel";
 import { Answer, Empty, Failure, Loading } from "../../widgets/states";
-import { useSweep } from "./header";
 
 export function ComparePage({ sweepId }: { sweepId: number }) {
   useFocus({ sweep: sweepId });

@@ -6,13 +6,13 @@ import { api, done } from "../../api";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../../format";
 import { keys } from "../../keys";
 import { spaceOf } from "../../sweep/space";
+import { useSweep } from "../../sweep/use-sweep";
 import { asBlock, type Sweep, trialsText } from "../../sweep/words";
 import { ButtonLink } from "../../widgets/button";
 import { Copy } from "../../widgets/copy";
 import { Panel } from "../../widgets/panel";
 import { Answer } from "../../widgets/states";
 import { Yaml } from "../../yaml/highlight";
-import { useSweep } from "./header";
 import "./configuration-tab.css";
 
 export function ConfigurationTab({ sweepId }: { sweepId: number }) {

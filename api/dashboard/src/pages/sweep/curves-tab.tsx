@@ -1,6 +1,6 @@
 // The learning curves of a sweep's trials, growing while they run.
-import { useQuery } from "@tanstack/react-query";
-import { useCallback, useMemo, useState } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done, type Schemas } from "../../api";
 import { Choice, Switch } from "../../charts/choice";
@@ -21,6 +21,7 @@ type Tail = Record<number, [number, number][]>; // by trial, what came since the
 
 const COUNTS = ["20", "50", "100", "300"];
 const SMOOTHEST = 0.95;
+const MOST_LIVE = 240; // points of a curve that came live; then all are fetched, which thins them
 const POINTS = 1_000; // of each curve, at most: twice what a wide panel has pixels for is not drawn better
 
 export function CurvesTab({ sweepId }: { sweepId: number }) {
@@ -57,7 +58,7 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
   const [log, setLog] = useQueryState("log");
   const [smooth, setSmooth] = useQueryState("smooth", "0");
   const { hovered, selected } = useSelection(sweepId);
-  const curves = useGrowing(view);
+  const curves = useGrowing(sweepId, view);
   const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
   const weight = Math.min(SMOOTHEST, Math.max(0, Number(smooth) || 0));
   if (view.metric === null) return <Nothing filter={filter} />;
@@ -119,7 +120,8 @@ function hintOf(view: CurvesView): string {
 }
 
 /** The curves with what running trials have reported since they were fetched. */
-function useGrowing(view: CurvesView): readonly Curve[] {
+function useGrowing(sweepId: number, view: CurvesView): readonly Curve[] {
+  const queries = useQueryClient();
   const [grown, setGrown] = useState<{ of: CurvesView; tail: Tail }>({ of: view, tail: {} });
   useLive<LivePoints>("metrics", ({ points }) => {
     setGrown(before => {
@@ -131,6 +133,10 @@ function useGrowing(view: CurvesView): readonly Curve[] {
       return { of: view, tail };
     });
   });
+  useEffect(() => {
+    if (Object.values(grown.tail).some(points => points.length % MOST_LIVE === 0))
+      void queries.invalidateQueries({ queryKey: keys.charts(sweepId, "curves") }, { cancelRefetch: false });
+  }, [queries, sweepId, grown]);
   return useMemo(
     () => (grown.of === view ? view.curves.map(curve => longer(curve, grown.tail)) : view.curves),
     [view, grown],

@@ -1,9 +1,9 @@
 // A part of the sweep's page: the ensembles that were built of it, and the builder of another.
 import { Builder } from "../../ensembles/builder";
 import { EnsemblesOfSweep } from "../../ensembles/of-sweep";
+import { useSweep } from "../../sweep/use-sweep";
 import { objectivesOf } from "../../sweep/words";
 import { Answer } from "../../widgets/states";
-import { useSweep } from "./header";
 
 export function EnsembleTab({ sweepId }: { sweepId: number }) {
   const query = useSweep(sweepId);

@@ -1,20 +1,18 @@
 // The head of a sweep's page: its state and why, how far it is, its best, what is left, and what can be done.
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 import { Link } from "wouter";
-import { api, done } from "../../api";
-import { formatAgo, formatDuration, formatNumber, formatShare, formatTime } from "../../format";
-import { keys } from "../../keys";
+import { formatDuration, formatNumber, formatShare } from "../../format";
+import { useNow } from "../../now";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best";
 import { SweepProgress } from "../../sweep/progress";
+import { useSweep } from "../../sweep/use-sweep";
 import { budgetLines, OVER, objectivesOf, roughly, type Sweep, tookS } from "../../sweep/words";
+import { Ago } from "../../widgets/ago";
 import { StateBadge } from "../../widgets/badge";
 import { PageHead, Stat, Stats } from "../../widgets/panel";
 import { Failure, Loading } from "../../widgets/states";
 import "./header.css";
-
-const SECOND_MS = 1_000;
 
 export function SweepHeader({ sweepId }: { sweepId: number }) {
   const query = useSweep(sweepId);
@@ -27,20 +25,10 @@ export function SweepHeader({ sweepId }: { sweepId: number }) {
   return <Loading rows={3} what="Loading the sweep" />;
 }
 
-/** The sweep itself; every part of its page shares this query. */
-export function useSweep(sweepId: number) {
-  return useQuery({
-    queryKey: keys.sweep(sweepId, "itself"),
-    queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/sweeps/{sweep_id}", { params: { path: { sweep_id: sweepId } }, signal })),
-  });
-}
-
 function Head({ sweep }: { sweep: Sweep }) {
   const above = (
     <>
-      <Link href="/">Sweeps</Link> / {sweep.id} ·{" "}
-      <span title={formatTime(sweep.created_at)}>submitted {formatAgo(sweep.created_at)}</span>
+      <Link href="/">Sweeps</Link> / {sweep.id} · submitted <Ago time={sweep.created_at} />
     </>
   );
   return (
@@ -113,15 +101,4 @@ function TimeStat({ sweep }: { sweep: Sweep }) {
       about {roughly(sweep.eta_s)}
     </Stat>
   );
-}
-
-/** The time, each second while `ticking`. */
-function useNow(ticking: boolean): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (!ticking) return;
-    const timer = setInterval(() => setNow(Date.now()), SECOND_MS);
-    return () => clearInterval(timer);
-  }, [ticking]);
-  return now;
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
+import { useSweep } from "../../sweep/use-sweep";
 import type { Sweep } from "../../sweep/words";
 import { type Column, columnsOf, shownAtFirst } from "../../trials/columns";
 import { SelectedActions } from "../../trials/selected-actions";
@@ -13,7 +14,6 @@ import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Answer, Empty, Failure, Loading } from "../../widgets/states";
 import { toast } from "../../widgets/toast";
-import { useSweep } from "./header";
 import "./table-tab.css";
 
 const MAX_SELECTED = 500;

@@ -1,6 +1,6 @@
 // Curves that grow: points at their ends, gaps that are to be filled, and their figures in words.
 import { expect, test } from "vitest";
-import { extended, hasGap } from "./curves";
+import { extended, hasGap, isLong } from "./curves";
 import { words } from "./plot";
 
 const curves = { loss: [[0, 2] as [number, number], [1, 1] as [number, number]] };
@@ -28,4 +28,10 @@ test("a curve in words, for those who cannot see it", () => {
     "loss: 2 at step 0, 0.75 at step 3; lowest 0.5 at step 2, highest 2 at step 0",
   );
   expect(words("loss", [])).toBe("loss: no points");
+});
+
+test("a curve that has grown long is asked for again, which thins it", () => {
+  const grown = (count: number) => ({ loss: Array.from({ length: count }, (_, step): [number, number] => [step, 1]) });
+  expect(isLong(grown(1_200))).toBe(false);
+  expect(isLong(grown(2_401))).toBe(true);
 });

@@ -9,7 +9,7 @@ import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
 import { Answer } from "../../widgets/states";
-import { isOver, objectivesOf, type Sweep, type Trial } from "./data";
+import { isOver, objectiveNames, type Sweep, type Trial } from "./data";
 import { Plot } from "./plot";
 import "./curves.css";
 
@@ -17,6 +17,7 @@ type Point = [number, number];
 export type Curves = Record<string, Point[]>;
 
 const MAX_POINTS = 1_200;
+const MOST_LIVE = 2 * MAX_POINTS; // a curve that has grown to so many is thinned by the service again
 const FILL_MS = 3_000; // after which steps between those that came live are fetched
 const TABLE_ROWS = 200;
 
@@ -38,7 +39,7 @@ export function TrialCurves({ trial, sweep, query }: TrialCurvesProps) {
     >
       <Answer query={query} rows={6}>
         {curves => (
-          <Charts curves={curves} trial={trial} objectives={objectivesOf(sweep)} logarithmic={scale === "log"} />
+          <Charts curves={curves} trial={trial} objectives={objectiveNames(sweep)} logarithmic={scale === "log"} />
         )}
       </Answer>
     </Panel>
@@ -125,7 +126,7 @@ export function useCurves(trial: Trial) {
     if (!mine) return;
     const before = queries.getQueryData<Curves>(key);
     if (before) queries.setQueryData(key, extended(before, mine));
-    if ((!before || hasGap(before, mine)) && Date.now() - filled.current > FILL_MS) {
+    if ((!before || hasGap(before, mine) || isLong(before)) && Date.now() - filled.current > FILL_MS) {
       filled.current = Date.now();
       void queries.invalidateQueries({ queryKey: key }, { cancelRefetch: false });
     }
@@ -152,4 +153,8 @@ export function extended(curves: Curves, points: Record<string, Point>): Curves 
 
 export function hasGap(curves: Curves, points: Record<string, Point>): boolean {
   return Object.entries(points).some(([name, [step]]) => step > (curves[name]?.at(-1)?.[0] ?? -1) + 1);
+}
+
+export function isLong(curves: Curves): boolean {
+  return Object.values(curves).some(curve => curve.length > MOST_LIVE);
 }

@@ -2,10 +2,11 @@
 import { type QueryClient, useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../../api";
 import { keys } from "../../keys";
+import { objectivesOf, type Sweep } from "../../sweep/words";
 
 export type Trial = Schemas["TrialDetail"];
 export type Attempt = Schemas["AttemptView"];
-export type Sweep = Schemas["SweepView"];
+export type { Sweep };
 
 const OVER = ["finished", "pruned", "failed", "cancelled"];
 
@@ -14,9 +15,8 @@ export function isOver(trial: Trial): boolean {
 }
 
 /** The names of what a sweep searches for, the first one deciding. */
-export function objectivesOf(sweep: Sweep | undefined): string[] {
-  const spec = sweep?.spec as { metric?: { name?: string }; metrics?: { name?: string }[] } | undefined;
-  return [spec?.metric, ...(spec?.metrics ?? [])].flatMap(metric => metric?.name ?? []);
+export function objectiveNames(sweep: Sweep | undefined): string[] {
+  return sweep ? objectivesOf(sweep).map(({ name }) => name) : [];
 }
 
 export function useTrial(trialId: number, enabled = true) {
@@ -25,14 +25,6 @@ export function useTrial(trialId: number, enabled = true) {
     queryFn: () => done(api.GET("/api/v1/trials/{trial_id}", { params: { path: { trial_id: trialId } } })),
     placeholderData: undefined,
     enabled,
-  });
-}
-
-export function useSweep(sweepId: number | undefined) {
-  return useQuery({
-    queryKey: keys.sweep(sweepId ?? 0),
-    queryFn: () => done(api.GET("/api/v1/sweeps/{sweep_id}", { params: { path: { sweep_id: sweepId ?? 0 } } })),
-    enabled: sweepId !== undefined,
   });
 }
 

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { COLUMNS, ROWS, surface } from "./contour-grid";
+
+const at = (cells: Float64Array, x: number, y: number) =>
+  cells[Math.floor(y * ROWS) * COLUMNS + Math.floor(x * COLUMNS)];
+
+test("each cell is what the trials near it say, weighed by how near", () => {
+  const cells = surface([0.2, 0.8], [0.5, 0.5], [0, 1]);
+  expect(at(cells, 0.2, 0.5)).toBeCloseTo(0, 2);
+  expect(at(cells, 0.8, 0.5)).toBeCloseTo(1, 2);
+  expect(at(surface([0.4, 0.6], [0.5, 0.5], [0, 1]), 0.499, 0.5)).toBeCloseTo(0.48, 1);
+});
+
+test("where no trial is near, nothing is said", () => {
+  expect(at(surface([0.1], [0.1], [1]), 0.9, 0.9)).toBeNaN();
+});
+
+test("of very many trials some are looked at, of both ends alike", () => {
+  const many = Array.from({ length: 5_000 }, (_, index) => index / 5_000);
+  const cells = surface(many, many, many);
+  expect(at(cells, 0.25, 0.25)).toBeCloseTo(0.25, 1);
+  expect(at(cells, 0.75, 0.75)).toBeCloseTo(0.75, 1);
+});

@@ -1,0 +1,9 @@
+// How long ago something was, as time goes on; the exact time stands in its title.
+import { formatAgo, formatTime } from "../format";
+import { useNow } from "../now";
+
+const AGAIN_MS = 10_000;
+
+export function Ago({ time }: { time: string | null }) {
+  return <span title={formatTime(time)}>{formatAgo(time, useNow(true, AGAIN_MS))}</span>;
+}
