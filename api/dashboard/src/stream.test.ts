@@ -119,3 +119,13 @@ test("a hidden tab lets its stream go and takes it up again where it was", () =>
   visible("visible");
   expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?after=9"]);
 });
+
+test("a page that is kept for the way back holds no connection", () => {
+  vi.advanceTimersByTime(0);
+  latest().say("hello", {}, "9");
+  window.dispatchEvent(new Event("pagehide"));
+  expect(latest().readyState).toBe(2);
+  window.dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
+  vi.advanceTimersByTime(0);
+  expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?after=9"]);
+});

@@ -23,6 +23,8 @@ export class Stream {
 
   constructor(private readonly options: Options) {
     document.addEventListener("visibilitychange", this.onVisible);
+    window.addEventListener("pagehide", this.onLeft);
+    window.addEventListener("pageshow", this.onBack);
     this.later(0);
   }
 
@@ -36,6 +38,8 @@ export class Stream {
   close(): void {
     this.closed = true;
     document.removeEventListener("visibilitychange", this.onVisible);
+    window.removeEventListener("pagehide", this.onLeft);
+    window.removeEventListener("pageshow", this.onBack);
     clearTimeout(this.timer);
     this.source?.close();
   }
@@ -48,6 +52,16 @@ export class Stream {
       clearTimeout(this.timer);
       this.open();
     }
+  };
+
+  /** A page that was left may be kept for the way back, frozen: its timers stand still, and its connection would stay. */
+  private readonly onLeft = () => {
+    clearTimeout(this.timer);
+    this.drop();
+  };
+
+  private readonly onBack = (event: PageTransitionEvent) => {
+    if (event.persisted) this.later(0);
   };
 
   private drop(): void {

@@ -94,7 +94,7 @@ export function ParallelPanel({
   const actions = (
     <>
       {isBrushed && (
-        <Button small onClick={() => setQuery({ filter: charts.base })}>
+        <Button onClick={() => setQuery({ filter: charts.base })}>
           Clear the brushes
         </Button>
       )}
