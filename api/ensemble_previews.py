@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, HTTPException, Request
 
 from api.auth import viewer
+from api.departure import while_there
 from api.ensemble_figures import FiguresView
 from api.ensembles import trials_of
 from api.service import ServiceContext, context
@@ -17,8 +21,8 @@ from ensemble.preview import Preview, preview
 from ensemble.spec import EnsembleRequest
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
-WAIT_S = 20.0
-_one_at_a_time = threading.Lock()  # each reads and sums the predictions of up to a hundred trials
+MOST_WAITING = 16
+Answer = TypeVar("Answer")
 
 
 class ContenderView(View):
@@ -87,13 +91,35 @@ class PreviewView(View):
         )
 
 
+class Turns:
+    """One preview at a time, since each reads and sums the predictions of up to a hundred trials.
+
+    Those that wait hold no thread that other requests need, and one whose client has left is not begun.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "preview")
+        self._asked = 0
+
+    async def take(self, work: Callable[[], Answer]) -> Answer:
+        """What `work` answers. Raises `HTTPException` where too many wait."""
+        if self._asked > MOST_WAITING:
+            raise HTTPException(429, f"{MOST_WAITING} other previews wait already; try again in some seconds")
+        self._asked += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            self._asked -= 1
+
+
+_turns = Turns()
+
+
 @router.post("/preview", dependencies=[viewer])
-def preview_ensemble(body: EnsembleRequest, service: ServiceContext = context) -> PreviewView:
+async def preview_ensemble(body: EnsembleRequest, request: Request, service: ServiceContext = context) -> PreviewView:
     """What would be built of this request, and how good it is on rows that are at hand; nothing is created."""
-    trials = trials_of(body, service)
-    if not _one_at_a_time.acquire(timeout=WAIT_S):
-        raise HTTPException(429, "other previews are under way; try again in some seconds")
-    try:
-        return PreviewView.of(preview(Builder(service.settings.data), body, trials))
-    finally:
-        _one_at_a_time.release()
+
+    def work() -> PreviewView:
+        return PreviewView.of(preview(Builder(service.settings.data), body, trials_of(body, service)))
+
+    return await while_there(request, _turns.take(work))

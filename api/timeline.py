@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -22,6 +22,7 @@ from sweep.errors import BadRequestError
 router = APIRouter(prefix="/api/v1", tags=["devices"])
 
 DEFAULT_S = 3600.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUCKETS = 600  # what a screen shows apart; attempts shorter than a bucket are joined
 LEAST_GAP_S = 1.0  # reasons are known to about a second
 
@@ -159,12 +160,17 @@ def _stretch(
     if sweep_id is not None:
         row = sweeps.get(connection, sweep_id)
         first, last = row.started_at or row.created_at, row.ended_at or now
-    to_s = last if until is None else min(until.timestamp(), now)
-    from_s = (first if first < to_s else to_s - DEFAULT_S) if since is None else since.timestamp()
+    to_s = last if until is None else min(_seconds(until), now)
+    from_s = (first if first < to_s else to_s - DEFAULT_S) if since is None else _seconds(since)
     if not 0 <= from_s < to_s:
         raise BadRequestError("`from` must be before `to`, after 1970, and not in the future")
     known_s = to_s - max(from_s, device_history.begins_at(connection) or from_s)
     return Stretch(from_s, to_s, (known_s if known_s > 0 else to_s - from_s) / BUCKETS, sweep_id)
+
+
+def _seconds(moment: datetime) -> float:
+    """Since the epoch; what says no time zone is UTC, like all that the service says itself."""
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
 
 
 def _device(

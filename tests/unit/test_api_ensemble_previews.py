@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import HTTPException
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
+from api.ensemble_previews import MOST_WAITING, Turns
 from api.ensemble_samples import samples_of
 from db.ensembles import PREDICTIONS
 from ensemble.spec import Split, Task
@@ -145,6 +149,25 @@ def test_what_cannot_be_built_cannot_be_previewed_for_the_same_reason(service: S
         built = client.post("/api/v1/ensembles", json=asked)
         assert_problem(client.post(URL, json=asked), 422, built.json()["detail"])
     assert_problem(client.post(URL, json={"sweep_id": 99}), 404, "no sweep 99")
+
+
+def test_previews_take_turns_and_one_that_nobody_waits_for_is_not_begun() -> None:
+    async def scene() -> list[str]:
+        turns, gate, begun = Turns(), threading.Event(), list[str]()
+        first = asyncio.create_task(turns.take(gate.wait))
+        waiting = [asyncio.create_task(turns.take(lambda: begun.append("left"))) for _ in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPException, match="16 other previews wait already"):
+            await turns.take(lambda: begun.append("too many"))
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        last = asyncio.create_task(turns.take(lambda: begun.append("last")))
+        gate.set()
+        await asyncio.gather(first, last)
+        return begun
+
+    assert asyncio.run(scene()) == ["last"]
 
 
 def test_rows_to_try_are_those_of_the_test_split(service: ServiceRig, client: TestClient, digits: Dataset) -> None:
