@@ -22,7 +22,7 @@ NPM_DONE  := $(DASHBOARD)/node_modules/.package-lock.json
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
 
-.PHONY: help demo test soak faults fuzz check lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test soak faults fuzz check audit lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
@@ -30,7 +30,8 @@ help:
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
 	@echo 'make fuzz     20,000 requests that nobody would write: minutes; FUZZ="--cases 2000 --seed 8"'
-	@echo 'make check    format, lint, types, import rules, container files'
+	@echo 'make check    format, lint, types, import rules, container files, known weaknesses of what it stands on'
+	@echo 'make audit    the last of these alone; asks pypi.org, and says so where it cannot'
 	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
 	@echo 'make clean    remove .venv and caches, and keep podium-data'
@@ -59,6 +60,10 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
+	@$(BIN)/python .ci/audit.py
+
+audit: $(DEV)
+	@$(BIN)/python .ci/audit.py
 
 lint-deploy:
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
