@@ -12,6 +12,7 @@ from pydantic import JsonValue
 _WIDE = 100  # columns
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a word of YAML's
+_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # YAML takes them for ends of lines, or not at all
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _BLOCKS = frozenset({"parameters"})  # one line for each of their keys, however short they are
 
@@ -50,4 +51,4 @@ def scalar(value: Any) -> str:
     """A number, a truth value, nothing, or a text, quoted where YAML would read something else."""
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return _UNPRINTED.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))

@@ -13,7 +13,7 @@ from sweep.changing import Change, changed, numbers_of
 from sweep.document import parse_document, read_document
 from sweep.errors import InvalidSpecError
 from sweep.rewriting import rewritten
-from sweep.yaml_text import yaml_of
+from sweep.yaml_text import scalar, yaml_of
 
 DIGITS = Path("examples/digits.yaml")
 EXAMPLES = sorted(Path("examples").rglob("*.yaml"))
@@ -96,16 +96,18 @@ def test_an_example_written_anew_says_the_same(file: Path) -> None:
 
 NAMES = st.sampled_from(["a", "b", "lr", "y", "no", "1", "x y", "é: #"])
 SCALARS = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False)
-TEXTS = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="\ufeff\ufffe\uffff"),
-    max_size=12,
-)
+TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('\0\x7f\x85\u2028\ufeff\uffff\n\t"\\'), max_size=12)
 VALUES = st.recursive(
     SCALARS | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=8,
 )
 DOCUMENTS = st.dictionaries(NAMES, VALUES, min_size=1, max_size=4)
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("\x7f\x85\u2028\ufeff"), min_size=1, max_size=12))
+def test_a_text_of_any_characters_is_set_as_it_is(text: str) -> None:
+    assert plain(changed("a: 1\n", [set_("b", scalar(text))]))["b"] == text
 
 
 @given(DOCUMENTS, DOCUMENTS)
