@@ -269,7 +269,9 @@ def checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
 
 def _check_bundle(program: OwnCode, service: ServiceContext) -> None:
     if program.bundle is None:
-        message = "the code was not uploaded; POST it to /api/v1/bundles, or use `podium sweep submit`"
+        message = (
+            "the code was not uploaded; upload its folder in the form for a new sweep, or use `podium sweep submit`"
+        )
         raise InvalidSpecError([Problem(("program", "bundle"), message)])
     if not service.settings.data.bundle(program.bundle).is_dir():
         raise InvalidSpecError([Problem(("program", "bundle"), "there is no such bundle here; upload it first")])

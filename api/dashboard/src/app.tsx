@@ -1,6 +1,6 @@
 // The frame of every page: bar, routes, live stream, keyboard help, and what is shown when a page breaks.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { ApiError } from "./api";
 import { KeyboardHelp, useKeyboard, useKeys } from "./keyboard";
@@ -16,6 +16,7 @@ import { SweepsPage } from "./pages/sweeps";
 import { TrialPage } from "./pages/trial";
 import { TopBar } from "./top-bar";
 import { Boundary } from "./widgets/boundary";
+import { ButtonLink } from "./widgets/button";
 import { Empty } from "./widgets/states";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
@@ -75,21 +76,37 @@ function Frame() {
           <Switch>
             <Route path="/" component={SweepsPage} />
             <Route path="/new" component={NewSweepPage} />
-            <Route path="/sweeps/:id/compare">{({ id }) => <ComparePage sweepId={Number(id)} />}</Route>
-            <Route path="/sweeps/:id/:tab?">
-              {({ id, tab }) => <SweepPage sweepId={Number(id)} tab={tab ?? "table"} />}
+            <Route path="/sweeps/:id/compare">
+              {({ id }) => numbered(id, sweepId => <ComparePage sweepId={sweepId} />)}
             </Route>
-            <Route path="/trials/:id">{({ id }) => <TrialPage trialId={Number(id)} />}</Route>
+            <Route path="/sweeps/:id/:tab?">
+              {({ id, tab }) => numbered(id, sweepId => <SweepPage sweepId={sweepId} tab={tab ?? "table"} />)}
+            </Route>
+            <Route path="/trials/:id">{({ id }) => numbered(id, trialId => <TrialPage trialId={trialId} />)}</Route>
             <Route path="/ensembles" component={EnsemblesPage} />
-            <Route path="/ensembles/:id">{({ id }) => <EnsemblePage ensembleId={Number(id)} />}</Route>
+            <Route path="/ensembles/:id">
+              {({ id }) => numbered(id, ensembleId => <EnsemblePage ensembleId={ensembleId} />)}
+            </Route>
             <Route path="/devices" component={DevicesPage} />
             <Route>
-              <Empty title="There is no such page" hint="The address may be cut, or from another version of Podium." />
+              <NoSuchPage />
             </Route>
           </Switch>
         </Boundary>
       </main>
       {help && <KeyboardHelp onClose={() => setHelp(false)} />}
     </>
+  );
+}
+
+function numbered(id: string, page: (id: number) => ReactNode): ReactNode {
+  return /^[1-9]\d{0,14}$/.test(id) ? page(Number(id)) : <NoSuchPage />;
+}
+
+function NoSuchPage() {
+  return (
+    <Empty title="There is no such page" hint="The address may be cut, or from another version of Podium.">
+      <ButtonLink href="/">All sweeps</ButtonLink>
+    </Empty>
   );
 }

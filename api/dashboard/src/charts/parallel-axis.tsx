@@ -9,6 +9,7 @@ export type AxisProps = {
   axis: Axis;
   x: number;
   gap: number; // px to the next axis
+  room: number; // px for a name in the middle over it
   height: number;
   brush: Brush | undefined;
   onBrush: (brush: Brush | null, isDone: boolean) => void;
@@ -43,7 +44,7 @@ export function ParallelAxis(props: AxisProps) {
   );
 }
 
-function AxisName({ axis, gap, onMove }: AxisProps) {
+function AxisName({ axis, gap, room, onMove }: AxisProps) {
   const from = useRef<number | null>(null);
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -60,7 +61,7 @@ function AxisName({ axis, gap, onMove }: AxisProps) {
     <button
       type="button"
       className="parallel-name"
-      style={{ maxWidth: Math.max(60, gap - 8) }}
+      style={{ maxWidth: Math.max(60, Math.min(gap - 8, room)) }}
       title={`${axis.name}: drag it, or press the left and right arrow keys, to move the axis`}
       onKeyDown={onKeyDown}
       onPointerDown={event => {

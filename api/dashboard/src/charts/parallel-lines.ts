@@ -6,7 +6,7 @@ import { SHADES, shadeOf, shades } from "./colour";
 import { columnOf, type Points } from "./points";
 
 export const [TOP, BOTTOM] = [46, 14]; // px above and below the axes
-const SIDE = 44;
+const SIDE = 50;
 const NEAR = 7; // px
 
 export type Lines = { places: Float64Array[]; count: number };

@@ -116,6 +116,7 @@ export function Parallel(props: ParallelProps) {
               axis={axis}
               x={axisX(index, axes.length, width)}
               gap={gap}
+              room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
               height={HEIGHT}
               brush={shown[axis.key]}
               onBrush={(brush, isDone) => set(axis.key, brush, isDone)}

@@ -1,6 +1,7 @@
 // The page of one ensemble: how its members are, a prediction to try, what was measured, how it came to be.
 import { useEffect } from "react";
 import { Link } from "wouter";
+import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
 import { Evaluations } from "../ensembles/evaluation";
 import { MembersTable } from "../ensembles/members";
@@ -12,8 +13,9 @@ import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber } from "../format";
 import { useFocus } from "../live";
 import { StateBadge } from "../widgets/badge";
+import { ButtonLink } from "../widgets/button";
 import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
-import { Answer } from "../widgets/states";
+import { Answer, Empty } from "../widgets/states";
 import "./ensemble.css";
 
 const OVER = new Set(["stopped", "retired"]);
@@ -25,6 +27,12 @@ export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
   useEffect(() => {
     document.title = `${name} · Podium`;
   }, [name]);
+  if (query.data === undefined && query.error instanceof ApiError && query.error.status === 404)
+    return (
+      <Empty title={`There is no ensemble ${ensembleId}`} hint="It may be of another service.">
+        <ButtonLink href="/ensembles">All ensembles</ButtonLink>
+      </Empty>
+    );
   return (
     <Answer query={query} rows={6}>
       {ensemble => <Whole ensemble={ensemble} />}

@@ -118,7 +118,7 @@ test("a refusal stands where the preview would, and what is wrong with a field a
   await userEvent.clear(k);
   expect(screen.getByText("A whole number from 1 to 1,000")).toBeInTheDocument();
   await userEvent.type(k, "9");
-  expect(await screen.findByText("k is 9, but only 2 trials")).toBeInTheDocument();
+  expect(await screen.findByText("k is 9, but only 2 trials.")).toBeInTheDocument();
   expect(screen.getByRole("button", { name: "Build" })).toBeDisabled();
 });
 

@@ -93,11 +93,7 @@ export function ParallelPanel({
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
-      {isBrushed && (
-        <Button onClick={() => setQuery({ filter: charts.base })}>
-          Clear the brushes
-        </Button>
-      )}
+      {isBrushed && <Button onClick={() => setQuery({ filter: charts.base })}>Clear the brushes</Button>}
       <Menu label="Axes" name="Choose the axes">
         <div className="analysis-axes">
           {all.map(axis => (

@@ -1,6 +1,9 @@
 // The page of one sweep: its head, the filter that drives every view, and the tabs.
+import { ApiError } from "../../api";
 import { useFocus } from "../../live";
+import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useWrongFilter } from "../../trials/filter-bar";
+import { ButtonLink } from "../../widgets/button";
 import { Empty } from "../../widgets/states";
 import { Tabs } from "../../widgets/tabs";
 import { AnalysisTab } from "./analysis-tab";
@@ -22,7 +25,14 @@ const TABS = {
 
 export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   useFocus({ sweep: sweepId });
+  const { error, data } = useSweep(sweepId);
   const wrong = useWrongFilter(sweepId) !== null;
+  if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
+    return (
+      <Empty title={`There is no sweep ${sweepId}`} hint="It may be of another service.">
+        <ButtonLink href="/">All sweeps</ButtonLink>
+      </Empty>
+    );
   const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
   const Body = TABS[known].body;
   const places = Object.entries(TABS).map(([key, { name }]) => ({ key, name, href: `/sweeps/${sweepId}/${key}` }));
@@ -32,7 +42,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       <FilterBar sweepId={sweepId} />
       <Tabs tabs={places} current={known} label="Views of the sweep" />
       {wrong && known !== "configuration" ? (
-        <Empty title="The filter cannot be read" hint="What is wrong with it stands below it." />
+        <Empty title="The filter cannot be read" hint="What is wrong stands in red below the filter." />
       ) : (
         <Body sweepId={sweepId} />
       )}
