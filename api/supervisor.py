@@ -95,7 +95,8 @@ class Supervisor:
         self._ray_address = ""
         self._certificate = own_certificate.certificate(Path(settings.tls_cert)) if settings.tls_cert else None
         self._database = _identity(settings.data.database)
-        self._environment = {**os.environ, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
+        ours = {name: value for name, value in os.environ.items() if name not in ray_head.OF_ANOTHER_RAY}
+        self._environment = {**ours, **ray_head.environment(settings.data), PARENT_PID: str(os.getpid())}
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Raises `PodiumError`, with nothing left running, when it cannot start."""

@@ -28,6 +28,8 @@ from sweep.part import say_ready
 from sweep.processes import become_subreaper, die_with_parent, kill_descendants
 from sweep.settings import ServiceSettings
 
+# What names another Ray, where somebody uses one: its token would hold here in place of ours, and be in every process.
+OF_ANOTHER_RAY = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 STOP_S = 3.0
 PREDECESSOR_S = 20.0  # a guardian before us may still be killing what was below it
 # Ray wants to count at least this much; its object store is not used for data here.
