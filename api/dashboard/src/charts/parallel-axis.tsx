@@ -10,6 +10,7 @@ export type AxisProps = {
   x: number;
   gap: number; // px to the next axis
   room: number; // px for a name in the middle over it
+  last: boolean; // there is no room to its right
   height: number;
   brush: Brush | undefined;
   onBrush: (brush: Brush | null, isDone: boolean) => void;
@@ -19,7 +20,7 @@ export type AxisProps = {
 const [STEP, LEAP] = [1 / 40, 1 / 8];
 
 export function ParallelAxis(props: AxisProps) {
-  const { axis, x, gap, height } = props;
+  const { axis, x, gap, last, height } = props;
   return (
     <div className="parallel-axis" style={{ left: x }}>
       <AxisName {...props} />
@@ -31,7 +32,7 @@ export function ParallelAxis(props: AxisProps) {
           {ticksOf(axis, Math.floor((height - TOP - BOTTOM) / 60)).map(tick => (
             <span
               key={tick.label}
-              className="parallel-tick"
+              className={last ? "parallel-tick parallel-tick-left" : "parallel-tick"}
               style={{ top: placeY(tick.at, height), maxWidth: gap - 14 }}
             >
               {tick.label}

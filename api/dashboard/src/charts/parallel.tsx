@@ -117,6 +117,7 @@ export function Parallel(props: ParallelProps) {
               x={axisX(index, axes.length, width)}
               gap={gap}
               room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
+              last={index === axes.length - 1}
               height={HEIGHT}
               brush={shown[axis.key]}
               onBrush={(brush, isDone) => set(axis.key, brush, isDone)}

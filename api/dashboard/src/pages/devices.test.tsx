@@ -1,6 +1,6 @@
 // The page of devices: what each does and why not, drained with a reason and returned by admins; the table view.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { render, screen, within } from "@testing-library/react";
+import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { DevicesPage } from "./devices";
 
@@ -107,10 +107,13 @@ test("the timeline says its figures, and is there as a table with links", async 
 test("zooming goes into the URL and back", async () => {
   open("viewer");
   await userEvent.click(await screen.findByRole("button", { name: "Zoom in" }));
-  const query = new URLSearchParams(window.location.search);
-  expect(Number(query.get("to")) - Number(query.get("from"))).toBeCloseTo(120, 0);
+  const wide = () => {
+    const query = new URLSearchParams(window.location.search);
+    return Number(query.get("to")) - Number(query.get("from"));
+  };
+  await waitFor(() => expect(wide()).toBeCloseTo(120, 0));
   await userEvent.click(screen.getByRole("button", { name: "Show all" }));
-  expect(window.location.search).toBe("");
+  await waitFor(() => expect(window.location.search).toBe(""));
 });
 
 test("an admin drains a device with a reason", async () => {

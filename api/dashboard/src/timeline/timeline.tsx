@@ -10,6 +10,7 @@ import { AXIS, drawing, type Lane, pieceAt } from "./draw";
 import { Legend } from "./legend";
 import { PieceTable } from "./piece-table";
 import type { Fetched } from "./queries";
+import { useResting } from "./resting";
 import { kept, type Span, zoomed } from "./span";
 import { Tip, type Tipped } from "./tip";
 import { barsOf, type DeviceLine, gapsOf, type Piece } from "./words";
@@ -31,8 +32,9 @@ type Props = {
   onAsTable: (on: boolean) => void;
 };
 
-export function TimelineView({ fetched, sweepId, matching = null, span, onSpan, asTable, onAsTable }: Props) {
+export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsTable, ...at }: Props) {
   const { view, aheadS } = fetched;
+  const [span, onSpan] = useResting(at.span, at.onSpan);
   const clock = useNow() / 1000 + aheadS;
   const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
   const edge = live ? Math.max(clock, view.to_s) : view.to_s;

@@ -15,6 +15,7 @@ export type Trials = {
 };
 
 const WINDOW = 100;
+const RUNNING_MS = 10_000; // how long a trial has run is news, though nothing happens
 
 type Wanted = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
 
@@ -43,6 +44,8 @@ export function useTable(sweepId: number, filter: string, sort: string, first: n
       queryFn: ({ signal }: { signal: AbortSignal }) =>
         fetchTable(sweepId, { filter, sort, offset: window * WINDOW, limit: WINDOW }, signal),
       placeholderData: undefined,
+      refetchInterval: (query: { state: { data?: Table } }) =>
+        query.state.data?.columns.state?.includes("running") ? RUNNING_MS : false,
     })),
   });
   const before = useRef<{ key: string; trials: Trials } | null>(null);
