@@ -18,6 +18,7 @@ from fastapi import FastAPI
 
 from api import declared_roles, exposition, inference_protocol, listen, predictions, problems
 from api.auth import Doorkeeper
+from api.bounded import allow_many_files
 from api.guard import Guarded
 from api.host_names import HostNames
 from api.listen import ReadyServer
@@ -65,7 +66,7 @@ def _set(loop: asyncio.AbstractEventLoop, news: asyncio.Event) -> None:
     loop.call_soon_threadsafe(news.set)
 
 
-def _healthz() -> dict[str, str]:
+async def _healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
@@ -100,6 +101,7 @@ def main() -> None:
     try:
         database = Database(settings.data.database)
         app = create_app(settings, database)
+        allow_many_files()
         gc.collect()
         gc.freeze()  # a full collection would look at all of the imported code, 70 ms in which nobody is answered
         ReadyServer(listen.config(app, settings)).run(sockets=_sockets(settings))
@@ -110,17 +112,12 @@ def main() -> None:
 
 def _sockets(settings: ServiceSettings) -> list[socket.socket]:
     """The gateway's port, and the Unix socket for the api."""
-    tcp = socket.create_server((settings.host, settings.gateway_port), family=_family(settings.host), backlog=2048)
     path = settings.runtime.gateway_socket
     path.unlink(missing_ok=True)
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(path))
-    unix.listen(2048)
-    return [tcp, unix]
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+    unix.listen(listen.MAX_ACCEPTED)
+    return [listen.tcp(settings.host, settings.gateway_port), unix]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import time
 
 from api import listen
 from api.app import create_app
+from api.bounded import allow_many_files
 from api.listen import ReadyServer
 from db import tokens
 from db.engine import Database
@@ -23,7 +24,9 @@ def main() -> None:
             token = settings.data.admin_token.read_text().strip()
             tokens.install_admin(connection, token, time.time())
         app = create_app(settings, database)
-        ReadyServer(listen.config(app, settings), app.state.feed.close).run()
+        allow_many_files()
+        server = ReadyServer(listen.config(app, settings), app.state.feed.close)
+        server.run(sockets=[listen.tcp(settings.host, settings.port)])
         database.close()
     except PodiumError as error:
         sys.exit(str(error))

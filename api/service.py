@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import reprlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, HTTPException, Path, Query, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -102,7 +105,7 @@ async def beside_if(large: bool, work: Callable[[], Answer]) -> Answer:
 
 
 class BodyLimit:
-    """Cuts every body off at 1 MB while it comes, but for those routes that count by `body_within`."""
+    """Cuts every body off at 1 MB and after a minute while it comes, but for those routes that use `body_within`."""
 
     def __init__(self, app: ASGIApp, own: tuple[str, ...]) -> None:
         self._app = app
@@ -112,15 +115,63 @@ class BodyLimit:
         if scope["type"] != "http" or scope["path"].endswith(self._own):
             await self._app(scope, receive, send)
             return
-        received = 0
+        body = _LimitedBody(receive)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            _coming.bytes -= body.received
 
-        async def counted() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > MAX_JSON_BYTES:
-                # FastAPI lets this class alone through where it reads bodies.
-                raise HTTPException(413, f"the body is above {MAX_JSON_BYTES:,} bytes")
-            return message
 
-        await self._app(scope, counted, send)
+class _LimitedBody:
+    """A body of a request, counted; JSON with a key twice is refused, which readers understand in two ways.
+
+    FastAPI lets `HTTPException` alone through where it reads bodies.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self.received = 0
+        self._receive = receive
+        self._end_s = asyncio.get_running_loop().time() + MAX_BODY_S
+        self._chunks: list[bytes] = []
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        if self._is_whole:
+            return await self._receive()  # whether the client has left
+        try:
+            async with asyncio.timeout_at(self._end_s):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise HTTPException(408, f"the body took more than {MAX_BODY_S:g} s to come") from error
+        self._count(message.get("body", b""))
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            self._is_whole = True
+            body = b"".join(self._chunks)
+            await beside_if(len(body) > SMALL, lambda: _check_keys(body))
+            self._chunks.clear()
+        return message
+
+    def _count(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self.received += len(chunk)
+        _coming.bytes += len(chunk)
+        if self.received > MAX_JSON_BYTES:
+            raise HTTPException(413, f"the body is above {MAX_JSON_BYTES:,} bytes")
+        if _coming.bytes > MAX_BODIES_BYTES:
+            raise HTTPException(429, "too many large bodies are coming at once; try again in a second")
+
+
+def _check_keys(body: bytes) -> None:
+    """Of what else is wrong with JSON, the route says so in its own words."""
+    try:
+        json.loads(body, object_pairs_hook=_once_each)
+    except (ValueError, RecursionError):
+        pass
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise HTTPException(400, f"the key {reprlib.repr(twice)} is here twice in one object")
+    return found
