@@ -18,6 +18,7 @@ from api.client import Client
 from sweep.errors import ServiceError
 from sweep.layout import DataDirectory, RuntimeDirectory
 from tests.doctor import assert_sound
+from tests.kept_secrets import assert_no_token_left
 
 PODIUM = [sys.executable, "-P", "-m", "api.cli"]
 START_S = 90.0
@@ -101,12 +102,14 @@ class RunningService:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         self.client.close()
         self._log.close()
         if self.process.poll() is None:
             self.stop()
         wait_for("no process of the service is left", lambda: not self.processes(), 15.0)
+        if error[0] is None:
+            assert_no_token_left(self.data)
 
 
 class AuditedService(RunningService):
