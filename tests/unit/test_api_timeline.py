@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,12 @@ from tests.service_rig import ServiceRig, assert_problem
 
 NOW = time.time()
 T = float(round(NOW - 3000.0))  # within the hour that is shown by default
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the route it is `NOW` all the time: these tests may run long after they were collected."""
+    monkeypatch.setattr("api.timeline.time", SimpleNamespace(time=lambda: NOW))
 
 
 @pytest.fixture
