@@ -55,7 +55,11 @@ export function CodeUpload({ draft }: { draft: Draft }) {
         { path: ["program", "bundle"], value: quoted(sha256) },
         { path: ["program", "code"], value: null },
       ]);
-      setSaid(pack ? `${formatCount(files.length)} files, ${formatBytes(content.size)}` : (files[0]?.name ?? ""));
+      setSaid(
+        pack
+          ? `${formatCount(files.length)} ${files.length === 1 ? "file" : "files"}, ${formatBytes(content.size)}`
+          : (files[0]?.name ?? ""),
+      );
     } catch (error) {
       setWrong(error instanceof Error ? error.message : String(error));
     }

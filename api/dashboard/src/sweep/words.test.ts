@@ -39,7 +39,7 @@ test("only what is possible is offered", () => {
 });
 
 test("an estimate has no digits that nobody knows", () => {
-  expect([12, 61, 2691, 8000].map(roughly)).toEqual(["10 s", "1 min", "45 min", "2 h 10 min"]);
+  expect([3, 12, 61, 2691, 8000].map(roughly)).toEqual(["5 s", "10 s", "1 min", "45 min", "2 h 10 min"]);
 });
 
 test("a sweep that is over took until its end", () => {

@@ -81,7 +81,8 @@ export function trialsText(count: number): string {
 /** A time that is estimated, with no more digits than are known: "45 min", "2 h 10 min". */
 export function roughly(seconds: number): string {
   const step = seconds < 60 ? 5 : seconds < 600 ? 30 : seconds < 7200 ? 60 : seconds < 86_400 ? 600 : 3600;
-  return formatDuration(Math.max(step, Math.round(seconds / step) * step));
+  const round = Math.max(step, Math.round(seconds / step) * step);
+  return round < 60 ? `${round} s` : formatDuration(round);
 }
 
 function share(used: number, allowed: number): number {

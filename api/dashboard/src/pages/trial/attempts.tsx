@@ -95,7 +95,9 @@ function factsOf(attempt: Attempt): string[] {
   const facts = [`process ${attempt.pid ?? "not started"}`];
   if (attempt.torch_device) facts.push(`torch device ${attempt.torch_device}`);
   if (attempt.visible_devices) facts.push(`visible devices ${attempt.visible_devices}`);
-  if (attempt.exit !== null) facts.push(/^-?\d+$/.test(attempt.exit) ? `exit status ${attempt.exit}` : attempt.exit);
+  const told = attempt.state === "failed" && attempt.exit === "0"; // it said by itself what failed
+  if (attempt.exit !== null && !told)
+    facts.push(/^-?\d+$/.test(attempt.exit) ? `exit status ${attempt.exit}` : attempt.exit);
   if (attempt.orphans_killed > 0) facts.push(`${attempt.orphans_killed} left processes ended`);
   if (attempt.late_prune_answers > 0) facts.push(`${attempt.late_prune_answers} late answers on pruning`);
   return facts;
