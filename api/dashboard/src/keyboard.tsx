@@ -29,8 +29,11 @@ export function useKeys(area: string, keys: Keys): void {
   });
 }
 
-function typing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"));
+/** Whether a key is for what has the focus: letters for fields, arrows also for what scrolls or moves by them. */
+function isTaken({ key, target }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  const fields = key.startsWith("Arrow") ? "input, textarea, select, [tabindex='0']" : "input, textarea, select";
+  return target.isContentEditable || target.matches(fields);
 }
 
 function actionOf(key: string): (() => void) | undefined {
@@ -39,7 +42,7 @@ function actionOf(key: string): (() => void) | undefined {
 }
 
 function handle(event: KeyboardEvent): void {
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event)) return;
   if (document.querySelector("dialog[open]")) return;
   const now = performance.now();
   const sequence = prefix && now - prefix.at < SEQUENCE_MS ? `${prefix.key} ${event.key}` : "";

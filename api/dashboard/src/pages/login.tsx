@@ -33,6 +33,9 @@ export function LoginPage() {
     [queries, go, back],
   );
 
+  useEffect(() => {
+    document.title = "Log in · Podium";
+  }, []);
   const latest = useRef(enter);
   latest.current = enter;
   useEffect(() => {
