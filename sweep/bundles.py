@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
+import unicodedata
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,8 @@ MAX_FILES = 10_000
 MAX_NAME = 1024
 MAX_PART = 255  # bytes of one folder or file name: what file systems hold
 _LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data", "wandb"}
+_ENTRY = b"PK\1\2"  # begins each file's entry in the directory of a zip
+_CHUNK = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -81,9 +84,13 @@ def unpack(content: bytes, folder: Path) -> None:
     """Check a bundle and write it to `folder`, whole or not at all. Raises `BundleError`, having written nothing."""
     if len(content) > MAX_BYTES:
         raise BundleError(f"the bundle is above {MAX_BYTES >> 20} MB")
+    if content.count(_ENTRY) > MAX_FILES:  # before `zipfile` has an object of each: there is room for a million
+        raise BundleError(f"the bundle has above {MAX_FILES:,} files")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked(archive)
+            for member in members:
+                _prove(archive, member)
             folder.parent.mkdir(parents=True, exist_ok=True)
             temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
             try:
@@ -101,19 +108,40 @@ def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         raise BundleError(f"the bundle has {len(members):,} files, above {MAX_FILES:,}")
     if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
         raise BundleError(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
-    seen: set[str] = set()
     for member in members:
         _check_member(member)
-        name = str(PurePosixPath(member.filename)).casefold()
-        if name in seen:
-            raise BundleError(f"{member.filename!r} is in the bundle twice")
-        seen.add(name)
     files = [member for member in members if not member.is_dir()]
-    paths = {PurePosixPath(member.filename) for member in files}
-    for path in paths:
-        if not paths.isdisjoint(path.parents):
-            raise BundleError(f"{str(path)!r}: a part of this path is a file of the bundle, too")
+    _check_apart([PurePosixPath(member.filename) for member in members], "is in the bundle twice")
+    paths = {_folded(PurePosixPath(member.filename)) for member in files}
+    folders = {folder for member in members for folder in PurePosixPath(member.filename).parents}
+    for folder in folders:
+        if _folded(folder) in paths:
+            raise BundleError(f"{str(folder)!r}: a part of a path is a file of the bundle, too")
+    _check_apart(list(folders), "is a folder of the bundle in two spellings")
     return files
+
+
+def _check_apart(paths: list[PurePosixPath], complaint: str) -> None:
+    """Raises `BundleError` where some file system, of another computer perhaps, would have one in place of two."""
+    seen: set[str] = set()
+    for path in paths:
+        if _folded(path) in seen:
+            raise BundleError(f"{str(path)!r} {complaint}")
+        seen.add(_folded(path))
+
+
+def _folded(path: PurePosixPath) -> str:
+    return unicodedata.normalize("NFC", str(path).casefold())
+
+
+def _prove(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Whether its bytes are as many as it says, with the sum that it says. Raises what `zipfile` does."""
+    length = 0
+    with archive.open(member) as source:
+        while chunk := source.read(_CHUNK):
+            length += len(chunk)
+    if length != member.file_size:
+        raise BundleError(f"{member.filename!r} is not as long as the bundle says")
 
 
 def _check_member(member: zipfile.ZipInfo) -> None:
@@ -142,8 +170,5 @@ def _write(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Pat
     for member in members:
         target = folder / member.filename
         target.parent.mkdir(parents=True, exist_ok=True)
-        with archive.open(member) as source:
-            content = source.read(member.file_size + 1)
-        if len(content) != member.file_size:
-            raise BundleError(f"{member.filename!r} is not as long as the bundle says")
-        target.write_bytes(content)
+        with archive.open(member) as source, target.open("xb") as written:
+            shutil.copyfileobj(source, written, _CHUNK)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import random
+import shutil
 import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 from starlette.testclient import TestClient
@@ -82,19 +84,20 @@ def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
 ) -> None:
     content = packed(*((f"{name}.py", name) for name in "abcd"))
     folder = tmp_path / bundles.digest(content)
-    written, writes = Path.write_bytes, 0
+    copied, files = shutil.copyfileobj, 0
 
-    def interrupted(path: Path, data: bytes) -> int:
-        nonlocal writes
-        writes += 1
-        if writes == 3:  # the other upload begins and ends in the middle of this one
+    def interrupted(source: IO[bytes], target: IO[bytes], length: int) -> None:
+        nonlocal files
+        files += 1
+        if files == 3:  # the other upload begins and ends in the middle of this one
             bundles.unpack(content, folder)
-        return written(path, data)
+        copied(source, target, length)
 
-    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    monkeypatch.setattr("sweep.bundles.shutil.copyfileobj", interrupted)
     bundles.unpack(content, folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {f"{name}.py": name for name in "abcd"}
     assert list(tmp_path.iterdir()) == [folder]
+    assert files == 8
 
 
 def test_a_packed_folder_is_accepted_and_its_hash_is_of_names_and_contents(
@@ -134,6 +137,13 @@ def _lies_about_its_size() -> bytes:
     return bytes(content)
 
 
+def _lies_at_its_end() -> bytes:
+    """Sound, but for a byte of the last file."""
+    content = bytearray(packed(("a.py", "x" * 1000), ("b.py", "y")))
+    content[content.index(b"PK\1\2") - 1] ^= 0xFF
+    return bytes(content)
+
+
 WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
     "a way out": (lambda: packed(("../evil.py", "")), "points out"),
     "a way out in the middle": (lambda: packed(("a/../../evil.py", "")), "points out"),
@@ -144,6 +154,13 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
     "a pipe": (lambda: packed(("pipe", ""), mode=stat.S_IFIFO | 0o666), "special file"),
     "a name twice": (lambda: packed(("a.py", "1"), ("a.py", "2")), "twice"),
     "a name twice but for case": (lambda: packed(("a.py", "1"), ("A.PY", "2")), "twice"),
+    "a name twice but for how its accent is written": (
+        lambda: packed(("\u00e9.py", "1"), ("e\u0301.py", "2")),
+        "twice",
+    ),
+    "a folder twice but for case": (lambda: packed(("lib/a.py", "1"), ("Lib/b.py", "2")), "in two spellings"),
+    "a file that is a folder but for case": (lambda: packed(("a", "1"), ("A/b", "2")), "is a file of the bundle"),
+    "damage at its end": (_lies_at_its_end, "not a sound zip"),
     "a name twice but for dots": (lambda: packed(("a.py", "1"), ("./a.py", "2")), "twice"),
     "a file that is a folder": (lambda: packed(("a", "1"), ("a/b", "2")), "is a file of the bundle"),
     "a name of dots": (lambda: packed((".", "1")), "empty or too long"),
@@ -164,9 +181,10 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.parametrize(("make", "words"), WRONG.values(), ids=WRONG)
 def test_an_unsound_bundle_is_422_and_nothing_is_written(
-    client: TestClient, service: ServiceRig, make: Callable[[], bytes], words: str
+    client: TestClient, service: ServiceRig, make: Callable[[], bytes], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted(service.data.root.parent.rglob("*.py"))
+    monkeypatch.setattr("sweep.bundles.tempfile.mkdtemp", None)  # not even for a moment
     assert_problem(client.post(URL, content=make()), 422, words)
     assert list(service.data.bundles.iterdir()) == []
     assert sorted(service.data.root.parent.rglob("*.py")) == before
@@ -180,6 +198,15 @@ def test_a_bomb_is_422_and_not_unpacked(
     assert len(content) < 1 << 13
     assert_problem(client.post(URL, content=content), 422, "unpacks to more than 1 MB")
     assert list(service.data.bundles.iterdir()) == []
+
+
+def test_a_directory_of_a_million_files_is_not_even_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    entry = packed(("a", ""))
+    start, end = entry.index(b"PK\1\2"), entry.index(b"PK\5\6")
+    content = entry[:start] + entry[start:end] * 1_000_000 + entry[end:]
+    monkeypatch.setattr("sweep.bundles.zipfile.ZipFile", None)
+    with pytest.raises(BundleError, match="above 10,000 files"):
+        bundles.unpack(content, tmp_path / "bundle")
 
 
 def test_a_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
