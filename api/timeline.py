@@ -24,6 +24,7 @@ router = APIRouter(prefix="/api/v1", tags=["devices"])
 DEFAULT_S = 3600.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BUCKETS = 600  # what a screen shows apart; attempts shorter than a bucket are joined
+MOST_GAPS = 2 * BUCKETS  # of a device
 LEAST_GAP_S = 1.0  # reasons are known to about a second
 
 
@@ -194,7 +195,7 @@ def _device(
         closed_s=round(closed_s, 3),
         busy_share=_share(busy_s, idle_s),
         bars=_bars(rows),
-        gaps=_gaps(thinned(found, min(LEAST_GAP_S, stretch.bucket_s), stretch.to_s), reasons),
+        gaps=_gaps(_seen(found, stretch), reasons),
         reasons=reasons,
     )  # fmt: skip
 
@@ -222,6 +223,12 @@ def _bars(rows: list[BusyRow]) -> BarsView:
         number=[row.number for row in rows],
         last_number=[row.last_number for row in rows],
     )
+
+
+def _seen(found: list[Gap], stretch: Stretch) -> list[Gap]:
+    """All but the shortest; of very many, those that a screen shows apart."""
+    seen = thinned(found, min(LEAST_GAP_S, stretch.bucket_s), stretch.to_s)
+    return seen if len(seen) <= MOST_GAPS else thinned(found, stretch.bucket_s, stretch.to_s)
 
 
 def _gaps(found: list[Gap], reasons: list[ReasonView]) -> GapsView:

@@ -321,3 +321,11 @@ def test_trials_and_gaps_cover_all_time_once(ends: list[float], said: list[Any],
     assert all(one[1] == other[0] for one, other in pairwise(pieces))
     assert not pieces or (pieces[0][0], pieces[-1][1]) == (0, 100)
     assert sum(end - start for start, end in pieces) == pytest.approx(100)
+
+
+def test_of_very_many_gaps_only_those_that_a_screen_shows_are_told(service: ServiceRig, client: TestClient) -> None:
+    for turn in range(1300):
+        device(service, "ready", f"waits for {turn % 2}", T + 2 * turn)
+    (found,) = read(client, **{"from": T, "to": T + 2600})["devices"]
+    assert len(found["gaps"]["start_s"]) <= 600
+    assert found["idle_s"] == 2600 and len(found["reasons"]) == 2
