@@ -112,7 +112,7 @@ function candidatesSaid(pool: Preview, filtered: boolean): string {
 type NotThisProps = { title?: string; error: Error; onRetry: () => void };
 
 /** Too few finished models are no fault of anybody: it is said calmly. */
-function NotThis({ title = "Not to be built so", error, onRetry }: NotThisProps) {
+function NotThis({ title = "This cannot be built", error, onRetry }: NotThisProps) {
   const said = error instanceof ApiError && error.status === 422;
   return (
     <Panel>

@@ -63,7 +63,11 @@ function Row({ sweep }: { sweep: Sweep }) {
       </td>
       <td className="sweeps-why">
         <StateBadge state={sweep.state} />
-        {sweep.reason && sweep.state !== "running" && <span className="sweeps-reason">{sweep.reason}</span>}
+        {sweep.reason && sweep.state !== "running" && (
+          <span className="sweeps-reason" title={sweep.reason}>
+            {sweep.reason}
+          </span>
+        )}
       </td>
       <td>
         <SweepProgress sweep={sweep} />
