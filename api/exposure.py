@@ -34,7 +34,7 @@ def check(host: str, cert: Path | None, key: Path | None, proxies: Sequence[str]
 
 def names_of(host: str, names: Sequence[str]) -> tuple[str, ...]:
     """What the service may be called, beside the names of loopback: an address that it listens on is a name, too."""
-    if host in ("localhost", *ANYWHERE):
+    if host in ANYWHERE or is_loopback(host):
         return tuple(names)
     return (*names, f"[{host}]" if ":" in host else host)
 

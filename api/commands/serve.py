@@ -59,9 +59,7 @@ def serve(
         port=port or supervisor.free_port(),
         gateway_port=gateway_port or supervisor.free_port(),
         devices=plan,
-        allowed_hosts=names
-        if exposure.is_loopback(host) or host in exposure.ANYWHERE
-        else (*names, f"[{host}]" if ":" in host else host),
+        allowed_hosts=exposure.names_of(host, names),
         tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
         tls_key="" if tls_key is None else str(tls_key.absolute()),
         proxies=proxies,
