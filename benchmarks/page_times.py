@@ -62,13 +62,13 @@ def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, f
 
 
 def brush_ms(context: BrowserContext, url: str, presses: int) -> list[float]:
-    """Moves the first brush handle of the page `presses` times by a key: until each is drawn."""
+    """Moves the upper end of the first axis' brush down `presses` times by a key: until each is drawn."""
     page = context.new_page()
     page.goto(url)
     handle = page.locator("[role=slider]").first
     handle.scroll_into_view_if_needed(timeout=PATIENCE_MS)
     page.wait_for_timeout(1000)
     handle.focus()
-    times = [float(page.evaluate(_PRESS, "ArrowUp")) for _ in range(presses)]
+    times = [float(page.evaluate(_PRESS, "ArrowDown")) for _ in range(presses)]
     page.close()
     return times
