@@ -1142,7 +1142,7 @@ export interface paths {
         };
         /**
          * Healthz
-         * @description This process answers.
+         * @description This process answers. It waits for no thread, of which others may have taken all.
          */
         get: operations["healthz_healthz_get"];
         put?: never;
