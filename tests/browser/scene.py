@@ -47,7 +47,7 @@ WATCHED: dict[str, Any] = {
         "dropout": {"min": 0.0, "max": 0.5},
     },
     "early_terminate": {"type": "median", "min_iter": 10},
-    "run_cap": 40,
+    "run_cap": 200,
     "program": {"function": "uncertain:objective", "code": str(PROGRAMS), "data": {"name": "digits"}},
     "validation": SPLIT,
 }
@@ -75,8 +75,12 @@ class Scene:
         self._asking.start()
         wait_for("the watched sweep has gone some way", self._is_under_way, 120)
         self.best = int(self.client.best(self.digits)[0]["trial_id"])
-        self.running = self._trial(self.watched, "running")
         self.failed = next((t["id"] for t in self.client.trials(self.watched, state="failed")), None)
+
+    @property
+    def running(self) -> int:
+        """A trial that runs now."""
+        return self._trial(self.watched, "running")
 
     def _is_under_way(self) -> bool:
         return bool(sum(self.client.sweep(self.watched)["counts"].values()) > 10)

@@ -73,7 +73,7 @@ def shots(scene: Scene) -> Iterator[Shot]:
     yield Shot("sweep-ensemble", f"{digits}/ensemble")
     yield Shot("sweep-configuration", f"{digits}/configuration")
     yield Shot("sweep-running", watched)
-    best = ",".join(str(trial["number"]) for trial in scene.client.best(scene.digits, 3))
+    best = ",".join(str(trial["trial_id"]) for trial in scene.client.best(scene.digits, 3))
     yield Shot("compare", f"{digits}/compare?trials={best}")
     yield Shot("trial", f"/trials/{scene.best}")
     yield Shot("trial-running", f"/trials/{scene.running}")

@@ -31,6 +31,8 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   ended_at: { name: "Ended", title: "When it ended", width: 166 },
   id: { name: "Id", title: "Id of the trial, for commands and the REST API", width: 84, number: true },
 };
+/** On a phone state and result are to be seen together. */
+const NARROW: Record<string, number> = { number: 56, state: 106 };
 const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
 const UNSHOWN = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
 const GROUPS: Record<string, string> = {
@@ -100,7 +102,12 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
     };
   }
   const plain = PLAIN[key] ?? { name: key, title: key, width: 110 };
-  return { key, ...plain, number: plain.number ?? false, group: "Trial", show: row => showPlain(key, row) };
+  const width = (isPhone() && NARROW[key]) || plain.width;
+  return { key, ...plain, width, number: plain.number ?? false, group: "Trial", show: row => showPlain(key, row) };
+}
+
+function isPhone(): boolean {
+  return window.innerWidth < 500;
 }
 
 function widthOf(name: string): number {

@@ -9,7 +9,7 @@ import "./trial-table.css";
 
 const ROW_PX = 34;
 const HEAD_PX = 38;
-const SELECT_PX = 40;
+const SELECT_PX = 36;
 const AHEAD = 12;
 
 export type Rows = Virtualizer<HTMLDivElement, Element>;
