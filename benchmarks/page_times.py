@@ -50,10 +50,19 @@ def browser(executable: str) -> Iterator[BrowserContext]:
 
 
 def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, float]:
-    """From the beginning of a visit: until anything is painted, and until `selector` is there."""
+    """From the beginning of a visit: until anything is painted, and until `selector` is there.
+
+    Two minutes stand for both where it is not there by then.
+    """
+    from playwright.sync_api import TimeoutError as LateError
+
     page = context.new_page()
     page.goto(url, wait_until="commit")
-    page.wait_for_selector(selector, timeout=PATIENCE_MS)
+    try:
+        page.wait_for_selector(selector, timeout=PATIENCE_MS)
+    except LateError:
+        page.close()
+        return PATIENCE_MS, PATIENCE_MS
     there = page.evaluate("performance.now()")
     page.wait_for_timeout(100)
     paint = page.evaluate(_PAINT)
