@@ -35,7 +35,12 @@ describe("places", () => {
 
 describe("ticks", () => {
   test("are round numbers inside the axis", () => {
-    expect(ticksOf(numberAxis("v", "v", [0.03, 0.97]), 4).map(tick => tick.label)).toEqual(["0.5"]);
+    expect(ticksOf(numberAxis("v", "v", [0.03, 0.97]), 4).map(tick => tick.label)).toEqual([
+      "0.2",
+      "0.4",
+      "0.6",
+      "0.8",
+    ]);
     expect(ticksOf(numberAxis("v", "v", [0, 1]), 5).map(tick => tick.label)).toEqual([
       "0",
       "0.2",

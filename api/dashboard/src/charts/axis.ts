@@ -67,8 +67,14 @@ function choiceTicks(axis: Axis, count: number): Tick[] {
 function linearValues(low: number, high: number, count: number, integer: boolean): number[] {
   const rough = (high - low) / Math.max(1, count);
   const size = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 5, 10].map(factor => factor * size).find(each => each >= rough) ?? 10 * size;
-  if (integer) step = Math.max(1, Math.round(step));
+  const round = [0.5, 1, 2, 5, 10].map(factor => factor * size);
+  const fit = round.findIndex(each => each >= rough);
+  if (integer) return multiples(Math.max(1, Math.round(round[fit] as number)), low, high);
+  const values = multiples(round[fit] as number, low, high);
+  return values.length < 2 ? multiples(round[fit - 1] as number, low, high) : values; // one alone gives no scale
+}
+
+function multiples(step: number, low: number, high: number): number[] {
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
   const values: number[] = [];

@@ -112,7 +112,7 @@ function Interval({ name, better, value, range }: IntervalProps) {
   return (
     <div className="interval">
       <p>
-        {name}: <strong>{formatChange(value)}</strong> against the best single network
+        {name}: <strong>{formatChange(value)}</strong> against the best single network{" "}
         <span className={`interval-verdict interval-${found.split(" ")[0]}`}>{found}</span>
       </p>
       <div className="interval-track" aria-hidden="true">

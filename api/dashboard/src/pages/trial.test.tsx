@@ -34,7 +34,7 @@ const TRIAL = {
   constraints: {},
   user_attrs: {},
   tags: ["keep"],
-  params: { lr: 0.02, optimizer: PLANTED },
+  params: { batch: 32, lr: 0.02, optimizer: PLANTED },
   sampler: "tpe",
   attempt: 1,
   requested: null,
@@ -119,6 +119,13 @@ test("a failed trial says why, beside the best one, and what people wrote stays 
   expect(await screen.findByText(/second line/)).toBeVisible();
   expect(await screen.findByRole("link", { name: "Trial before (k)" })).toHaveAttribute("href", "/trials/6");
   expect(container.querySelector("img")).toBeNull();
+});
+
+test("parameters stand in the order of the sweep file, the others after them", async () => {
+  open();
+  await screen.findByRole("link", { name: "Best (trial 2)" });
+  const rows = within(screen.getByRole("table")).getAllByRole("rowheader");
+  expect(rows.map(row => row.textContent)).toEqual(["lr", "batch", "optimizer"]);
 });
 
 test("a note and tags are saved, each by one request", async () => {

@@ -91,13 +91,14 @@ function columnOf(key: string, sweep: Sweep, objectives: readonly Objective[]): 
   if (objective) return valueColumn(key, objective, sweep);
   if (kind) {
     const group = GROUPS[kind] ?? "Others";
+    const number = kind === "params" ? isNumeric(sweep, name) : kind === "constraints";
     return {
       key,
       name,
       title: `${name} (${group.toLowerCase().slice(0, -1)})`,
       group,
-      width: widthOf(name),
-      number: kind === "params" ? isNumeric(sweep, name) : kind === "constraints",
+      width: widthOf(name, number ? 88 : 104),
+      number,
       show: row => text(row.cell(key)),
     };
   }
@@ -110,8 +111,8 @@ function isPhone(): boolean {
   return window.innerWidth < 500;
 }
 
-function widthOf(name: string): number {
-  return Math.min(190, Math.max(104, 44 + name.length * 7.6));
+function widthOf(name: string, least = 104): number {
+  return Math.min(190, Math.max(least, 44 + name.length * 7.6));
 }
 
 function valueColumn(key: string, objective: Objective, sweep: Sweep): Column {

@@ -31,7 +31,9 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
   };
   const other = against === "origin" ? origin : bestOf(trial, sweep);
   const specs = parametersOf(sweep?.spec);
-  const names = [...new Set([...Object.keys(trial.params), ...Object.keys(other?.params ?? {})])].sort();
+  const given = new Set([...Object.keys(trial.params), ...Object.keys(other?.params ?? {})]);
+  const inFile = Object.keys(specs).filter(name => given.has(name)); // in its order, as everywhere
+  const names = [...new Set([...inFile, ...[...given].sort()])];
   return (
     <Panel
       title="Parameters"
