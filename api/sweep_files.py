@@ -174,7 +174,7 @@ def submit_sweep_file(
         raise InvalidSpecError([Problem(p.path, p.message, p.line) for p in read.problems])
     try:
         look_up(read.spec, service)
-        sweep_id, new = accepted(read.spec, service, idempotency_key)
+        sweep_id, new = accepted(read.spec, service, idempotency_key, body.text)
     except InvalidSpecError as error:
         raise InvalidSpecError([Problem(p.path, p.message, p.line) for p in read.placed(error.problems)]) from None
     if not new:
@@ -185,10 +185,11 @@ def submit_sweep_file(
 
 @router.get("/sweeps/{sweep_id}/file", dependencies=[viewer], response_class=YamlResponse)
 def show_sweep_file(sweep_id: RowId, service: ServiceContext = context) -> YamlResponse:
-    """The sweep file of a sweep, as YAML: as it was submitted, without what the service wrote into it."""
+    """The sweep file of a sweep: the text that was submitted, or what came as JSON as YAML, without what was added."""
     with service.database.read() as connection:
         row = sweeps.get(connection, sweep_id)
-    return YamlResponse(yaml_of(_as_file(json.loads(row.spec_json))))
+        text = sweeps.file_of(connection, sweep_id)
+    return YamlResponse(text if text is not None else yaml_of(_as_file(json.loads(row.spec_json))))
 
 
 def _as_file(document: dict[str, Any]) -> dict[str, Any]:

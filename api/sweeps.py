@@ -91,13 +91,18 @@ def submit_sweep(
     return view_of(service, sweep_id)
 
 
-def accepted(spec: SweepSpec, service: ServiceContext, idempotency_key: str | None) -> tuple[int, bool]:
-    """Check what only the server knows, and store the sweep: its id, and whether it is new."""
+def accepted(
+    spec: SweepSpec, service: ServiceContext, idempotency_key: str | None, file: str | None = None
+) -> tuple[int, bool]:
+    """Check what only the server knows, and store the sweep, with the text of its file: its id, and whether it is new.
+
+    Raises `InvalidSpecError`.
+    """
     spec = checked_program(spec, service)
     with service.database.read() as connection:
         warm_start = warm_starts.choose_for(connection, spec)
     with service.database.write() as connection:
-        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key, versions=versions())
+        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key, versions=versions(), file=file)
         if new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     wake(service.settings.runtime.wake_socket("scheduler"))

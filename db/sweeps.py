@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select,
 
 from db import events
 from db.events import NewEvent
-from db.tables import enqueued, ensembles, sweeps, trials
+from db.tables import enqueued, ensembles, sweep_files, sweeps, trials
 from sweep.changes import SweepChanged, SweepWish
 from sweep.errors import ConflictError, NotFoundError
 from sweep.spec import SweepSpec, spec_from_json
@@ -72,8 +72,9 @@ def accept(
     idempotency_key: str | None = None,
     *,
     versions: Mapping[str, str] | None = None,
+    file: str | None = None,
 ) -> tuple[int, bool]:
-    """Store a new sweep, `queued`; returns its id, and whether it is new.
+    """Store a new sweep, `queued`, and the text that it was read from; returns its id, and whether it is new.
 
     The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec, and
     `InvalidSpecError` for one that could not be read back.
@@ -103,6 +104,8 @@ def accept(
         "created_at": at,
     }
     (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
+    if file is not None:
+        connection.execute(insert(sweep_files).values(sweep_id=sweep_id, text=file))
     events.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
     return sweep_id, True
 
@@ -159,6 +162,13 @@ def get(connection: Connection, sweep_id: int) -> SweepRow:
     if row is None:
         raise NotFoundError(f"there is no sweep {sweep_id}")
     return _rows(connection, [row])[0]
+
+
+def file_of(connection: Connection, sweep_id: int) -> str | None:
+    """The text of its sweep file, where it came as text."""
+    statement = select(sweep_files.c.text).where(sweep_files.c.sweep_id == sweep_id)
+    text: str | None = connection.execute(statement).scalar_one_or_none()
+    return text
 
 
 def page(

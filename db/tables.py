@@ -52,6 +52,14 @@ sweeps = Table(
     Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
 )
 
+# The text of a sweep file that came as text, as its author wrote it; a sweep that came as JSON has no row.
+sweep_files = Table(
+    "sweep_files",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
 trials = Table(
     "trials",
     metadata,

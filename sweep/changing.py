@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +12,12 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from sweep.document import parse_document
 from sweep.errors import InvalidSpecError
 from sweep.rewriting import rewritten
+from sweep.spelled import escaped, spelled
 from sweep.sweep_text import NAME
 
 _STAYS = ("parameters", "ensemble")  # say something when they are empty, too
 _KEY = "value"
+_MOST_DIGITS = 6  # of a place in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,7 @@ class Change:
 
 def changed(text: str, changes: Sequence[Change]) -> str:
     """The text with these changes, one after the other. Raises `InvalidSpecError`."""
-    plain = parse_document(NAME, text).plain if text.strip() else {}
-    document = copy.deepcopy(plain)
+    document = _read(text) if text.strip() else {}
     for change in changes:
         if change.value is None:
             _remove(document, change.path)
@@ -39,39 +39,76 @@ def changed(text: str, changes: Sequence[Change]) -> str:
     return rewritten(text, document)
 
 
+def _read(text: str) -> dict[str, JsonValue]:
+    """What a text says, numbers as they are spelled there."""
+    plain = parse_document(NAME, text).plain
+    numbers = numbers_of(text)
+    return {key: spelled(value, numbers, f"/{escaped(key)}") for key, value in plain.items()}
+
+
 def _value_of(path: Sequence[str], text: str) -> JsonValue:
     try:
         lines = "\n".join(f"  {line}" for line in text.splitlines())
-        return parse_document(NAME, f"{_KEY}:\n{lines}\n").plain[_KEY]
+        return _read(f"{_KEY}:\n{lines}\n")[_KEY]
     except (InvalidSpecError, KeyError):
         raise InvalidSpecError.at(path, f"{text[:60]!r} cannot be read; write a text in quotes") from None
 
 
 def _set(document: dict[str, JsonValue], path: Sequence[str], value: JsonValue) -> None:
-    here = document
-    for key in path[:-1]:
-        below = here.get(key)
-        if below is None:
-            below = here[key] = {}
-        if not isinstance(below, dict):
-            raise InvalidSpecError.at(path, f"{key} is no block here; change it in the text")
-        here = below
-    here[path[-1]] = value
+    """Blocks on the way are made; in a list, the place after the last one adds to it."""
+    here: JsonValue = document
+    for place, key in enumerate(path):
+        last = place == len(path) - 1
+        if isinstance(here, list):
+            here = _put_item(here, key, value if last else None, path)
+        elif isinstance(here, dict):
+            if last or here.get(key) is None:
+                here[key] = value if last else {}
+            here = here[key]
+        else:
+            raise InvalidSpecError.at(path, f"{path[place - 1]} is no block here; change it in the text")
+
+
+def _put_item(items: list[JsonValue], key: str, value: JsonValue, path: Sequence[str]) -> JsonValue:
+    """Raises `InvalidSpecError` for what is no place in the list."""
+    index = _index(key)
+    if index is None or index > len(items):
+        raise InvalidSpecError.at(path, f"{key!r} is no place in a list of {len(items)} here; change it in the text")
+    if index == len(items):
+        items.append({})
+    if value is not None:
+        items[index] = value
+    return items[index]
+
+
+def _index(key: str) -> int | None:
+    return int(key) if key.isdecimal() and len(key) < _MOST_DIGITS else None
 
 
 def _remove(document: dict[str, JsonValue], path: Sequence[str]) -> None:
-    """Blocks that are empty then go too."""
-    blocks = [document]
+    """Blocks and lists that are empty then go too; items of a list stay, if empty."""
+    blocks: list[JsonValue] = [document]
     for key in path[:-1]:
-        below = blocks[-1].get(key)
-        if not isinstance(below, dict):
-            return
-        blocks.append(below)
-    blocks[-1].pop(path[-1], None)
+        blocks.append(_below(blocks[-1], key))
+    _drop(blocks[-1], path[-1])
     for place in range(len(path) - 1, 0, -1):
-        if blocks[place] or path[place - 1] in _STAYS:
+        if blocks[place] or blocks[place] is None or path[place - 1] in _STAYS or isinstance(blocks[place - 1], list):
             return
-        del blocks[place - 1][path[place - 1]]
+        _drop(blocks[place - 1], path[place - 1])
+
+
+def _below(block: JsonValue, key: str) -> JsonValue:
+    if isinstance(block, dict):
+        return block.get(key)
+    index = _index(key)
+    return block[index] if isinstance(block, list) and index is not None and index < len(block) else None
+
+
+def _drop(block: JsonValue, key: str) -> None:
+    if isinstance(block, dict):
+        block.pop(key, None)
+    elif isinstance(block, list) and (index := _index(key)) is not None and index < len(block):
+        del block[index]
 
 
 def numbers_of(text: str) -> dict[str, str]:
@@ -82,13 +119,9 @@ def numbers_of(text: str) -> dict[str, str]:
 def _numbers(node: Node | None, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, MappingNode):
         for key, value in node.value:
-            yield from _numbers(value, f"{pointer}/{_escaped(str(key.value))}")
+            yield from _numbers(value, f"{pointer}/{escaped(str(key.value))}")
     elif isinstance(node, SequenceNode):
         for index, value in enumerate(node.value):
             yield from _numbers(value, f"{pointer}/{index}")
     elif isinstance(node, ScalarNode) and str(node.tag).endswith((":int", ":float")):
         yield pointer, str(node.value)
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

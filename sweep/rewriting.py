@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,18 @@ def _same(one: JsonValue | Plain, other: JsonValue | Plain) -> bool:
         return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
-    return type(one) is type(other) and one == other
+    return _kind(one) is _kind(other) and one == other
+
+
+def _kind(value: object) -> type | None:
+    return next((kind for kind in (bool, int, float, str, dict, list) if isinstance(value, kind)), None)
 
 
 class _Text:
     """Offsets of lines and columns."""
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self._starts = [0]
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -74,6 +79,15 @@ class _Text:
 
     def at(self, mark: Any) -> int:
         return self.start_of(mark.line) + int(mark.column)
+
+    def begins_line(self, mark: Any) -> bool:
+        """Whether there is nothing before it on its line: no dash of a list, say."""
+        return not self.text[self.start_of(mark.line) : self.at(mark)].strip()
+
+    def comment_after(self, mark: Any) -> str:
+        """The comment that follows on the line of a mark, with the space before it."""
+        rest = self.text[self.at(mark) : self.start_of(mark.line + 1)].rstrip()
+        return rest if rest.lstrip().startswith("#") else ""
 
 
 def _root(text: str) -> Node:
@@ -92,19 +106,38 @@ def _edits(text: _Text, node: Node, old: Plain, new: Plain) -> Iterator[_Edit]:
         raise _NotInPlaceError  # a merge, or keys that are no plain text
     if not new:
         raise _NotInPlaceError
-    for name, (key, value) in keys.items():
-        if name not in new:
-            yield _Edit(text.start_of(key.start_mark.line), text.start_of(_last_line(value, key) + 1), "")
-        elif not _same(old[name], new[name]):
-            yield from _changed(text, key, value, old[name], new[name])
     indent = " " * int(node.value[0][0].start_mark.column)
     added = [line for name, value in new.items() if name not in keys for line in entry(name, value, indent)]
+    for name, (key, value) in keys.items():
+        if name not in new:
+            if not text.begins_line(key.start_mark):
+                raise _NotInPlaceError
+            start, end = text.start_of(key.start_mark.line), text.start_of(_last_line(value, key) + 1)
+            if len(added) == 1 and not _is_block(value):
+                added[0] += text.comment_after(value.end_mark)  # what comes takes the place of what goes, and its words
+            yield _Edit(start, end, _lines(added))
+            added = []
+        elif not _same(old[name], new[name]):
+            yield from _changed(text, key, value, old[name], new[name])
     if added:
         end = text.start_of(_last_line(node) + 1)
-        yield _Edit(end, end, "".join(f"{line}\n" for line in added))
+        yield _Edit(end, end, _lines(added))
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _changed(text: _Text, key: Node, node: Node, old: JsonValue, new: JsonValue) -> Iterator[_Edit]:
+    """Another value of a key, written as what it stands among; as a whole where its parts cannot be."""
+    try:
+        yield from list(_parts(text, node, old, new))
+    except _NotInPlaceError:
+        yield _whole(text, key, node, new)
+
+
+def _parts(text: _Text, node: Node, old: JsonValue, new: JsonValue) -> Iterator[_Edit]:
+    """What to change within a value."""
     if isinstance(node, MappingNode) and isinstance(old, dict) and isinstance(new, dict) and node.value:
         if not node.flow_style:
             yield from _edits(text, node, old, new)
@@ -112,24 +145,78 @@ def _changed(text: _Text, key: Node, node: Node, old: JsonValue, new: JsonValue)
         if old.keys() <= new.keys() and [str(key.value) for key, _ in node.value] == list(old):
             yield from _within_braces(text, node, old, new)
             return
-    if isinstance(node, ScalarNode) and node.style in ("|", ">"):
+    if isinstance(node, SequenceNode) and isinstance(old, list) and isinstance(new, list) and node.value:
+        if not node.flow_style:
+            yield from _items(text, node, old, new)
+            return
+        if len(old) == len(new):
+            for item, before, after in zip(node.value, old, new, strict=True):
+                if not _same(before, after):
+                    yield from _parts(text, item, before, after)
+            return
+    if _is_nothing(node) or _is_block(node):
         raise _NotInPlaceError
-    if isinstance(node, MappingNode | SequenceNode) and not node.flow_style:
+    yield _Edit(text.at(node.start_mark), text.at(node.end_mark), inline(new))
+
+
+def _items(text: _Text, node: SequenceNode, old: list[JsonValue], new: list[JsonValue]) -> Iterator[_Edit]:
+    """A list with a line for each item: those at its ends that did not change stay as they are."""
+    if not new:
         raise _NotInPlaceError
+    head = _alike(zip(old, new, strict=False))
+    tail = min(_alike(zip(reversed(old), reversed(new), strict=False)), min(len(old), len(new)) - head)
+    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+    items = node.value[head : len(old) - tail]
+    for item, was, now in zip(items, before, after, strict=False):
+        yield from _parts(text, item, was, now)
+    for item in items[len(after) :]:
+        start = text.start_of(item.start_mark.line)
+        if text.text[start : text.at(item.start_mark)].strip() != "-":
+            raise _NotInPlaceError
+        yield _Edit(start, text.start_of(_last_line(item) + 1), "")
+    if added := after[len(before) :]:
+        place = node.value[len(old) - tail - 1] if len(old) > tail else None
+        at = text.start_of(node.start_mark.line if place is None else _last_line(place) + 1)
+        if place is None and not text.begins_line(node.start_mark):
+            raise _NotInPlaceError
+        dash = " " * int(node.start_mark.column) + "- "
+        yield _Edit(at, at, _lines([dash + inline(value) for value in added]))
+
+
+def _alike(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
+    """How many pairs, from the first on, say the same."""
+    count = 0
+    for one, other in pairs:
+        if not _same(one, other):
+            break
+        count += 1
+    return count
+
+
+def _whole(text: _Text, key: Node, node: Node, new: JsonValue) -> _Edit:
+    """A value written anew, with its key."""
     if _is_nothing(node):
         colon = text.at(key.end_mark) + 1
-        yield _Edit(colon, colon, f" {inline(new)}")
-    else:
-        yield _Edit(text.at(node.start_mark), text.at(node.end_mark), inline(new))
+        return _Edit(colon, colon, f" {inline(new)}")
+    indent = " " * int(key.start_mark.column)
+    lines = _lines(list(entry(str(key.value), new, indent)))
+    return _Edit(text.at(key.start_mark), text.start_of(_last_line(node, key) + 1), lines[len(indent) :])
 
 
 def _within_braces(text: _Text, node: MappingNode, old: Plain, new: Plain) -> Iterator[_Edit]:
     for key, value in node.value:
         if not _same(old[key.value], new[key.value]):
-            yield from _changed(text, key, value, old[key.value], new[key.value])
+            yield from _parts(text, value, old[key.value], new[key.value])
     if added := {name: value for name, value in new.items() if name not in old}:
         end = text.at(node.value[-1][1].end_mark)
         yield _Edit(end, end, f", {inline(added)[1:-1]}")
+
+
+def _is_block(node: Node) -> bool:
+    """Whether it is on lines of its own."""
+    if isinstance(node, ScalarNode):
+        return node.style in ("|", ">")
+    return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
 
 
 def _is_nothing(node: Node) -> bool:

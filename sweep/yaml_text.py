@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from sweep.spelled import SpelledFloat, SpelledInt
+
 _WIDE = 100  # columns
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a word of YAML's
@@ -49,6 +51,8 @@ def inline(value: JsonValue) -> str:
 
 def scalar(value: Any) -> str:
     """A number, a truth value, nothing, or a text, quoted where YAML would read something else."""
+    if isinstance(value, SpelledInt | SpelledFloat):
+        return value.text
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
         return value
     return _UNPRINTED.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from typing import Any
 
@@ -142,6 +143,15 @@ def test_a_text_is_submitted_once_with_the_versions_of_the_day(client: TestClien
     assert "python" in versions() and "podium" in versions()
     wrong = client.post(f"{URL}/submit", json={"text": TEXT.replace("max: 1.0", "max: 1e-9")})
     assert "swap" in assert_problem(wrong, 422)["errors"][0]["message"]
+
+
+def test_the_file_of_a_sweep_is_the_text_that_was_submitted(client: TestClient) -> None:
+    text = "# why we look again\n" + TEXT.replace("max: 1.0", "max: 1.0e+0") + "\n# the end"
+    sweep_id = client.post(f"{URL}/submit", json={"text": text}).json()["id"]
+    answer = client.get(f"/api/v1/sweeps/{sweep_id}/file")
+    assert (answer.text, answer.headers["content-type"]) == (text, "application/yaml")
+    unstorable = client.post(f"{URL}/submit", content=json.dumps({"text": f"{TEXT}# \ud800"}))
+    assert_problem(unstorable, 422)
 
 
 def test_the_file_of_a_sweep_gives_the_same_sweep_again(client: TestClient, service: ServiceRig) -> None:

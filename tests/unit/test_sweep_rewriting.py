@@ -45,7 +45,7 @@ def test_keys_are_added_and_removed_without_a_word_of_the_others() -> None:
         text, [set_("parameters.weight_decay", "{min: 1e-5, max: 0.1, log: true}"), set_("budget.wall_s", "60")]
     )
     assert lines_that_differ(text, added) == [
-        "  weight_decay: {min: 1e-05, max: 0.1, log: true}",
+        "  weight_decay: {min: 1e-5, max: 0.1, log: true}",
         "budget: {wall_s: 60}",
     ]
     removed = changed(text, [set_("parameters.momentum", None), set_("ensemble", None)])
@@ -82,9 +82,66 @@ def test_a_value_that_is_no_yaml_is_refused_with_its_key(value: str) -> None:
     assert caught.value.problems[0].location == ("b", "c")
 
 
-def test_a_list_is_no_block() -> None:
-    with pytest.raises(InvalidSpecError, match="a is no block"):
-        changed("a: [1]\n", [set_("a.b", "1")])
+@pytest.mark.parametrize("place", ["b", "2", "-1", "9999999"])
+def test_a_list_has_places_up_to_its_end(place: str) -> None:
+    with pytest.raises(InvalidSpecError, match="is no place in a list of 1 here"):
+        changed("a: [1]\n", [set_(f"a.{place}", "1")])
+    with pytest.raises(InvalidSpecError, match="a is no block here"):
+        changed("a: 1\n", [set_(f"a.{place}", "1")])
+
+
+LISTS = """\
+# what to measure
+metrics:
+  - {name: accuracy, goal: maximize}  # on validation
+  - name: size  # in MB
+    goal: minimize
+enqueue:  # known ones
+- {lr: 1e-3}  # the old default
+- {lr: 1e-2}
+# the end
+run_cap: 8
+"""
+
+
+def test_items_of_lists_are_changed_where_they_stand() -> None:
+    found = changed(LISTS, [set_("metrics.1.goal", "maximize"), set_("enqueue.0.lr", "2.0e-3")])
+    assert lines_that_differ(LISTS, found) == ["    goal: maximize", "- {lr: 2.0e-3}  # the old default"]
+    found = changed(LISTS, [set_("metrics.0.target", "9e-1"), set_("enqueue.2", "{lr: 5e-5}")])
+    assert lines_that_differ(LISTS, found) == [
+        "  - {name: accuracy, goal: maximize, target: 9e-1}  # on validation",
+        "- {lr: 5e-5}",
+    ]
+    assert found.count("#") == LISTS.count("#")
+    assert found.index("5e-5") < found.index("# the end")
+
+
+def test_an_item_goes_alone_and_an_empty_list_with_its_last() -> None:
+    found = changed(LISTS, [set_("enqueue.0", None)])
+    assert found == LISTS.replace("- {lr: 1e-3}  # the old default\n", "")
+    found = changed(LISTS, [set_("metrics.0", None), set_("enqueue.1", None), set_("enqueue.0", None)])
+    assert plain(found) == {"metrics": [{"name": "size", "goal": "minimize"}], "run_cap": 8}
+    assert "# what to measure" in found and "# in MB" in found and "# the end" in found
+    assert plain(changed(LISTS, [set_("enqueue.0.lr", None)]))["enqueue"] == [{}, {"lr": 0.01}]
+
+
+def test_what_comes_stands_where_the_other_went() -> None:
+    text = "a: 1\nmetric: {name: x, goal: maximize}  # by hand\nb: 1e-4\n"
+    found = changed(text, [set_("metric", None), set_("metrics", "[{name: x, goal: maximize, target: 1e-2}]")])
+    assert found == "a: 1\nmetrics: [{name: x, goal: maximize, target: 1e-2}]  # by hand\nb: 1e-4\n"
+
+
+def test_numbers_keep_their_spelling_where_their_block_is_written_anew() -> None:
+    text = "p:\n  lr: {min: 1e-4, max: 1.0e-1, log: true}  # wide\n  w: &w {value: 0x10}\n"
+    found = changed(text, [set_("p.lr.log", None), set_("p.lr.step", "1e-5")])
+    assert "lr: {min: 1e-4, max: 1.0e-1, step: 1e-5}  # wide" in found
+    assert plain(found)["p"]["w"] == {"value": 16}
+
+
+def test_the_rest_keeps_its_comments_where_a_block_loses_all() -> None:
+    text = "a: 1  # one\nparameters:  # of what\n  lr: {value: 1}\nb: |  # more\n  two\n  lines\nc: 3  # three\n"
+    found = changed(text, [set_("parameters.lr", None), set_("b", "one line")])
+    assert found == 'a: 1  # one\nparameters: {}\nb: "one line"\nc: 3  # three\n'
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=str)

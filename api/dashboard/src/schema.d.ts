@@ -726,7 +726,7 @@ export interface paths {
         };
         /**
          * Show Sweep File
-         * @description The sweep file of a sweep, as YAML: as it was submitted, without what the service wrote into it.
+         * @description The sweep file of a sweep: the text that was submitted, or what came as JSON as YAML, without what was added.
          */
         get: operations["show_sweep_file_api_v1_sweeps__sweep_id__file_get"];
         put?: never;

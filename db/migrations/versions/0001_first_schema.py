@@ -174,6 +174,13 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_sessions_token_id"), ["token_id"], unique=False)
 
     op.create_table(
+        "sweep_files",
+        sa.Column("sweep_id", sa.Integer(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_sweep_files_sweep_id_sweeps")),
+        sa.PrimaryKeyConstraint("sweep_id", name=op.f("pk_sweep_files")),
+    )
+    op.create_table(
         "trials",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("sweep_id", sa.Integer(), nullable=False),
@@ -482,6 +489,7 @@ def downgrade() -> None:
         batch_op.drop_index("ix_trials_requested", sqlite_where=sa.text("requested IS NOT NULL"))
 
     op.drop_table("trials")
+    op.drop_table("sweep_files")
     with op.batch_alter_table("sessions", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_sessions_token_id"))
 

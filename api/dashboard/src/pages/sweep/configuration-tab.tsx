@@ -58,7 +58,7 @@ function File({ sweep }: { sweep: Sweep }) {
     </>
   );
   return (
-    <Panel title="Sweep file" hint="What was submitted, without its comments." actions={actions}>
+    <Panel title="Sweep file" hint="As it was submitted." actions={actions}>
       <Answer query={query} rows={8}>
         {text => <Yaml text={text} label="Sweep file" />}
       </Answer>

@@ -1,0 +1,52 @@
+"""Numbers that know how their author wrote them, so that 1e-4 stays 1e-4; api."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+
+class _Spelled:
+    text: str
+
+    def __copy__(self) -> _Spelled:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> _Spelled:
+        return self
+
+
+class SpelledInt(_Spelled, int):
+    """A whole number, and its text."""
+
+
+class SpelledFloat(_Spelled, float):
+    """A fraction, and its text."""
+
+
+def spelled(value: JsonValue, numbers: Mapping[str, str], pointer: str = "") -> JsonValue:
+    """The value, each of its numbers with the text that `numbers` has at its JSON pointer."""
+    if isinstance(value, dict):
+        return {key: spelled(below, numbers, f"{pointer}/{escaped(key)}") for key, below in value.items()}
+    if isinstance(value, list):
+        return [spelled(below, numbers, f"{pointer}/{index}") for index, below in enumerate(value)]
+    text = numbers.get(pointer)
+    if text is None or isinstance(value, bool) or not isinstance(value, int | float) or not _says(text, value):
+        return value
+    number = SpelledInt(value) if isinstance(value, int) else SpelledFloat(value)
+    number.text = text
+    return number
+
+
+def escaped(key: str) -> str:
+    """A key as a part of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _says(text: str, value: float) -> bool:
+    try:
+        return (int(text, 0) if isinstance(value, int) else float(text)) == value
+    except ValueError:  # such as 010, or .inf
+        return False
