@@ -35,6 +35,7 @@ from api.auth import Doorkeeper
 from api.body_schema import describe_models
 from api.guard import Guarded
 from api.host_names import HostNames
+from api.identified import Identified
 from api.problem_schema import RESPONSES
 from api.service import BodyLimit, ServiceContext
 from api.static_files import StaticFiles
@@ -59,6 +60,7 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     app.state.feed = events.feed_of(app.state.service)
     problems.install(app)
     app.add_middleware(BodyLimit, own=("/bundles", "/sweeps/import", "/predict", "/evaluate", "/infer"))
+    app.add_middleware(Identified, asking=("/v2/",))
     for noun in (
         health,
         schemas,

@@ -84,7 +84,10 @@ def _remember(seen: dict[str, tuple[float, Holder | None]], key: str, now: float
     seen.pop(key, None)
     if len(seen) >= _MAX_REMEMBERED:
         del seen[next(iter(seen))]
-    seen[key] = (now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S), holder)
+    until = now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S)
+    if holder is not None and holder.expires_at is not None:
+        until = min(until, holder.expires_at)
+    seen[key] = (until, holder)
 
 
 def doorkeeper_of(request: Request) -> Doorkeeper:

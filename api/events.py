@@ -15,10 +15,10 @@ from api.auth import admit, viewer
 from api.feed import Feed
 from api.news import Subscription, Watch
 from api.service import MAX_ID, ServiceContext
-from db.tokens import Role
+from db.tokens import Holder, Role
 from sweep.errors import ForbiddenError, NotFoundError, PodiumError, UnauthorizedError
 
-RECHECK_S = 15.0  # whether who follows may still do so
+RECHECK_S = 5.0  # whether who follows may still do so
 router = APIRouter(prefix="/api/v1", tags=["events"])
 Id = Annotated[int | None, Query(ge=1, le=MAX_ID)]
 
@@ -43,12 +43,13 @@ async def _subscribed(
     ensemble: Id = None,
     after: Annotated[int | None, Query(ge=0, le=MAX_ID, description="the id of the last message that was got")] = None,
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
+    holder: Holder = viewer,
 ) -> AsyncIterator[Subscription]:
     """A subscription for as long as the request lasts; a browser that comes back says by its header where it was."""
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id)
     feed: Feed = request.app.state.feed
-    subscription = await feed.subscribe(Watch(sweep, trial, ensemble), after)
+    subscription = await feed.subscribe(Watch(sweep, trial, ensemble), after, holder.token_id)
     try:
         yield subscription
     finally:

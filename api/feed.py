@@ -25,6 +25,7 @@ LOOK_S = 0.25
 HEALTH_S = 1.0
 RECENT_S = 3.0  # a page that is new may have read what was true before its stream began
 MAX_STREAMS = 200
+MAX_STREAMS_EACH = 50  # of one token, its browser sessions included: nobody takes all of them
 MAX_BEHIND = 5_000  # events; a page that missed more looks at everything again
 MAX_RUNNING = 64  # trials of a sweep whose points are followed, the newest
 Health = Callable[[int], Awaitable[dict[str, object] | None]]
@@ -60,7 +61,7 @@ class Feed:
         """How many pages follow."""
         return len(self._subscriptions)
 
-    async def subscribe(self, watch: Watch, after: int | None = None) -> Subscription:
+    async def subscribe(self, watch: Watch, after: int | None = None, token_id: int = 0) -> Subscription:
         """Follow, from the event `after` on or from just now. Raises `ServiceError` when there are too many.
 
         It is registered before the past is read, so that nothing falls between; what it hears twice is merged.
@@ -69,7 +70,11 @@ class Feed:
             raise ServiceError("the service is stopping")
         if len(self._subscriptions) >= MAX_STREAMS:
             raise ServiceError(f"{MAX_STREAMS} pages follow already, and no more can; the page asks by itself instead")
-        subscription = Subscription(watch)
+        if sum(each.token_id == token_id for each in self._subscriptions) >= MAX_STREAMS_EACH:
+            raise ServiceError(
+                f"{MAX_STREAMS_EACH} pages of this token follow already; the page asks by itself instead"
+            )
+        subscription = Subscription(watch, token_id)
         self._subscriptions.add(subscription)
         try:
             await self._start()

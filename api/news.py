@@ -86,8 +86,9 @@ class Changes:
 class Subscription:
     """One page that follows: what it is to be told next. Lives on the event loop alone."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, token_id: int = 0) -> None:
         self.watch = watch
+        self.token_id = token_id
         self.closed = False
         self._told: int | None = None  # the event up to which it knows everything
         self._greeted = False

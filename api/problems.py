@@ -78,7 +78,7 @@ def status_of(error: PodiumError) -> int:
 
 def install(app: FastAPI) -> None:
     """Answer every error of `app` as problem+json."""
-    app.add_exception_handler(PodiumError, _podium_error)
+    app.add_exception_handler(PodiumError, answer_to)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(ClientDisconnect, _gone)
@@ -86,7 +86,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected)
 
 
-def _podium_error(_: Request, error: Exception) -> JSONResponse:
+def answer_to(_: Request, error: Exception) -> JSONResponse:
+    """What one of ours is as an answer."""
     assert isinstance(error, PodiumError)
     more: dict[str, Any] = {}
     if isinstance(error, InvalidSpecError):
@@ -131,13 +132,15 @@ def _sendable(text: str) -> str:
 
 def _http_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, "The request cannot be answered", str(error.detail))
+    answer = problem(error.status_code, "The request cannot be answered", str(error.detail))
+    answer.headers.update(error.headers or {})  # 405 says what is allowed instead
+    return answer
 
 
 def _system_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OSError)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return _podium_error(request, StorageFullError())
+        return answer_to(request, StorageFullError())
     return _unexpected(request, error)
 
 

@@ -17,6 +17,7 @@ from api.auth import UNKNOWN_TOKEN, address_of, doorkeeper_of, session_of, viewe
 from api.service import ServiceContext, context
 from api.views import View, time_of
 from db import sessions, tokens
+from db.sessions import NewSession
 from db.tokens import Holder, Role
 from sweep.errors import UnauthorizedError
 from sweep.part import wake
@@ -70,25 +71,37 @@ class LoginLinkView(View):
 @router.post("/session")
 def log_in(body: Login, request: Request, response: Response, service: ServiceContext = context) -> SessionView:
     """Log a browser in: the answer sets a cookie. A code works once."""
-    now = time.time()
-    with service.database.write() as connection:
-        if body.code is not None:
-            holder = sessions.redeem(connection, body.code, now)
-        else:
-            holder = tokens.holder(connection, (body.token or "").strip(), now)
-        begun = None if holder is None else sessions.begin(connection, holder, now, SESSION_S)
+    begun = _begun(body, service, time.time())
     if begun is None:
         doorkeeper_of(request).failures.add(address_of(request), tokens.digest(body.code or body.token or ""))
         raise UnauthorizedError(UNKNOWN_TOKEN if body.code is None else USED_LINK)
     response.set_cookie(
         service.settings.session_cookie,
         begun.secret,
-        max_age=int(begun.expires_at - now),
+        max_age=int(begun.expires_at - time.time()),
         httponly=True,
         samesite="strict",
         secure=request.scope["scheme"] == "https",
     )
     return SessionView(name=begun.holder.name, role=begun.holder.role, expires_at=time_of(begun.expires_at))
+
+
+def _begun(body: Login, service: ServiceContext, now: float) -> NewSession | None:
+    """A session; None for what lets nobody in, for which nobody who writes to the database has to wait."""
+    token = (body.token or "").strip()
+    with service.database.read() as connection:
+        if body.code is not None:
+            good = sessions.is_open(connection, body.code, now)
+        else:
+            good = tokens.holder(connection, token, now) is not None
+    if not good:
+        return None
+    with service.database.write() as connection:
+        if body.code is not None:
+            holder = sessions.redeem(connection, body.code, now)
+        else:
+            holder = tokens.holder(connection, token, now)
+        return None if holder is None else sessions.begin(connection, holder, now, SESSION_S)
 
 
 @router.get("/session")
@@ -106,7 +119,9 @@ def log_out(request: Request, response: Response, service: ServiceContext = cont
             sessions.end(connection, secret)
         doorkeeper_of(request).forget_all()
         wake(service.settings.runtime.wake_socket("gateway"))  # which forgets, too
-    response.delete_cookie(service.settings.session_cookie, httponly=True, samesite="strict")
+    response.delete_cookie(
+        service.settings.session_cookie, httponly=True, samesite="strict", secure=request.scope["scheme"] == "https"
+    )
 
 
 @router.post("/login-links", status_code=201)

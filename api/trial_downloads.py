@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
@@ -15,6 +15,7 @@ from api.auth import viewer
 from api.service import RowId, ServiceContext, context
 from db import trial_pages
 from sweep.errors import NotFoundError
+from sweep.files import opened
 from sweep.layout import AttemptDirectory
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
@@ -56,19 +57,19 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
 def _sent(path: Path, saved_as: str, kind: str, missing: str) -> StreamingResponse:
     """The file as long as it is now; what a trial put in its place to lead elsewhere is not followed."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        file = opened(path)
     except OSError as error:
         raise NotFoundError(missing) from error
     headers = {
         "Content-Disposition": f'attachment; filename="{saved_as}"',
         "X-Content-Type-Options": "nosniff",
     }
-    return StreamingResponse(_chunks(descriptor), headers=headers, media_type=kind)
+    return StreamingResponse(_chunks(file), headers=headers, media_type=kind)
 
 
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    with os.fdopen(descriptor, "rb") as file:
-        left = os.fstat(descriptor).st_size
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        left = os.fstat(file.fileno()).st_size
         while left > 0 and (chunk := file.read(min(CHUNK_BYTES, left))):
             left -= len(chunk)
             yield chunk

@@ -20,6 +20,7 @@ from db.trial_pages import ArtifactRow, TrialRow
 from ensemble import trial_files
 from sweep.commands import TrialCommand
 from sweep.errors import NotFoundError
+from sweep.files import opened
 from sweep.layout import AttemptDirectory
 from sweep.part import wake
 from sweep.trial import Scalar
@@ -133,7 +134,7 @@ def show_log(
     folder = service.settings.data.attempt(row.sweep_id, row.number, number)
     try:
         text, following = _read_log(AttemptDirectory(folder).log, from_byte, tail_bytes)
-    except FileNotFoundError:
+    except OSError:
         raise NotFoundError(f"attempt {number} of trial {trial_id} has printed nothing yet") from None
     headers = {"Podium-Next-Byte": str(following), "X-Content-Type-Options": "nosniff"}
     return PlainTextResponse(text, headers=headers)
@@ -141,7 +142,7 @@ def show_log(
 
 def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, int]:
     """Text of a log, and the byte after it; half a character at the end is left for the next time."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         size = file.seek(0, 2)
         start = max(0, size - tail_bytes) if from_byte is None else min(from_byte, size)
         file.seek(start)

@@ -32,6 +32,13 @@ def new_code(connection: Connection, token_id: int, now: float, expires_at: floa
     return code
 
 
+def is_open(connection: Connection, code: str, now: float) -> bool:
+    """Whether a code would begin a session now, its token apart."""
+    mine = login_codes.c.digest == digest(code)
+    found = select(mine).where(mine, login_codes.c.used_at.is_(None), login_codes.c.expires_at > now)
+    return connection.execute(found).first() is not None
+
+
 def redeem(connection: Connection, code: str, now: float) -> Holder | None:
     """Whom a code lets in, the first time; None when it is unknown, used, or over, or its token is."""
     used = connection.execute(

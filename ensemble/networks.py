@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ensemble.spec import Combination, Precision, Task
 from ensemble.user_networks import Rebuilt, Weighed
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
+from sweep.files import named
 
 __all__ = ["Answering", "ModelFile", "SingleNetwork", "WholeEnsemble", "load"]
 
@@ -91,7 +93,7 @@ def _place_ours(one: Weighed, precision: Precision) -> Placed:
         model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
-        raise EnsembleError(f"{one.file.path} is not a model of ours: {error}") from error
+        raise EnsembleError(f"{named(Path(one.file.path))} is not a model of ours: {error}") from error
     if precision is Precision.BFLOAT16:
         model = _in_bfloat16(model)
     device = _device(one.file)

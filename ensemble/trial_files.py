@@ -17,7 +17,7 @@ from ensemble.version import TrialFiles
 from sweep import datasets
 from sweep.datasets import Dataset
 from sweep.errors import ChangedDataError, EnsembleError
-from sweep.files import sha256_of
+from sweep.files import check_plain, named, sha256_of
 from sweep.layout import AttemptDirectory, DataDirectory
 from sweep.user_network import (
     TARGETS,
@@ -78,13 +78,14 @@ def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
 def read_architecture(path: Path) -> Architecture:
     """From the header alone. Raises `EnsembleError` when it cannot be read, or is not one of ours."""
     try:
+        check_plain(path)
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
         if (user := read_header(metadata)) is not None:
             return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
         if (wrong := _wrong_in(values)) is not None:
-            raise EnsembleError(f"{path} is damaged: its {wrong} is {values.get(wrong)!r:.80}")
+            raise EnsembleError(f"{named(path)} is damaged: its {wrong} is {values.get(wrong)!r:.80}")
         return Architecture(
             task=Task(values.get("task", "classification")),
             classes=tuple(values["labels"]),
@@ -94,13 +95,15 @@ def read_architecture(path: Path) -> Architecture:
             rows_sha256=values.get("rows_sha256"),
         )
     except OSError as error:
-        raise EnsembleError(f"cannot read {path}: {error}") from error
+        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
     except EnsembleError:
         raise
     except KeyError:
-        raise EnsembleError(f"{path} does not say its architecture; it was not saved by a built-in model") from None
+        raise EnsembleError(
+            f"{named(path)} does not say its architecture; it was not saved by a built-in model"
+        ) from None
     except Exception as error:
-        raise EnsembleError(f"{path} is damaged: {error}") from error
+        raise EnsembleError(f"{named(path)} is damaged: {error}") from error
 
 
 def _wrong_in(values: dict[str, Any]) -> str | None:
@@ -147,11 +150,11 @@ def check_code(data: DataDirectory, bundle: str | None, code_sha256: str) -> Pat
         raise EnsembleError("its network cannot join an ensemble: its code came in no bundle")
     folder = data.bundle(bundle)
     if not folder.is_dir():
-        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is gone from {data.bundles}")
+        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is gone from the data directory")
     if code_digest(folder) != code_sha256:
         raise EnsembleError(
-            f"the code of its network, {folder}, was changed since the trial: its network could be another now; put "
-            "back what was there"
+            f"the code of its network, bundle {bundle[:12]}, was changed since the trial: its network could be another "
+            "now; put back what was there"
         )
     return folder
 
@@ -161,9 +164,9 @@ def check_model(path: Path, sha256: str) -> None:
     try:
         found = sha256_of(path)
     except OSError as error:
-        raise EnsembleError(f"cannot read {path}: {error.strerror}") from error
+        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
     if found != sha256:
-        raise EnsembleError(f"{path} is damaged: its SHA-256 is not the one recorded")
+        raise EnsembleError(f"{named(path)} is damaged: its SHA-256 is not the one recorded")
 
 
 def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -183,11 +186,14 @@ def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> ND
         )
     path = _predictions_path(data, trial)
     try:
+        check_plain(path)
         with safe_open(path, framework="numpy") as file:
             if split.value in file.keys():  # noqa: SIM118 - it is no dictionary
                 return np.asarray(file.get_tensor(split.value), dtype=np.float32)
+    except OSError as error:
+        raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id}: {error.strerror}") from error
     except Exception as error:
-        raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id} ({path}): {error}") from error
+        raise EnsembleError(f"the predictions of trial {trial.trial_id} are damaged: {error}") from error
     raise EnsembleError(
         f"trial {trial.trial_id} left no predictions of {split.value}; give them to trial.save_predictions, too"
     )

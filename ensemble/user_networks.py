@@ -15,6 +15,7 @@ from ensemble import bundle_code, trial_files
 from ensemble.network import ModelFile
 from sweep import checkpoints
 from sweep.errors import EnsembleError, UserCodeError
+from sweep.files import named
 from sweep.layout import DataDirectory
 from sweep.rows_in import RowsIn, built
 from sweep.user_network import ANSWERS, EXAMPLE, Unfit, UserNetwork, read_header
@@ -46,9 +47,9 @@ def read(file: ModelFile) -> Weighed:
     try:
         header = read_header(metadata)
     except Exception as error:
-        raise EnsembleError(f"{file.path} is damaged: {error}") from error
+        raise EnsembleError(f"{named(Path(file.path))} is damaged: {error}") from error
     if isinstance(header, Unfit):
-        raise EnsembleError(f"{file.path}: this network cannot join an ensemble: {header.reason}")
+        raise EnsembleError(f"{named(Path(file.path))}: this network cannot join an ensemble: {header.reason}")
     return Weighed(file, weights, metadata, header)
 
 
@@ -102,7 +103,7 @@ def _naming(one: Weighed) -> Iterator[None]:
     try:
         yield
     except (EnsembleError, UserCodeError) as error:
-        raise EnsembleError(f"{one.file.path}: {error}") from error
+        raise EnsembleError(f"{named(Path(one.file.path))}: {error}") from error
 
 
 def guard_embeddings(network: nn.Module) -> None:

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from sweep.errors import EnsembleError, UserCodeError
-from sweep.files import sha256_of
+from sweep.files import check_plain, named, sha256_of
 
 
 def save_weights(model: torch.nn.Module, path: Path, metadata: Mapping[str, str]) -> None:
@@ -46,17 +46,18 @@ def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[
 def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Tensors by name and the metadata. Raises `EnsembleError` when the file is missing, changed or damaged."""
     try:
+        check_plain(path)
         if sha256 is not None and sha256_of(path) != sha256:
-            raise EnsembleError(f"{path} is damaged: its SHA-256 is not the one recorded")
+            raise EnsembleError(f"{named(path)} is damaged: its SHA-256 is not the one recorded")
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})
         return load_file(path), metadata
     except OSError as error:
-        raise EnsembleError(f"cannot read {path}: {error}") from error
+        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
     except EnsembleError:
         raise
     except Exception as error:
-        raise EnsembleError(f"{path} is damaged: {error}") from error
+        raise EnsembleError(f"{named(path)} is damaged: {error}") from error
 
 
 def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:

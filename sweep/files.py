@@ -1,11 +1,14 @@
-"""Files that appear whole or not at all; pure, in every process that leaves a file for another."""
+"""Files that appear whole or not at all, and are read as what they are; pure, in every process that shares files."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,7 +35,26 @@ def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
         raise
 
 
+def opened(path: Path) -> BufferedReader:
+    """A plain file, to read. Raises `OSError` for a link, a pipe or a device that a trial's code put in its place."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+def check_plain(path: Path) -> None:
+    """Raises `OSError` for what `opened` would refuse; before a library opens it by its name."""
+    opened(path).close()
+
+
+def named(path: Path) -> str:
+    """A file of the data directory as clients are told of it: `trials/3/0/1/model.safetensors`, not where that lies."""
+    return "/".join(path.parts[-5:])
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

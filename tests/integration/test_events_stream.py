@@ -191,6 +191,28 @@ def test_one_page_too_many_is_503_and_may_come_when_another_left(
             assert next(stream).id == "0"
 
 
+def test_one_token_does_not_take_all_the_places(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "MAX_STREAMS_EACH", 2)
+    with serving(rig) as (url, _), following(url) as first, following(url) as second:
+        assert [next(stream).event for stream in (first, second)] == ["hello", "hello"]
+        refused = httpx2.get(url + EVENTS, headers={"Authorization": "Bearer token-of-viewer"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "2 pages of this token follow already" in refused.json()["detail"]
+        with following(url, "token-of-submitter") as other:
+            assert next(other).event == "hello"
+
+
+def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
+    """By the real times: no token is believed for longer than it holds, and streams ask again every five seconds."""
+    with rig.database.write() as connection:
+        connection.exec_driver_sql("UPDATE tokens SET expires_at = ? WHERE role = 'viewer'", (time.time() + 3,))
+    with serving(rig) as (url, _), following(url) as stream:
+        next(stream)
+        begun = time.monotonic()
+        assert ended(stream)
+        assert time.monotonic() - begun < 7
+
+
 def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
     monkeypatch.setattr("api.auth._REMEMBER_S", 0.0)

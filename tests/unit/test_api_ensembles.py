@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from db import ensembles, replicas
 from ensemble.evaluation import evaluate
 from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
+from sweep.files import named
 from sweep.layout import AttemptDirectory
 from sweep.part import on_wake
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -302,14 +303,14 @@ def test_damaged_weights_are_named(
 ) -> None:
     model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
     model.unlink() if damage is None else model.write_bytes(damage)
-    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, str(model))
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model))
 
 
 def test_weights_that_changed_since_are_named(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
     model = AttemptDirectory(service.data.attempt(sweep_id, 1, 1)).model
     content = model.read_bytes()
     model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, str(model), "SHA-256")
+    assert_problem(client.post(URL, json={"sweep_id": sweep_id}), 422, named(model), "SHA-256")
 
 
 def test_a_sweep_that_saved_no_model_says_how_to(client: TestClient, service: ServiceRig) -> None:

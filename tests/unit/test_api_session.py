@@ -170,3 +170,11 @@ def test_the_gateway_knows_sessions_too(service: ServiceRig, browser: TestClient
         assert gateway.get("/metrics").status_code == 401
         gateway.cookies.set(COOKIE, browser.cookies[COOKIE])
         assert gateway.get("/metrics").status_code == 200
+
+
+def test_who_guesses_waits_for_nobody_who_writes(service: ServiceRig) -> None:
+    """Nor does anybody who writes wait for them: what lets nobody in takes no lock."""
+    client = service.client(None)
+    with service.database.write():
+        for body in ({"code": "guessed"}, {"token": "guessed"}):
+            assert client.post(SESSION, json=body).status_code == 401
