@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from db.device_history import DOWN, GONE, STARTING, SpellRow
+from api.merged_spells import NOTICED_S, Said, Spell
+from db.device_history import DOWN, GONE, READY, STARTING
 from db.timeline import BusyRow
 
-NOTICED_S = 10.0  # the scheduler looks every second and says what a device waits for at the second look
 CHANGE_S = 5.0  # between two trials; a longer gap without a word is not explained by that
 SILENT_S = 45.0  # the scheduler says every 10 s that it goes on
 
@@ -49,26 +49,27 @@ class Gap:
     end: float
     why: Why
     reason: str
+    of: int = 1  # so many, too short to be seen apart: `why` and `reason` are those of most of the time
 
     @property
     def long_s(self) -> float:
         return self.end - self.start
 
 
-def gaps(rows: Sequence[BusyRow], spells: Sequence[SpellRow], from_s: float, until: float) -> list[Gap]:
+def gaps(rows: Sequence[BusyRow], spells: Sequence[Spell], from_s: float, until: float) -> list[Gap]:
     """Every gap from `from_s` to `until`, each with its reason, oldest first. Neighbours that say the same are one."""
     return list(_joined(_explained(rows, list(spells), from_s, until)))
 
 
-def silent_since(spells: Sequence[SpellRow], seen_at: float | None, now: float) -> list[SpellRow]:
+def silent_since(spells: list[Said], seen_at: float | None, now: float) -> list[Said]:
     """The spells, and that the scheduler is silent, if it is: whatever it wrote last is not known to be true still."""
-    if seen_at is None or now - seen_at < SILENT_S or not spells or spells[-1].state in (DOWN, GONE):
-        return list(spells)
-    silent = SpellRow(max(seen_at, spells[-1].at), DOWN, "nothing has been heard of the scheduler")
+    if seen_at is None or now - seen_at < SILENT_S or not spells or spells[-1][1] in (DOWN, GONE):
+        return spells
+    silent = (max(seen_at, spells[-1][0]), DOWN, "nothing has been heard of the scheduler")
     return [*spells, silent]
 
 
-def _explained(rows: Sequence[BusyRow], spells: list[SpellRow], from_s: float, until: float) -> Iterator[Gap]:
+def _explained(rows: Sequence[BusyRow], spells: list[Spell], from_s: float, until: float) -> Iterator[Gap]:
     at, began = from_s, [spell.at for spell in spells]
     for row in rows:
         if row.start > at:
@@ -79,13 +80,13 @@ def _explained(rows: Sequence[BusyRow], spells: list[SpellRow], from_s: float, u
 
 
 def _in_gap(
-    start: float, end: float, spells: list[SpellRow], began: list[float], following: BusyRow | None, known: bool
+    start: float, end: float, spells: list[Spell], began: list[float], following: BusyRow | None, known: bool
 ) -> Iterator[Gap]:
     """A gap is cut where the device became something else. `known`: the device ran something before."""
     first, last = bisect_right(began, start), bisect_left(began, end)
     parts = spells[first:last]
     if first:
-        parts.insert(0, SpellRow(start, spells[first - 1].state, spells[first - 1].reason))
+        parts.insert(0, Spell(start, spells[first - 1].state, spells[first - 1].reason))
     else:
         unsaid = not began or began[0] > end
         older = known or (following is not None and unsaid)  # it ran something before the first word of it
@@ -95,15 +96,18 @@ def _in_gap(
         yield from _of_part(spell, end if later is None else later.at, later, following)
 
 
-def _of_part(spell: SpellRow, end: float, later: SpellRow | None, following: BusyRow | None) -> Iterator[Gap]:
-    if spell.state in _OF_STATE:
-        yield Gap(spell.at, end, _OF_STATE[spell.state], spell.reason)
-    elif spell.reason:
-        yield Gap(spell.at, end, Why.IDLE, spell.reason)
+def _of_part(spell: Spell, end: float, later: Spell | None, following: BusyRow | None) -> Iterator[Gap]:
+    if spell.state != READY or spell.reason:
+        yield Gap(spell.at, end, why_of(spell.state), spell.reason, spell.of)
     elif later is not None and end - spell.at <= NOTICED_S:
-        yield from _of_part(SpellRow(spell.at, later.state, later.reason), end, None, None)
+        yield from _of_part(Spell(spell.at, later.state, later.reason), end, None, None)
     else:
         yield from _unsaid(spell.at, end, following)
+
+
+def why_of(state: str) -> Why:
+    """What kind of gap a state makes of which something was said."""
+    return _OF_STATE.get(state, Why.IDLE)
 
 
 def _unsaid(start: float, end: float, following: BusyRow | None) -> Iterator[Gap]:
@@ -125,7 +129,8 @@ def _chose(row: BusyRow) -> str:
 def _joined(found: Iterable[Gap]) -> Iterator[Gap]:
     last: Gap | None = None
     for gap in found:
-        if last is not None and (last.end, last.why, last.reason) == (gap.start, gap.why, gap.reason):
+        same = last is not None and (last.end, last.why, last.reason) == (gap.start, gap.why, gap.reason)
+        if last is not None and same and last.of == gap.of == 1:
             last = Gap(last.start, gap.end, gap.why, gap.reason)
             continue
         if last is not None:
@@ -163,4 +168,4 @@ def _long_s(run: Sequence[Gap]) -> float:
 
 def _as_one(run: Sequence[Gap]) -> Gap:
     longest = max(run, key=lambda gap: gap.long_s)
-    return Gap(run[0].start, run[-1].end, longest.why, longest.reason)
+    return Gap(run[0].start, run[-1].end, longest.why, longest.reason, sum(gap.of for gap in run))

@@ -12,7 +12,8 @@ from fastapi import APIRouter, Query
 from sqlalchemy import Connection
 
 from api.auth import viewer
-from api.idle_gaps import OPEN, Gap, Why, gaps, hidden_s, silent_since, thinned
+from api.idle_gaps import OPEN, Gap, Why, gaps, hidden_s, silent_since, thinned, why_of
+from api.merged_spells import Shares, merged
 from api.service import MAX_ID, ServiceContext, context
 from api.views import View
 from db import device_history, devices, sweeps, timeline
@@ -49,6 +50,7 @@ class GapsView(View):
     start_s: list[float]
     end_s: list[float]
     reason: list[int]  # its place in `reasons`
+    gaps: list[int]  # above 1: so many, too short to be seen apart; `reason` is that of most of the time
 
 
 class ReasonView(View):
@@ -86,7 +88,7 @@ class TimelineView(View):
     to_s: float
     now_s: float
     sweep_id: int | None
-    shortest_s: float  # attempts shorter than this are joined with their neighbours, and gaps left out
+    shortest_s: float  # attempts and gaps shorter than this are joined with their neighbours, or gaps left out
     busy_share: float | None
     sweeps: dict[int, str]  # the names of those that ran, by id
     devices: list[DeviceTimelineView]
@@ -178,9 +180,10 @@ def _device(
     connection: Connection, device_id: str, stretch: Stretch, now: float, seen_at: float | None
 ) -> DeviceTimelineView:
     rows = timeline.busy(connection, device_id, stretch)
-    spells = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
-    found = gaps(rows, silent_since(spells, seen_at, now), stretch.from_s, stretch.to_s)
-    spent = _spent(rows, found, stretch)
+    said = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
+    spells, shares = merged(silent_since(said, seen_at, now), rows, stretch)
+    found = gaps(rows, spells, stretch.from_s, stretch.to_s)
+    spent = _spent(rows, found, shares, stretch)
     busy_s = sum(row.busy_s for row in rows)
     idle_s = spent.total(OPEN)
     reasons = spent.views()
@@ -200,10 +203,13 @@ def _device(
     )  # fmt: skip
 
 
-def _spent(rows: list[BusyRow], found: list[Gap], stretch: Stretch) -> _Spent:
+def _spent(rows: list[BusyRow], found: list[Gap], shares: Shares, stretch: Stretch) -> _Spent:
     spent = _Spent()
     for gap in found:
-        spent.add(gap.why, gap.reason, gap.long_s)
+        if gap.of == 1:
+            spent.add(gap.why, gap.reason, gap.long_s)
+    for (state, reason), share in shares.items():
+        spent.add(why_of(state), reason, share.long_s, share.spells)
     for row in rows:
         if row.attempts > 1:
             spent.add(Why.BETWEEN, "", hidden_s(row, stretch.from_s, stretch.to_s), row.attempts - 1)
@@ -238,6 +244,7 @@ def _gaps(found: list[Gap], reasons: list[ReasonView]) -> GapsView:
         start_s=[round(gap.start, 3) for gap in there],
         end_s=[round(gap.end, 3) for gap in there],
         reason=[place[gap.why, gap.reason] for gap in there],
+        gaps=[gap.of for gap in there],
     )
 
 

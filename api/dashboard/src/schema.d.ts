@@ -1865,6 +1865,8 @@ export interface components {
         GapsView: {
             /** End S */
             end_s: number[];
+            /** Gaps */
+            gaps: number[];
             /** Reason */
             reason: number[];
             /** Start S */

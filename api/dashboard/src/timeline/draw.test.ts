@@ -26,6 +26,7 @@ const gap = (start: number, end: number): Gap => ({
   end,
   why: "idle",
   reason: "no sweep is running",
+  gaps: 1,
 });
 const lane: Lane = { id: "cpu-0", bars: [bar(0, 10), bar(20, 30), bar(30.5, 31)], gaps: [gap(10, 20)] };
 
@@ -78,7 +79,7 @@ const LINE: DeviceLine = {
     number: [0, 50],
     last_number: [49, 50],
   },
-  gaps: { start_s: [110], end_s: [120], reason: [0] },
+  gaps: { start_s: [110], end_s: [120], reason: [0], gaps: [1] },
   reasons: [{ why: "idle", reason: "sweep 1 is paused", total_s: 10, gaps: 1 }],
 };
 
@@ -96,6 +97,8 @@ test("bars and gaps are told in words", () => {
   expect(barTitle(running, {})).toBe("Trial 50 of sweep 1: running");
   expect(spanText(joined)).toMatch(/, 8.0 s of trials in 10 s$/);
   expect(spanText(running)).toMatch(/^since .*, 20 s so far$/);
+  expect(spanText(gap(0, 30))).toMatch(/, 30 s$/);
+  expect(spanText({ ...gap(0, 30), gaps: 1200 })).toMatch(/, 30 s: 1,200 short gaps, mostly this$/);
   expect(reasonText({ why: "idle", reason: "sweep 1 is paused" })).toBe("Sweep 1 is paused");
   expect(reasonText({ why: "between", reason: "" })).toBe("Between two trials: one ended, the next began");
 });

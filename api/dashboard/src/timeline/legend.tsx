@@ -21,9 +21,8 @@ export function Legend({ lanes, span, sweepId, matching }: Props) {
   const bars = lanes.flatMap(lane => within(lane.bars, span));
   const own = bars.filter(bar => !isMuted(bar, { sweepId, matching }));
   const states = ORDER.filter(state => own.some(bar => bar.state === state));
-  const whys = (Object.keys(WHYS) as Why[]).filter(why =>
-    lanes.some(lane => within(lane.gaps, span).some(gap => gap.why === why)),
-  );
+  const gaps = lanes.flatMap(lane => within(lane.gaps, span));
+  const whys = (Object.keys(WHYS) as Why[]).filter(why => gaps.some(gap => gap.why === why));
   return (
     <ul className="timeline-legend" aria-label="What the colours mean">
       {states.map(state => (
@@ -38,6 +37,9 @@ export function Legend({ lanes, span, sweepId, matching }: Props) {
         </li>
       )}
       {own.some(bar => bar.attempts > 1) && <li className="timeline-note">paler: many short trials, with pauses</li>}
+      {gaps.some(gap => gap.gaps > 1) && (
+        <li className="timeline-note">gaps too short to see apart are one, named for most of its time</li>
+      )}
       {whys.map(why => (
         <li key={why}>
           <GapSwatch why={why} /> {WHYS[why].name.toLowerCase()}

@@ -5,7 +5,7 @@ import { StateBadge } from "../widgets/badge";
 import { Empty } from "../widgets/states";
 import { type Lane, within } from "./draw";
 import type { Span } from "./span";
-import { barTitle, type Piece, reasonText, WHYS } from "./words";
+import { barTitle, mergedText, type Piece, reasonText, WHYS } from "./words";
 
 const SHOWN = 200;
 
@@ -54,7 +54,8 @@ export function PieceTable({ lanes, span, names }: Props) {
 function what(piece: Piece, names: Record<string, string>) {
   if (piece.kind === "gap") {
     const named = piece.reason === "" ? "" : `${WHYS[piece.why].name}: `;
-    return <span className="timeline-gap-text">{named + reasonText(piece)}</span>;
+    const merged = piece.gaps > 1 ? ` (${mergedText(piece)})` : "";
+    return <span className="timeline-gap-text">{named + reasonText(piece) + merged}</span>;
   }
   if (piece.trialId === null) return barTitle(piece, names);
   return (

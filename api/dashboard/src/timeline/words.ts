@@ -51,7 +51,7 @@ export type Piece =
       number: number;
       lastNumber: number;
     }
-  | { kind: "gap"; start: number; end: number; why: Why; reason: string };
+  | { kind: "gap"; start: number; end: number; why: Why; reason: string; gaps: number }; // several: named for most of it
 export type Bar = Extract<Piece, { kind: "bar" }>;
 export type Gap = Extract<Piece, { kind: "gap" }>;
 
@@ -79,7 +79,7 @@ export function gapsOf({ gaps, reasons, bars }: DeviceLine, until: number, now: 
     const end = gaps.end_s[index] ?? start;
     const { why, reason } = reasons[gaps.reason[index] ?? 0] ?? { why: "unknown", reason: "" };
     const goesOn = !runs && index === gaps.start_s.length - 1 && end >= until - 0.01;
-    return { kind: "gap", start, end: goesOn ? Math.max(end, now) : end, why, reason };
+    return { kind: "gap", start, end: goesOn ? Math.max(end, now) : end, why, reason, gaps: gaps.gaps[index] ?? 1 };
   });
 }
 
@@ -98,7 +98,13 @@ export function spanText(piece: Piece): string {
   if (piece.kind === "bar" && piece.runs) return `since ${began}, ${took} so far`;
   if (piece.kind === "bar" && piece.attempts > 1)
     return `from ${began}, ${formatDuration(piece.busy)} of trials in ${took}`;
+  if (piece.kind === "gap" && piece.gaps > 1) return `from ${began}, ${took}: ${mergedText(piece)}`;
   return `from ${began}, ${took}`;
+}
+
+/** Of a piece that stands for several gaps. */
+export function mergedText({ gaps }: Gap): string {
+  return `${formatCount(gaps)} short gaps, mostly this`;
 }
 
 /** Reasons of all devices together, the longest first. */
