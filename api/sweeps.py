@@ -15,11 +15,12 @@ from api.auth import submitter, viewer
 from api.problem_schema import again
 from api.remaining import eta_s
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
-from api.trial_table import Filter, Sort
-from api.views import BestView, BudgetView, Page, SweepView, TrialView, best_view
+from api.trial_table import Filter, Sort, TrialsAfter
+from api.views import BestView, BudgetView, Page, SweepView, TrialPage, TrialView, best_view
 from db import devices, going, requests, spending, sweeps, trial_pages, warm_starts
 from db.going import Going
 from db.sweeps import SweepRow
+from db.trial_cursor import cursor_of, position_of
 from db.trial_filter import WITHIN_S, where_of
 from db.trial_order import order_of
 from db.trial_pages import TrialRow
@@ -133,26 +134,27 @@ def show_sweep(sweep_id: RowId, service: ServiceContext = context) -> SweepView:
 @router.get("/sweeps/{sweep_id}/trials", dependencies=[viewer])
 def list_trials(
     sweep_id: RowId,
-    after: After = None,
+    after: TrialsAfter = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     state: TrialState | None = None,
     sort: Sort = "number",
     filter: Filter = None,
     service: ServiceContext = context,
-) -> Page[TrialView]:
+) -> TrialPage:
     """Trials of a sweep by number, `value`, `params.NAME` or another column; falling with - before it.
 
-    Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
+    Trials that have nothing there come last.
     """
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         order = order_of(sort, sweep)
         where = where_of(connection, filter, sweep)
-        rows = trial_pages.page(
-            connection, sweep_id, after=after, limit=limit + 1, state=state, order=order, among=where
+        position = None if after is None else position_of(after, sort, order)
+        page = trial_pages.page(
+            connection, sweep_id, after=position, limit=limit + 1, state=state, order=order, among=where
         )
-    items = [TrialView.of(row) for row in rows[:limit]]
-    return Page(items=items, next=items[-1].number if len(rows) > limit else None)
+    following = cursor_of(sort, order, page.positions[limit - 1]) if len(page.rows) > limit else None
+    return TrialPage(items=[TrialView.of(row) for row in page.rows[:limit]], next=following)
 
 
 @router.get("/sweeps/{sweep_id}/best", dependencies=[viewer])

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from api.auth import viewer
-from api.service import MAX_ID, After, RowId, ServiceContext, context
+from api.service import MAX_ID, RowId, ServiceContext, context
 from api.views import View
 from db import trial_table
+from db.trial_cursor import MAX_CURSOR
 from db.trial_filter import MAX_FILTER, WITHIN_S
 from db.trial_table import Window
 
@@ -19,6 +20,7 @@ Filter = Annotated[
     str | None,
     Query(max_length=MAX_FILTER, description="terms that must all hold, such as `state:failed lr<0.01 -tag:bad`"),
 ]
+TrialsAfter = Annotated[str | None, Query(max_length=MAX_CURSOR, description="`next` of the page before")]
 Sort = Annotated[str, Query(max_length=250, description="a column of the table, falling with - before it; or best")]
 
 
@@ -27,7 +29,7 @@ class TrialTableView(View):
 
     total: int  # trials of the sweep
     matching: int  # of them through the filter
-    next: int | None  # goes into `after=` for what follows
+    next: int | str | None = Field(description="goes into `after=` for what follows, with the same `sort`")
     found: int | None = Field(description="how many matching trials come before the one of `find=`; null: not there")
     columns: dict[str, list[Any]] = Field(
         description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
@@ -41,16 +43,13 @@ def show_table(
     sweep_id: RowId,
     filter: Filter = None,
     sort: Sort = "number",
-    after: After = None,
+    after: TrialsAfter = None,
     offset: Annotated[int, Query(ge=0, le=MAX_ID, description="so many are left out at the beginning")] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
     find: Annotated[int | None, Query(ge=0, le=MAX_ID, description="the number of a trial to look for")] = None,
     service: ServiceContext = context,
 ) -> TrialTableView:
-    """A window of a sweep's trials; those that have nothing in the column of `sort` come last.
-
-    `after` is the number of the last trial of the window before, in any order.
-    """
+    """A window of a sweep's trials; those that have nothing in the column of `sort` come last."""
     wanted = Window(filter, sort, after, offset, limit, find)
     with service.database.read(within_s=WITHIN_S) as connection:
         return TrialTableView.model_validate(trial_table.window(connection, sweep_id, wanted))

@@ -257,6 +257,13 @@ class TrialView(View):
         )
 
 
+class TrialPage(View):
+    """Trials in an order; `next` goes into `after=` for the following ones, with the same `sort`."""
+
+    items: list[TrialView]
+    next: int | str | None
+
+
 class TrialDetail(TrialView):
     """A trial with all that is known of it."""
 

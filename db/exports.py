@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
 from db import sweeps, trial_pages
 from db.tables import attempts, metrics, trial_attrs, trial_params, trials
+from db.trial_cursor import Position
 from db.trial_pages import TrialRow
 from sweep.spec import spec_from_json
 
@@ -126,8 +127,8 @@ def part(
 
     `among` is a filter's condition.
     """
-    rows = trial_pages.page(connection, wanted.sweep_id, after=after, limit=limit, among=among)
-    rows = [row for row in rows if row.number <= wanted.last_number]
+    page = trial_pages.page(connection, wanted.sweep_id, after=Position(after), limit=limit, among=among)
+    rows = [row for row in page.rows if row.number <= wanted.last_number]
     found: dict[int, Curves] = {}
     if curves and rows:
         found, first_left = _curves(connection, [row.id for row in rows])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,16 +59,27 @@ class Order:
         sorted_ = [(each.desc() if self.descending else each.asc()).nulls_last() for each in self.columns]
         return *sorted_, trials.c.number
 
-    def past(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
-        """The trials that come after the one with this number."""
-        this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
-        values = connection.execute(select(*self.columns).select_from(trials).where(this)).one_or_none()
+    def past(self, values: Sequence[Any], number: int) -> ColumnElement[bool]:
+        """The trials that come after one with this number and these values, one for each column."""
         later: ColumnElement[bool] = trials.c.number > number
-        for column, value in zip(self.columns[::-1], (values or [None] * len(self.columns))[::-1], strict=True):
-            if value is not None and column is DURATION_S:  # of a trial that runs, another one in the next statement
-                value = select(column).where(this).correlate(None).scalar_subquery()
+        for column, value in zip(self.columns[::-1], values[::-1], strict=True):
             later = self._after(column, value, later)
         return later
+
+    def past_trial(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
+        """The trials that come after the one with this number, as it is now."""
+        this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
+        values = connection.execute(select(*self.columns).select_from(trials).where(this)).one_or_none()
+        if values is None:
+            return self.past([None] * len(self.columns), number)
+        return self.past(
+            [self._here(column, value, this) for column, value in zip(self.columns, values, strict=True)], number
+        )
+
+    def _here(self, column: ColumnElement[Any], value: Any, this: ColumnElement[bool]) -> Any:
+        if value is None or column is not DURATION_S:
+            return value
+        return select(column).where(this).correlate(None).scalar_subquery()  # it runs: another one in each statement
 
     def _after(self, column: ColumnElement[Any], here: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
         if here is None:

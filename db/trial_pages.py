@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
 from db import remarks, trial_notes
 from db.tables import artifacts, attempts, enqueued, removed_artifacts, trial_params, trial_values, trials
+from db.trial_cursor import Position
 from db.trial_notes import FEASIBLE
 from db.trial_order import Order
 from db.trials import params_of
@@ -65,6 +66,14 @@ class AttemptRow:
     orphans_killed: int
 
 
+class Ordered(NamedTuple):
+    """Trials in an order."""
+
+    rows: list[TrialRow]
+    positions: list[Position]  # of each
+    total: int | None  # how many there are in all, if they were counted and any is here
+
+
 class AttemptKeyRow(NamedTuple):
     """The current attempt of a trial, to find its folder by."""
 
@@ -98,13 +107,13 @@ def page(
     connection: Connection,
     sweep_id: int,
     *,
-    after: int | None = None,
+    after: Position | None = None,
     limit: int = 100,
     state: TrialState | None = None,
     order: Order | None = None,
     among: ColumnElement[bool] | None = None,
-) -> list[TrialRow]:
-    """Trials of a sweep, by number or in another order, from the one after number `after` on.
+) -> Ordered:
+    """Trials of a sweep, by number or in another order, from those after a position on.
 
     `among` is a filter's condition.
     """
@@ -112,10 +121,19 @@ def page(
     if among is not None:
         where.append(among)
     if after is not None:
-        where.append(trials.c.number > after if order is None else order.past(connection, sweep_id, after))
+        where.append(past(connection, sweep_id, order, after))
     if state is not None:
         where.append(trials.c.state == state.value)
-    return ordered(connection, and_(*where), order, limit)[0]
+    return ordered(connection, and_(*where), order, limit)
+
+
+def past(connection: Connection, sweep_id: int, order: Order | None, position: Position) -> ColumnElement[bool]:
+    """The trials that come after a position."""
+    if order is None:
+        return trials.c.number > position.number
+    if position.values is None:
+        return order.past_trial(connection, sweep_id, position.number)
+    return order.past(position.values, position.number)
 
 
 def ordered(
@@ -126,18 +144,22 @@ def ordered(
     *,
     offset: int = 0,
     counted: bool = False,
-) -> tuple[list[TrialRow], int | None]:
-    """So many trials in an order, those at the beginning left out that `offset` says; and how many there are in all.
+) -> Ordered:
+    """So many trials in an order, those at the beginning left out that `offset` says.
 
-    The second is None unless they are `counted`, or where `offset` is past the last. Only ids are sorted: rows with
-    all that they have would take three times as long.
+    Only ids are sorted: rows with all that they have would take three times as long.
     """
     by = (trials.c.number,) if order is None else order.by()
     many = [func.count().over()] if counted else []
-    statement = select(trials.c.id, *many).where(where).order_by(*by).limit(limit).offset(offset or None)
+    columns = () if order is None else order.columns
+    statement = select(trials.c.id, *columns, *many).where(where).order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
     rows = {row.id: row for row in _select(connection, trials.c.id.in_([row[0] for row in found]))}
-    return [rows[row[0]] for row in found], found[0][1] if counted and found else None
+    return Ordered(
+        [rows[row[0]] for row in found],
+        [Position(rows[row[0]].number, tuple(row[1 : 1 + len(columns)])) for row in found],
+        found[0][-1] if counted and found else None,
+    )
 
 
 def best(

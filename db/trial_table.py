@@ -12,19 +12,20 @@ from sqlalchemy import ColumnElement, Connection, and_, func, select
 from db import metrics, sweeps, trial_pages
 from db.sweeps import parameters_of
 from db.tables import trials
+from db.trial_cursor import Position, cursor_of, position_of
 from db.trial_filter import where_of
 from db.trial_order import Order, order_of
-from db.trial_pages import TrialRow
+from db.trial_pages import TrialRow, past
 from sweep.trial import violates
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which trials are wanted: those after number `after` in the order, or those from `offset` on."""
+    """Which trials are wanted: those after where the page before ended, or those from `offset` on."""
 
     filter: str | None = None
     sort: str = "number"
-    after: int | None = None
+    after: str | None = None  # `next` of the page before
     offset: int = 0
     limit: int = 200
     find: int | None = None  # the number of a trial that is looked for
@@ -36,7 +37,7 @@ class TrialTable:
 
     total: int  # trials of the sweep
     matching: int  # of them through the filter
-    next: int | None  # goes into `after` for what follows
+    next: int | str | None  # goes into `after` for what follows
     found: int | None  # how many matching trials come before the one that was looked for, if it is among them
     columns: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -49,8 +50,9 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     filtered = where_of(connection, wanted.filter, sweep)
     where, counted = filtered, wanted.after is None and bool(wanted.filter)
     if wanted.after is not None:
-        where = and_(where, _past(connection, sweep_id, order, wanted.after))
-    rows, matching = trial_pages.ordered(
+        position = position_of(wanted.after, wanted.sort, order)
+        where = and_(where, past(connection, sweep_id, order, position))
+    rows, positions, matching = trial_pages.ordered(
         connection, where, order, wanted.limit + 1, offset=wanted.offset, counted=counted
     )
     if matching is None:
@@ -60,14 +62,10 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     return TrialTable(
         total,
         matching,
-        shown[-1].number if len(rows) > wanted.limit else None,
+        cursor_of(wanted.sort, order, positions[wanted.limit - 1]) if len(rows) > wanted.limit else None,
         None if wanted.find is None else _place(connection, sweep_id, filtered, order, wanted.find, matching),
         columns | _reported(connection, shown, sweep.metric),
     )
-
-
-def _past(connection: Connection, sweep_id: int, order: Order | None, number: int) -> ColumnElement[bool]:
-    return trials.c.number > number if order is None else order.past(connection, sweep_id, number)
 
 
 def _count(connection: Connection, where: ColumnElement[bool]) -> int:
@@ -79,7 +77,7 @@ def _place(
 ) -> int | None:
     if not _count(connection, and_(where, trials.c.number == number)):
         return None
-    return matching - 1 - _count(connection, and_(where, _past(connection, sweep_id, order, number)))
+    return matching - 1 - _count(connection, and_(where, past(connection, sweep_id, order, Position(number))))
 
 
 def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:

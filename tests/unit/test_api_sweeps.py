@@ -182,8 +182,10 @@ def test_what_can_be_no_id_is_422(client: TestClient, path: str, number: str) ->
 
 @pytest.mark.parametrize("query", [f"after={2**63}", "after=x", "after=-1", "limit=0", "limit=100000", "limit=x"])
 @pytest.mark.parametrize("path", ["sweeps", "sweeps/1/trials", "ensembles"])
-def test_what_can_be_no_page_is_422(client: TestClient, path: str, query: str) -> None:
-    assert_problem(client.get(f"/api/v1/{path}?{query}"), 422)
+def test_what_can_be_no_page_is_refused(service: ServiceRig, client: TestClient, path: str, query: str) -> None:
+    of_trials = path.endswith("trials") and query.startswith("after")  # may be a text in another order
+    service.sweep()
+    assert_problem(client.get(f"/api/v1/{path}?{query}"), 400 if of_trials else 422)
 
 
 def test_another_method_is_405(client: TestClient) -> None:

@@ -14,6 +14,7 @@ from db.events import NewEvent
 from db.tables import events as events_table
 from db.tables import tokens as tokens_table
 from db.tokens import Role
+from db.trial_cursor import Position
 from sweep.changes import (
     ArtifactSaved,
     AttemptEnded,
@@ -188,7 +189,7 @@ def test_the_best_are_finished_and_ties_go_to_the_earlier(database: Database, go
     with database.read() as connection:
         assert [trial.id for trial in trial_pages.best(connection, 1, goal, 10)] == ids
         assert [trial.id for trial in trial_pages.best(connection, 1, goal, 1)] == ids[:1]
-        assert [trial.id for trial in trial_pages.page(connection, 1, after=0, limit=2)] == [2, 3]
+        assert [trial.id for trial in trial_pages.page(connection, 1, after=Position(0), limit=2).rows] == [2, 3]
 
 
 def test_the_first_report_of_a_step_stays(database: Database) -> None:

@@ -849,8 +849,6 @@ export interface paths {
         /**
          * Show Table
          * @description A window of a sweep's trials; those that have nothing in the column of `sort` come last.
-         *
-         *     `after` is the number of the last trial of the window before, in any order.
          */
         get: operations["show_table_api_v1_sweeps__sweep_id__table_get"];
         put?: never;
@@ -872,7 +870,7 @@ export interface paths {
          * List Trials
          * @description Trials of a sweep by number, `value`, `params.NAME` or another column; falling with - before it.
          *
-         *     Trials that have nothing there come last. `after` is a number in any order: the last one of the page before.
+         *     Trials that have nothing there come last.
          */
         get: operations["list_trials_api_v1_sweeps__sweep_id__trials_get"];
         put?: never;
@@ -2190,13 +2188,6 @@ export interface components {
             /** Next */
             next: number | null;
         };
-        /** Page[TrialView] */
-        Page_TrialView_: {
-            /** Items */
-            items: components["schemas"]["TrialView"][];
-            /** Next */
-            next: number | null;
-        };
         /**
          * Parameter
          * @description One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
@@ -3124,6 +3115,16 @@ export interface components {
             } | null;
         };
         /**
+         * TrialPage
+         * @description Trials in an order; `next` goes into `after=` for the following ones, with the same `sort`.
+         */
+        TrialPage: {
+            /** Items */
+            items: components["schemas"]["TrialView"][];
+            /** Next */
+            next: number | string | null;
+        };
+        /**
          * TrialState
          * @description Where a trial is in its life.
          * @enum {string}
@@ -3148,8 +3149,11 @@ export interface components {
             found: number | null;
             /** Matching */
             matching: number;
-            /** Next */
-            next: number | null;
+            /**
+             * Next
+             * @description goes into `after=` for what follows, with the same `sort`
+             */
+            next: number | string | null;
             /** Total */
             total: number;
         };
@@ -5300,7 +5304,7 @@ export interface operations {
                 /** @description a column of the table, falling with - before it; or best */
                 sort?: string;
                 /** @description `next` of the page before */
-                after?: number | null;
+                after?: string | null;
                 /** @description so many are left out at the beginning */
                 offset?: number;
                 limit?: number;
@@ -5348,7 +5352,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description `next` of the page before */
-                after?: number | null;
+                after?: string | null;
                 limit?: number;
                 state?: components["schemas"]["TrialState"] | null;
                 /** @description a column of the table, falling with - before it; or best */
@@ -5370,7 +5374,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_TrialView_"];
+                    "application/json": components["schemas"]["TrialPage"];
                 };
             };
             /** @description The request is refused. */

@@ -36,7 +36,7 @@ export function useNeighbours(trial: Trial) {
   return useQuery({
     queryKey: keys.sweep(sweep_id, "around", number),
     queryFn: async (): Promise<Neighbours> => {
-      const query = number < 2 ? { limit: number + 2 } : { after: number - 2, limit: 3 };
+      const query = number < 2 ? { limit: number + 2 } : { after: `${number - 2}`, limit: 3 };
       const page = await done(api.GET("/api/v1/sweeps/{sweep_id}/trials", { params: { path: { sweep_id }, query } }));
       const idOf = (wanted: number) => page.items.find(item => item.number === wanted)?.id ?? null;
       return { before: idOf(number - 1), after: idOf(number + 1) };
