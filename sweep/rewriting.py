@@ -113,7 +113,7 @@ def _edits(text: _Text, node: Node, old: Plain, new: Plain) -> Iterator[_Edit]:
             if not text.begins_line(key.start_mark):
                 raise _NotInPlaceError
             start, end = text.start_of(key.start_mark.line), text.start_of(_last_line(value, key) + 1)
-            if len(added) == 1 and not _is_block(value):
+            if added and not _is_block(value):
                 added[0] += text.comment_after(value.end_mark)  # what comes takes the place of what goes, and its words
             yield _Edit(start, end, _lines(added))
             added = []

@@ -18,7 +18,7 @@ from sweep.errors import InvalidSpecError
 from sweep.metric import Metric
 from sweep.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
 from sweep.space import Parameter
-from sweep.spec_problems import problems_of
+from sweep.spec_problems import problems_of, said_once
 from sweep.strict import Model, check_storable, complain
 from sweep.trial import Params, Scalar
 from sweep.validation import Validation
@@ -333,7 +333,7 @@ def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = Fal
     try:
         return SweepSpec.model_validate(document, context={"stored": stored})
     except ValidationError as error:
-        raise InvalidSpecError(problems_of(error.errors(), SweepSpec), source) from None
+        raise InvalidSpecError(said_once(problems_of(error.errors(), SweepSpec)), source) from None
 
 
 def spec_from_json(text: str) -> SweepSpec:

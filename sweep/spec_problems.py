@@ -42,6 +42,12 @@ def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
     return found
 
 
+def said_once(problems: list[Problem]) -> list[Problem]:
+    """What is wrong with the first of several objectives, said of `metrics` alone: `metric` is only made of it."""
+    first = [(p.location[2:], p.message) for p in problems if p.location[:2] == ("metrics", "0")]
+    return [p for p in problems if p.location[:1] != ("metric",) or (p.location[1:], p.message) not in first]
+
+
 def _is_branch(part: str) -> bool:
     """Whether a part of a location is no key, but one of the kinds that a value may be of."""
     return part in _BRANCHES or "[" in part

@@ -17,6 +17,7 @@ _PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no 
 _UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # YAML takes them for ends of lines, or not at all
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _BLOCKS = frozenset({"parameters"})  # one line for each of their keys, however short they are
+_LISTS = frozenset({"metrics", "enqueue"})  # one line for each of their items
 
 
 def yaml_of(document: Mapping[str, JsonValue]) -> str:
@@ -32,7 +33,7 @@ def entry(key: str, value: JsonValue, indent: str = "") -> Iterator[str]:
         yield f"{indent}{name}:"
         for inner, below in value.items():
             yield from entry(inner, below, indent + _INDENT)
-    elif isinstance(value, list) and len(short) > _WIDE:
+    elif isinstance(value, list) and value and (len(short) > _WIDE or key in _LISTS):
         yield f"{indent}{name}:"
         for item in value:
             yield f"{indent}{_INDENT}- {inline(item)}"

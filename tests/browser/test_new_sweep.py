@@ -55,3 +55,66 @@ def test_a_wrong_line_is_named_and_leads_to_it(stage: Stage, visitor: Visitor) -
     where.click()
     expect(page.get_by_label("Sweep file")).to_be_focused()
     expect(page.get_by_role("button", name="Start the sweep")).to_be_disabled()
+
+
+TWO_OBJECTIVES = """\
+# two objectives, by hand and by form
+name: {name}
+seed: 3  # as in the paper
+metric: {{name: val_accuracy, goal: maximize, target: 99e-2}}  # never reached
+parameters:
+  lr: {{min: 1e-4, max: 3e-2, log: true}}
+  optimizer: {{values: [adam, sgd]}}
+  momentum: {{min: 0.0, max: 0.9}}
+  epochs: {{value: 2}}
+run_cap: 2
+program: {{model: mlp, data: {{name: digits}}}}
+"""
+
+
+def test_what_few_sweeps_have_is_filled_in_too_and_the_text_is_kept(stage: Stage, visitor: Visitor) -> None:
+    name = f"two objectives {secrets.token_hex(3)}"
+    page = visitor.open("/new")
+    file, ready = page.get_by_label("Sweep file"), page.get_by_role("status").filter(has_text="ready to start")
+    file.fill(TWO_OBJECTIVES.format(name=name))
+    expect(ready).to_be_visible(timeout=SOON_MS)
+
+    page.get_by_role("button", name="Add an objective").click()
+    expect(page.get_by_role("group", name="Objective 2")).to_be_visible(timeout=SOON_MS)
+    page.get_by_role("button", name="Let momentum take part only in some cases").click()
+    page.get_by_label("momentum depends on").select_option("optimizer")
+    condition = page.get_by_role("group", name="Parameter momentum")
+    expect(condition.get_by_label("adam")).to_be_checked(timeout=SOON_MS)
+    condition.get_by_label("sgd").click()  # it is ticked when the file says so
+    expect(file).to_have_value(re.compile(r"when: \{optimizer: \[adam, ?sgd\]\}"))
+    condition.get_by_label("adam").click()
+    expect(file).to_have_value(re.compile(r"when: \{optimizer: sgd\}"))
+
+    page.get_by_text("Tried first").click()
+    page.get_by_role("button", name="Add a configuration").click()
+    page.get_by_label("momentum of configuration 1").fill("0.5")
+    page.get_by_label("optimizer of configuration 1").fill("adam")
+    page.get_by_label("optimizer of configuration 1").press("Enter")
+    expect(page.locator("td.field-problem")).to_contain_text("momentum", timeout=SOON_MS)
+    page.get_by_label("optimizer of configuration 1").fill("sgd")
+    page.get_by_label("optimizer of configuration 1").press("Enter")
+    expect(ready).to_be_visible(timeout=SOON_MS)
+
+    written = file.input_value()
+    page.get_by_role("button", name="Start the sweep").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name, timeout=SOON_MS)
+    sweep_id = int(page.url.rsplit("/", 1)[1])
+    spec = stage.client.sweep(sweep_id)["spec"]
+    assert [(metric["name"], metric["goal"]) for metric in spec["metrics"]] == [
+        ("val_accuracy", "maximize"),
+        ("val_loss", "minimize"),
+    ]
+    assert spec["parameters"]["momentum"]["when"] == {"optimizer": "sgd"}
+    assert spec["enqueue"] == [{"momentum": 0.5, "optimizer": "sgd"}]
+
+    assert "# two objectives" in written and "seed: 3  # as in the paper" in written
+    assert "# never reached" in written and "lr: {min: 1e-4, max: 3e-2, log: true}" in written
+    assert "target: 99e-2" in written
+    page = visitor.open(f"/sweeps/{sweep_id}/configuration")
+    expect(page.get_by_label("Sweep file", exact=True)).to_contain_text("as in the paper")
+    expect(page.get_by_label("Sweep file", exact=True)).to_contain_text("target: 99e-2")

@@ -116,6 +116,11 @@ def test_items_of_lists_are_changed_where_they_stand() -> None:
     assert found.index("5e-5") < found.index("# the end")
 
 
+def test_objectives_and_known_configurations_have_a_line_each() -> None:
+    found = changed("a: 1\n", [set_("enqueue", "[{}]"), set_("enqueue.0.lr", "1e-3"), set_("enqueue.1", "{lr: 2}")])
+    assert found == "a: 1\nenqueue:\n  - {lr: 1e-3}\n  - {lr: 2}\n"
+
+
 def test_an_item_goes_alone_and_an_empty_list_with_its_last() -> None:
     found = changed(LISTS, [set_("enqueue.0", None)])
     assert found == LISTS.replace("- {lr: 1e-3}  # the old default\n", "")
@@ -128,7 +133,7 @@ def test_an_item_goes_alone_and_an_empty_list_with_its_last() -> None:
 def test_what_comes_stands_where_the_other_went() -> None:
     text = "a: 1\nmetric: {name: x, goal: maximize}  # by hand\nb: 1e-4\n"
     found = changed(text, [set_("metric", None), set_("metrics", "[{name: x, goal: maximize, target: 1e-2}]")])
-    assert found == "a: 1\nmetrics: [{name: x, goal: maximize, target: 1e-2}]  # by hand\nb: 1e-4\n"
+    assert found == "a: 1\nmetrics:  # by hand\n  - {name: x, goal: maximize, target: 1e-2}\nb: 1e-4\n"
 
 
 def test_numbers_keep_their_spelling_where_their_block_is_written_anew() -> None:

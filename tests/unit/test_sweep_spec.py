@@ -366,3 +366,10 @@ def test_a_huge_grid_is_refused_before_its_size_is_known() -> None:
     ranges = {f"p{n}": {"min": 0, "max": 2**50, "step": 1} for n in range(300)}
     with pytest.raises(InvalidSpecError, match="the grid has at least 1,125,899,906,842,625 points, above 10,000"):
         parse_spec(document(method="grid", parameters=ranges))
+
+
+def test_what_is_wrong_with_the_first_of_several_objectives_is_said_once() -> None:
+    several = [{"name": "val_accuracy", "goal": "maximize", "target": "high"}, {"name": "val_loss", "goal": "minimize"}]
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_spec(builtin_document(metric=None, metrics=several))
+    assert [problem.location for problem in caught.value.problems] == [("metrics", "0", "target")]

@@ -1,9 +1,10 @@
 // A block of the sweep file as a folded form, made of its JSON Schema.
 import type { ReactNode } from "react";
 import type { Draft } from "./draft";
+import { Fold } from "./fold";
 import { KeyChoice, KeyField, KeyFlag } from "./key-field";
 import { type BlockSpec, type KeySpec, labelOf } from "./schema";
-import { valueAt } from "./values";
+import { keysAt, type Path, valueAt } from "./values";
 
 type Props = {
   draft: Draft;
@@ -12,34 +13,37 @@ type Props = {
   spec: BlockSpec;
   only?: readonly string[];
   children?: ReactNode;
+  after?: ReactNode;
+  also?: string; // a key beside the block that is edited with it
 };
 
-export function BlockForm({ draft, block, title, spec, only, children }: Props) {
+export function BlockForm({ draft, block, title, spec, only, children, after, also }: Props) {
   const keys = spec.keys.filter(each => !only || only.includes(each.key));
-  const given = valueAt(draft.document, [block]);
-  const problem = draft.problemAt([block]);
-  const count = typeof given === "object" && given !== null ? Object.keys(given).length : 0;
+  const problem = draft.problemAt([block]) ?? (also && draft.problemAt([also]));
+  const count =
+    keysAt(draft.document, [block]).length + (also && valueAt(draft.document, [also]) !== undefined ? 1 : 0);
   return (
-    <details className="new-block" open={problem !== undefined || undefined}>
-      <summary>
-        <span>{title}</span>
-        <span className={problem ? "new-block-wrong" : "new-block-state"}>
-          {problem ? "to mend" : count === 0 ? "standard" : `${count} set`}
-        </span>
-      </summary>
-      {spec.hint && <p className="field-hint">{firstSentence(spec.hint)}</p>}
+    <Fold
+      title={title}
+      state={count === 0 ? "standard" : `${count} set`}
+      problem={problem}
+      hint={spec.hint && firstSentence(spec.hint)}
+    >
       {children}
       <div className="new-fields">
-        {keys.map(each => (
-          <SpecField key={each.key} draft={draft} block={block} spec={each} />
-        ))}
+        <SpecFields draft={draft} base={[block]} keys={keys} />
+        {after}
       </div>
-    </details>
+    </Fold>
   );
 }
 
-function SpecField({ draft, block, spec }: { draft: Draft; block: string; spec: KeySpec }) {
-  const path = [block, spec.key];
+/** Keys of a block as fields. */
+export function SpecFields({ draft, base, keys }: { draft: Draft; base: Path; keys: readonly KeySpec[] }) {
+  return keys.map(each => <SpecField key={each.key} draft={draft} path={[...base, each.key]} spec={each} />);
+}
+
+function SpecField({ draft, path, spec }: { draft: Draft; path: Path; spec: KeySpec }) {
   const label = labelOf(spec.key);
   if (spec.kind === "flag") return <KeyFlag draft={draft} path={path} label={label} hint={spec.hint} />;
   if (spec.kind === "choice") {

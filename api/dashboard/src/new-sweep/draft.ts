@@ -20,7 +20,7 @@ export type Draft = {
   failed: unknown;
   document: Document;
   numbers: Numbers;
-  problemAt: (path: Path) => string | undefined;
+  problemAt: (path: Path, but?: string) => string | undefined; // of a key or what is below it, but for one part
 };
 
 const KEPT = "podium-new-sweep";
@@ -47,12 +47,14 @@ export function forgetText(from?: number): void {
 
 export function useDraft(first: string, from?: number): Draft {
   const [text, setText] = useState(first);
-  const settled = useSettled(text, WAIT_MS);
+  const [wait, setWait] = useState(0);
+  const settled = useSettled(text, wait);
   const latest = useRef(text);
   const queue = useRef<Promise<void>>(Promise.resolve());
 
   const put = useCallback(
-    (next: string) => {
+    (next: string, typed = true) => {
+      setWait(typed ? WAIT_MS : 0); // what the form changed is whole: it is read at once
       latest.current = next;
       keepText(next, from);
       setText(next);
@@ -93,16 +95,20 @@ export function useDraft(first: string, from?: number): Draft {
     failed: query.error,
     document: (read?.document ?? {}) as Document,
     numbers: read?.numbers ?? {},
-    problemAt: path => problemOf(read?.problems ?? [], path),
+    problemAt: (path, but) => problemOf(read?.problems ?? [], path, but),
   };
 }
 
-async function written(latest: { current: string }, changes: Change[], put: (text: string) => void): Promise<void> {
+async function written(
+  latest: { current: string },
+  changes: Change[],
+  put: (text: string, typed: boolean) => void,
+): Promise<void> {
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const before = latest.current;
     const { text } = await done(api.POST("/api/v1/sweep-files/write", { body: { text: before, changes } }));
     if (latest.current !== before) continue; // somebody typed meanwhile: the change goes into what is there now
-    put(text);
+    put(text, false);
     return;
   }
 }
@@ -111,9 +117,13 @@ function said(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The first problem of a key or of what is below it. */
-export function problemOf(problems: readonly Problem[], path: Path): string | undefined {
-  const found = problems.find(problem => path.every((key, place) => problem.path[place] === key));
+/** The first problem of a key or of what is below it, but for the key `but` there, which tells its own. */
+export function problemOf(problems: readonly Problem[], path: Path, but?: string): string | undefined {
+  const found = problems.find(
+    problem =>
+      path.every((key, place) => problem.path[place] === key) &&
+      (but === undefined || problem.path[path.length] !== but),
+  );
   if (!found) return undefined;
   const below = found.path.slice(path.length).join(".");
   return below === "" ? sentence(found.message) : `${below}: ${found.message}`;

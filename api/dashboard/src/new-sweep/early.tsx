@@ -1,5 +1,5 @@
 // Which running trials are given up early: the rule, and the keys that go with it alone.
-import { BlockForm } from "./block";
+import { BlockForm, SpecFields } from "./block";
 import type { Draft } from "./draft";
 import { KeyChoice } from "./key-field";
 import type { BlockSpec } from "./schema";
@@ -23,7 +23,7 @@ const RULES: Record<string, { name: string; keys: string[]; begin: string }> = {
   threshold: { name: "threshold: what leaves a range", keys: ["lower", "upper", "min_iter"], begin: ", lower: 0.1" },
   patient: {
     name: "patient: what no longer improves",
-    keys: ["patience", "min_delta", "wrap"],
+    keys: ["patience", "min_delta"],
     begin: ", patience: 3",
   },
 };
@@ -33,8 +33,29 @@ export function EarlyForm({ draft, spec }: { draft: Draft; spec: BlockSpec }) {
   const rule = shownAt(draft.document, draft.numbers, [BLOCK, "type"]) || "none";
   const keys = rule === "none" ? [] : [...(RULES[rule]?.keys ?? []), ...OF_ALL];
   const choices = Object.entries(RULES).map(([value, { name }]) => [value, name] as const);
+  const wrap = [BLOCK, "wrap"];
+  const wrapped = shownAt(draft.document, draft.numbers, [...wrap, "type"]);
+  const ofWrapped = spec.keys.filter(({ key }) => RULES[wrapped]?.keys.includes(key));
+  const after = rule === "patient" && (
+    <>
+      <KeyChoice
+        draft={draft}
+        path={[...wrap, "type"]}
+        label="Only if this rule agrees"
+        choices={[
+          ["", "none: patience alone"],
+          ...choices.filter(([value]) => value !== "none" && value !== "patient"),
+        ]}
+        changesFor={value => [
+          { path: wrap, value: value === "" ? null : `{type: ${value}${RULES[value]?.begin ?? ""}}` },
+        ]}
+        problem={draft.problemAt(wrap)}
+      />
+      <SpecFields draft={draft} base={wrap} keys={ofWrapped} />
+    </>
+  );
   return (
-    <BlockForm draft={draft} block={BLOCK} title="Giving up early" spec={spec} only={keys}>
+    <BlockForm draft={draft} block={BLOCK} title="Giving up early" spec={spec} only={keys} after={after}>
       <div className="new-fields">
         <KeyChoice
           draft={draft}

@@ -1,16 +1,19 @@
 // The sweep file as a form: the keys that most sweeps have, then each block that can be left as it is.
 
-import { Field } from "../widgets/field";
+import type { ReactNode } from "react";
 import { Panel } from "../widgets/panel";
 import { Answer } from "../widgets/states";
 import { BlockForm } from "./block";
 import type { Draft } from "./draft";
 import { EarlyForm } from "./early";
+import { EnqueueForm } from "./enqueue";
 import { KeyChoice, KeyField } from "./key-field";
+import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
-import { kindOf, ProgramForm } from "./program";
+import { ProgramForm } from "./program";
 import { blockSpec, useSweepSchema } from "./schema";
-import { quoted, shownAt, valueAt } from "./values";
+import { valueAt } from "./values";
+import { WarmStartForm } from "./warm-start";
 
 const METHODS: [string, string][] = [
   ["tpe", "tpe: learns from what it tried (Bayesian)"],
@@ -22,24 +25,52 @@ const METHODS: [string, string][] = [
   ["nsga2", "nsga2: for several objectives"],
   ["auto", "auto: chosen by the space"],
 ];
-const GOALS = [
-  ["maximize", "higher is better"],
-  ["minimize", "lower is better"],
-] as const;
-const REPORTED: Record<string, string> = {
-  val_accuracy: "maximize",
-  val_loss: "minimize",
-  val_rmse: "minimize",
-  val_mae: "minimize",
-};
-const BLOCKS: { block: string; title: string; only?: string[] }[] = [
-  { block: "budget", title: "Budget", only: ["wall_s", "device_s"] },
-  { block: "validation", title: "Split of the data" },
-  { block: "resources", title: "Devices and threads" },
-  { block: "limits", title: "Limits of a trial" },
-  { block: "retries", title: "Trying again" },
-  { block: "keep", title: "What is kept" },
-];
+const BLOCKS: { block: string; title: string; only?: string[]; also?: string; after?: (draft: Draft) => ReactNode }[] =
+  [
+    {
+      block: "budget",
+      title: "Budget",
+      only: ["wall_s", "device_s"],
+      after: draft => (
+        <>
+          <KeyField
+            draft={draft}
+            path={["budget", "plateau", "trials"]}
+            kind="number"
+            label="Trials in a row without a better value"
+            placeholder="no bound"
+          />
+          <KeyField
+            draft={draft}
+            path={["budget", "plateau", "min_delta"]}
+            kind="number"
+            label="Better by more than"
+            placeholder="0"
+            hint="Less does not count as a better value"
+          />
+        </>
+      ),
+    },
+    { block: "validation", title: "Split of the data" },
+    {
+      block: "resources",
+      title: "Devices and threads",
+      also: "priority",
+      after: draft => (
+        <KeyField
+          draft={draft}
+          path={["priority"]}
+          kind="number"
+          label="Priority"
+          placeholder="1"
+          hint="Its share of the devices’ time beside other sweeps: 2 gets twice as much as 1"
+        />
+      ),
+    },
+    { block: "limits", title: "Limits of a trial" },
+    { block: "retries", title: "Trying again" },
+    { block: "keep", title: "What is kept" },
+  ];
 
 export function SweepForm({ draft }: { draft: Draft }) {
   const unreadable = draft.read !== undefined && draft.read.document === null && draft.text.trim() !== "";
@@ -64,7 +95,7 @@ export function SweepForm({ draft }: { draft: Draft }) {
             hint="Those that finish or are given up early count"
           />
           <KeyField draft={draft} path={["seed"]} kind="number" label="Seed" placeholder="0" />
-          <Metric draft={draft} />
+          <Objectives draft={draft} />
         </div>
       </Panel>
       <Panel title="Program">
@@ -77,50 +108,6 @@ export function SweepForm({ draft }: { draft: Draft }) {
       </Panel>
       <Blocks draft={draft} />
     </fieldset>
-  );
-}
-
-function Metric({ draft }: { draft: Draft }) {
-  if (valueAt(draft.document, ["metrics"]) !== undefined) {
-    return <p className="field-hint">Several objectives: change them under `metrics` in the text.</p>;
-  }
-  const builtin = kindOf(valueAt(draft.document, ["program"])) === "builtin";
-  const name = shownAt(draft.document, draft.numbers, ["metric", "name"]);
-  const target = (
-    <KeyField
-      draft={draft}
-      path={["metric", "target"]}
-      kind="number"
-      label="Target"
-      placeholder="none"
-      hint="The sweep ends when a trial reaches it"
-    />
-  );
-  if (!builtin) {
-    return (
-      <>
-        <KeyField draft={draft} path={["metric", "name"]} label="Metric" hint="As your code reports it" />
-        <KeyChoice draft={draft} path={["metric", "goal"]} label="Better is" choices={GOALS} />
-        {target}
-      </>
-    );
-  }
-  const choose = (next: string) =>
-    void draft.change([{ path: ["metric"], value: `{name: ${quoted(next)}, goal: ${REPORTED[next]}}` }]);
-  return (
-    <>
-      <Field label="Metric" problem={draft.problemAt(["metric", "name"]) ?? draft.problemAt(["metric"])}>
-        <select value={name} onChange={event => choose(event.target.value)}>
-          {!(name in REPORTED) && <option value={name}>{name || "choose"}</option>}
-          {Object.entries(REPORTED).map(([each, goal]) => (
-            <option key={each} value={each}>
-              {each}, {goal === "maximize" ? "higher is better" : "lower is better"}
-            </option>
-          ))}
-        </select>
-      </Field>
-      {target}
-    </>
   );
 }
 
@@ -144,7 +131,9 @@ function Blocks({ draft }: { draft: Draft }) {
               </label>
             </BlockForm>
             <EarlyForm draft={draft} spec={blockSpec(root, "early_terminate")} />
-            {BLOCKS.map(({ block, title, only }) => (
+            <EnqueueForm draft={draft} />
+            <WarmStartForm draft={draft} />
+            {BLOCKS.map(({ block, title, only, also, after }) => (
               <BlockForm
                 key={block}
                 draft={draft}
@@ -152,19 +141,9 @@ function Blocks({ draft }: { draft: Draft }) {
                 title={title}
                 spec={blockSpec(root, block)}
                 only={only}
-              >
-                {block === "budget" && (
-                  <div className="new-fields">
-                    <KeyField
-                      draft={draft}
-                      path={["budget", "plateau", "trials"]}
-                      kind="number"
-                      label="Trials in a row without a better value"
-                      placeholder="no bound"
-                    />
-                  </div>
-                )}
-              </BlockForm>
+                also={also}
+                after={after?.(draft)}
+              />
             ))}
           </>
         )}

@@ -46,6 +46,7 @@ type TypedProps = {
   numeric?: boolean;
   list?: string;
   "aria-label"?: string;
+  "aria-invalid"?: boolean;
 };
 
 /** An input that hands over what was typed when it is left. */
@@ -81,14 +82,15 @@ type ChoiceProps = {
   standard?: string;
   hint?: ReactNode;
   changesFor?: (value: string) => Change[];
+  problem?: string;
 };
 
 /** A key that takes one of a few values; the standard one is not written down. */
-export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor }: ChoiceProps) {
+export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor, problem }: ChoiceProps) {
   const there = shownAt(draft.document, draft.numbers, path) || standard;
   const known = choices.some(([value]) => value === there);
   return (
-    <Field label={label} hint={hint} problem={draft.problemAt(path)}>
+    <Field label={label} hint={hint} problem={problem ?? draft.problemAt(path)}>
       <select
         value={there}
         onChange={event => {

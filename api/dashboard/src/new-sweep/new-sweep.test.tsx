@@ -99,10 +99,16 @@ test("a problem stands at its field, and a text that cannot be read stops the fo
 
 test("the kinds of parameters", () => {
   expect(
-    [{ min: 1, max: 2 }, { min: 1, max: 2, log: true }, { values: [] }, { value: 0 }, { distribution: "beta" }].map(
-      shapeOf,
-    ),
-  ).toEqual(["range", "log", "choice", "constant", "other"]);
+    [
+      { min: 1, max: 2 },
+      { min: 1, max: 2, log: true },
+      { values: [] },
+      { value: 0 },
+      { values: [1], probabilities: [1] },
+      { distribution: "beta" },
+      { distribution: "q_uniform" },
+    ].map(shapeOf),
+  ).toEqual(["range", "log", "choice", "constant", "weighted", "beta", "other"]);
 });
 
 test("a block's fields come from the schema", () => {

@@ -1,14 +1,16 @@
 // The search space as rows: each parameter with its kind and its bounds, one to add, one to take out.
-import { useState } from "react";
+import { Fragment } from "react";
 import { asBlock } from "../sweep/words";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
+import { AddName } from "./add-name";
+import { addCondition, Conditions, canDepend } from "./conditions";
 import type { Draft } from "./draft";
 import { Typed } from "./key-field";
 import { kindOf } from "./program";
-import { shownAt, typedYaml, valueAt } from "./values";
+import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./values";
 
-type Shape = "range" | "log" | "choice" | "constant" | "other";
+type Shape = "range" | "log" | "choice" | "constant" | "weighted" | "normal" | "log_normal" | "beta" | "other";
 
 const SHAPES: [Shape, string][] = [
   ["range", "range"],
@@ -16,11 +18,40 @@ const SHAPES: [Shape, string][] = [
   ["choice", "choice"],
   ["constant", "constant"],
 ];
+const DRAWN: [Shape, string][] = [
+  ["weighted", "weighted choice"],
+  ["normal", "normal"],
+  ["log_normal", "log normal"],
+  ["beta", "beta"],
+];
 const BEGIN: Record<Exclude<Shape, "other">, string> = {
   range: "{min: 0.0, max: 1.0}",
   log: "{min: 1e-4, max: 1e-1, log: true}",
   choice: "{values: [16, 32, 64]}",
   constant: "{value: 1}",
+  weighted: "{values: [16, 32, 64], probabilities: [0.5, 0.3, 0.2]}",
+  normal: "{distribution: normal, mu: 0.0, sigma: 1.0}",
+  log_normal: "{distribution: log_normal, mu: 0.0, sigma: 1.0}",
+  beta: "{distribution: beta, a: 2.0, b: 5.0}",
+};
+const ASKED: Partial<Record<Shape, string[]>> = {
+  choice: ["values"],
+  weighted: ["values", "probabilities"],
+  constant: ["value"],
+  normal: ["mu", "sigma", "q"],
+  log_normal: ["mu", "sigma", "q"],
+  beta: ["a", "b", "q"],
+};
+const ASKED_AS: Record<string, [what: string, kind: Kind, beside?: string]> = {
+  min: ["Lower end", "number"],
+  max: ["Upper end", "number"],
+  step: ["Step", "number"],
+  values: ["Values", "list"],
+  probabilities: ["Probabilities", "list", "weights"],
+  value: ["Value", "yaml"],
+  mu: ["Mean", "number", "mean"],
+  sigma: ["Standard deviation", "number", "deviation"],
+  q: ["Rounded to multiples", "number", "multiples of"],
 };
 const KNOWN: Record<string, string> = {
   lr: "{min: 1e-4, max: 3e-2, log: true}",
@@ -41,8 +72,9 @@ const OF_MODEL: Record<string, string[]> = { cnn: ["channels", "blocks"], mlp: [
 
 export function shapeOf(parameter: unknown): Shape {
   const block = asBlock(parameter);
-  if (block.distribution !== undefined) return "other";
-  if (block.values !== undefined) return "choice";
+  const { distribution } = block;
+  if (distribution !== undefined) return DRAWN.find(([name]) => name === distribution)?.[0] ?? "other";
+  if (block.values !== undefined) return block.probabilities === undefined ? "choice" : "weighted";
   if (block.min !== undefined || block.max !== undefined) return block.log === true ? "log" : "range";
   return block.value === undefined ? "other" : "constant";
 }
@@ -65,15 +97,20 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
   const path = ["parameters", name];
   const parameter = asBlock(valueAt(draft.document, path));
   const shape = shapeOf(parameter);
-  const problem = draft.problemAt(path);
+  const problem = draft.problemAt(path, "when");
   const choose = (next: Shape) => {
     if (next === "other") return;
     const bounds = shape === "range" || shape === "log";
     const keep = bounds && (next === "log" || (next === "range" && parameter.log === true));
     const log = { path: [...path, "log"], value: next === "log" ? "true" : null };
-    void draft.change(keep ? [log] : [{ path, value: BEGIN[next] }]);
+    const when = parameter.when && `, when: ${flow(parameter.when, draft.numbers, [...path, "when"])}}`;
+    void draft.change(keep ? [log] : [{ path, value: when ? BEGIN[next].slice(0, -1) + when : BEGIN[next] }]);
   };
-  const when = Object.keys(asBlock(parameter.when)).join(", ");
+  const option = ([value, text]: [Shape, string]) => (
+    <option key={value} value={value}>
+      {text}
+    </option>
+  );
   return (
     <fieldset className="new-parameter" aria-label={`Parameter ${name}`}>
       <div className="new-parameter-row">
@@ -81,80 +118,83 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
           {name}
         </span>
         <select aria-label={`Kind of ${name}`} value={shape} onChange={event => choose(event.target.value as Shape)}>
-          {shape === "other" && <option value="other">other, see the text</option>}
-          {SHAPES.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
+          {shape === "other" && <option value="other">{String(parameter.distribution ?? "choose")}</option>}
+          {SHAPES.map(option)}
+          <optgroup label="Drawn at random">{DRAWN.map(option)}</optgroup>
         </select>
         <Bounds draft={draft} name={name} shape={shape} />
-        <Button quiet small title={`Take ${name} out`} onClick={() => void draft.change([{ path, value: null }])}>
-          <Icon name="close" size={14} />
-        </Button>
+        <span className="new-parameter-acts">
+          {!parameter.when && canDepend(draft, name) && (
+            <Button
+              quiet
+              small
+              title={`Let ${name} take part only in some cases`}
+              aria-label={`Let ${name} take part only in some cases`}
+              onClick={() => addCondition(draft, name)}
+            >
+              when
+            </Button>
+          )}
+          <Button quiet small title={`Take ${name} out`} onClick={() => void draft.change([{ path, value: null }])}>
+            <Icon name="close" size={14} />
+          </Button>
+        </span>
       </div>
-      {when && <p className="field-hint">Takes part only where {when} has certain values: see `when` in the text.</p>}
+      <Conditions draft={draft} name={name} />
       {problem && <p className="field-problem">{problem}</p>}
     </fieldset>
   );
 }
 
 function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Shape }) {
-  const input = (key: string, what: string, kind: "number" | "list" | "yaml", placeholder?: string) => (
-    <Typed
-      aria-label={`${what} of ${name}`}
-      there={shownAt(draft.document, draft.numbers, ["parameters", name, key])}
-      numeric={kind === "number"}
-      placeholder={placeholder}
-      onCommit={typed => void draft.change([{ path: ["parameters", name, key], value: typedYaml(kind, typed) }])}
-    />
-  );
-  if (shape === "choice") return <span className="new-bounds">{input("values", "Values", "list")}</span>;
-  if (shape === "constant") return <span className="new-bounds">{input("value", "Value", "yaml")}</span>;
-  if (shape === "other") return <span className="new-bounds" />;
+  const path = ["parameters", name];
+  const input = (key: string) => {
+    const [what, kind, beside] = ASKED_AS[key] ?? [key, "number", key];
+    const typed = (
+      <Typed
+        aria-label={`${what} of ${name}`}
+        aria-invalid={draft.problemAt([...path, key]) !== undefined || undefined}
+        there={shownAt(draft.document, draft.numbers, [...path, key])}
+        numeric={kind === "number"}
+        placeholder={key === "step" ? "step" : undefined}
+        onCommit={typed => void draft.change([{ path: [...path, key], value: typedYaml(kind, typed) }])}
+      />
+    );
+    return beside ? (
+      <span key={key} className="new-beside">
+        <span aria-hidden="true">{beside}</span>
+        {typed}
+      </span>
+    ) : (
+      <Fragment key={key}>{typed}</Fragment>
+    );
+  };
+  if (shape !== "range" && shape !== "log") {
+    const there = keysAt(draft.document, path).filter(key => key !== "distribution" && key !== "when");
+    return <span className="new-bounds">{(ASKED[shape] ?? there).map(input)}</span>;
+  }
   return (
     <span className="new-bounds">
-      {input("min", "Lower end", "number")}
+      {input("min")}
       <span aria-hidden="true">to</span>
-      {input("max", "Upper end", "number")}
-      {shape === "range" && input("step", "Step", "number", "step")}
+      {input("max")}
+      {shape === "range" && input("step")}
     </span>
   );
 }
 
 function Add({ draft, names }: { draft: Draft; names: string[] }) {
-  const [name, setName] = useState("");
   const program = valueAt(draft.document, ["program"]);
   const model = String(valueAt(program, ["model"]) ?? "");
   const strange = Object.entries(OF_MODEL).flatMap(([of, keys]) => (of === model ? [] : keys));
   const known = kindOf(program) === "builtin" ? Object.keys(KNOWN).filter(each => !strange.includes(each)) : [];
   const left = known.filter(each => !names.includes(each));
-  const wanted = name.trim();
-  const add = () => {
-    if (wanted === "" || names.includes(wanted)) return;
-    void draft.change([{ path: ["parameters", wanted], value: KNOWN[wanted] ?? BEGIN.range }]);
-    setName("");
-  };
   return (
-    <div className="new-add">
-      <input
-        aria-label="Name of a parameter to add"
-        placeholder="name"
-        list="new-known-parameters"
-        value={name}
-        autoComplete="off"
-        onChange={event => setName(event.target.value)}
-        onKeyDown={event => event.key === "Enter" && add()}
-      />
-      <datalist id="new-known-parameters">
-        {left.map(each => (
-          <option key={each} value={each} />
-        ))}
-      </datalist>
-      <Button small disabled={wanted === "" || names.includes(wanted)} onClick={add}>
-        <Icon name="plus" size={14} /> Add a parameter
-      </Button>
-      {names.includes(wanted) && <span className="field-hint">{wanted} is there already.</span>}
-    </div>
+    <AddName
+      what="a parameter"
+      taken={names}
+      known={left}
+      onAdd={wanted => void draft.change([{ path: ["parameters", wanted], value: KNOWN[wanted] ?? BEGIN.range }])}
+    />
   );
 }

@@ -1,9 +1,14 @@
 // What a trial runs: a built-in model on some data, a function, or a script.
+import type { ReactNode } from "react";
 import { Field } from "../widgets/field";
+import { AddName } from "./add-name";
+import { DataForm } from "./data";
 import type { Change, Draft } from "./draft";
+import { Fold } from "./fold";
 import { KeyChoice, KeyField } from "./key-field";
+import { objectivePaths } from "./objectives";
 import { CodeUpload } from "./upload";
-import { quoted, shownAt, valueAt } from "./values";
+import { keysAt, quoted, valueAt } from "./values";
 
 type ProgramKind = "builtin" | "function" | "command";
 
@@ -16,14 +21,11 @@ const MODELS = [
   ["mlp", "mlp: fully connected"],
   ["cnn", "cnn: convolutional, for images"],
 ] as const;
-const DATA: [string, string][] = [
-  ["digits", "digits: 1,797 images of 8 × 8, ten classes"],
-  ["diabetes", "diabetes: 442 patients, a value"],
-  ["mnist", "mnist: IDX files on the service's machine"],
-  ["fashion-mnist", "fashion-mnist: IDX files on the service's machine"],
-  ["file", "a file of your own"],
-];
-const NEEDS_ROOT = ["mnist", "fashion-mnist"];
+const ARGUMENTS = [
+  ["", "found out from its parameter"],
+  ["trial", "the trial"],
+  ["config", "a config, by name"],
+] as const;
 const BEGIN: Record<ProgramKind, string> = {
   builtin: "{model: mlp, data: {name: digits}}",
   function: '{function: "train:objective"}',
@@ -66,76 +68,66 @@ export function ProgramForm({ draft }: { draft: Draft }) {
         </select>
       </Field>
       {kind === "builtin" && <Builtin draft={draft} />}
-      {kind === "function" && (
-        <>
-          <KeyField
-            draft={draft}
-            path={["program", "function"]}
-            label="Function"
-            placeholder="train:objective"
-            hint="MODULE:FUNCTION in the uploaded code, called with each trial"
-          />
-          <CodeUpload draft={draft} />
-        </>
-      )}
+      {kind === "function" && <OwnFunction draft={draft} />}
       {kind === "command" && <Script draft={draft} />}
     </>
   );
 }
 
 function Builtin({ draft }: { draft: Draft }) {
-  const data = valueAt(draft.document, ["program", "data"]);
-  const file = valueAt(data, ["file"]) !== undefined;
-  const name = file ? "file" : shownAt(draft.document, draft.numbers, ["program", "data", "name"]);
-  const choose = (next: string) => {
-    const root = NEEDS_ROOT.includes(next) ? `, root: /data/${next}` : "";
-    const value = next === "file" ? "{file: /data/rows.csv, target: label}" : `{name: ${quoted(next)}${root}}`;
-    const metric = METRIC_OF[next] ?? (next === "file" ? null : CLASSES_METRIC);
-    const changes: Change[] = [{ path: ["program", "data"], value }];
-    if (metric !== null) changes.push({ path: ["metric"], value: metric });
-    void draft.change(changes);
+  const metricOf = (data: string): Change[] => {
+    const own = data === "file" || valueAt(draft.document, ["metrics"]) !== undefined;
+    return own ? [] : [{ path: ["metric"], value: METRIC_OF[data] ?? CLASSES_METRIC }];
   };
-  const where = "The whole path, on the service's machine";
   return (
     <>
       <KeyChoice draft={draft} path={["program", "model"]} label="Model" choices={MODELS} />
-      <Field label="Data" problem={draft.problemAt(["program", "data", "name"])}>
-        <select value={name} onChange={event => choose(event.target.value)}>
-          {!DATA.some(([value]) => value === name) && <option value={name}>{name || "choose"}</option>}
-          {DATA.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </Field>
-      {NEEDS_ROOT.includes(name) && (
-        <KeyField draft={draft} path={["program", "data", "root"]} label="Folder of the IDX files" hint={where} />
-      )}
-      {file && (
-        <>
+      <DataForm draft={draft} path={["program", "data"]} more={metricOf} />
+    </>
+  );
+}
+
+function OwnFunction({ draft }: { draft: Draft }) {
+  return (
+    <>
+      <KeyField
+        draft={draft}
+        path={["program", "function"]}
+        label="Function"
+        placeholder="train:objective"
+        hint="MODULE:FUNCTION in the uploaded code, called with each trial"
+      />
+      <CodeUpload draft={draft} />
+      <More draft={draft} keys={["build", "argument", "preload", "data"]}>
+        <div className="new-fields">
+          <DataForm draft={draft} path={["program", "data"]} optional />
           <KeyField
             draft={draft}
-            path={["program", "data", "file"]}
-            label="File"
-            hint={`.csv, .npz or .parquet. ${where}`}
+            path={["program", "build"]}
+            label="What builds the network"
+            placeholder="build, beside it"
+            hint="MODULE:FUNCTION, for ensembles"
           />
-          <KeyField draft={draft} path={["program", "data", "target"]} label="Column to predict" />
+          <KeyChoice draft={draft} path={["program", "argument"]} label="What the function gets" choices={ARGUMENTS} />
           <KeyField
             draft={draft}
-            path={["program", "data", "features"]}
+            path={["program", "preload"]}
             kind="list"
-            label="Columns to learn from"
-            placeholder="all others"
+            label="Packages to import beforehand"
+            placeholder="none"
+            hint="Once, before the trials are forked"
           />
-        </>
-      )}
+        </div>
+      </More>
     </>
   );
 }
 
 function Script({ draft }: { draft: Draft }) {
-  const metric = shownAt(draft.document, draft.numbers, ["metric", "name"]);
+  const names = objectivePaths(draft.document).map(path => valueAt(draft.document, [...path, "name"]));
+  const judged = valueAt(draft.document, ["early_terminate", "metric"]);
+  const metrics = new Set([...names, judged, ...keysAt(draft.document, ["program", "metrics"])]);
+  const env = keysAt(draft.document, ["program", "env"]);
   return (
     <>
       <KeyField
@@ -146,16 +138,58 @@ function Script({ draft }: { draft: Draft }) {
         // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
         hint={'Words, with commas between; "${args}" becomes --lr=0.01 and so on'}
       />
-      {metric && (
-        <KeyField
-          draft={draft}
-          path={["program", "metrics", metric]}
-          label={`Pattern that finds ${metric} in what is printed`}
-          placeholder={`${metric}[=: ]+([-+.0-9eE]+)`}
-          hint="Its first group is the value. Leave it out if the script writes JSON lines to the file in PODIUM_METRICS"
-        />
-      )}
+      {[...metrics]
+        .filter(metric => typeof metric === "string" && metric !== "")
+        .map(metric => (
+          <KeyField
+            key={String(metric)}
+            draft={draft}
+            path={["program", "metrics", String(metric)]}
+            label={`Pattern that finds ${metric} in what is printed`}
+            placeholder={`${metric}[=: ]+([-+.0-9eE]+)`}
+            hint="Its first group is the value. Leave it out if the script writes JSON lines to the file in PODIUM_METRICS"
+          />
+        ))}
       <CodeUpload draft={draft} />
+      <More draft={draft} keys={["script", "env"]}>
+        <div className="new-fields">
+          <KeyField
+            draft={draft}
+            path={["program", "script"]}
+            label="Script"
+            placeholder="train.py"
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
+            hint={'What "${program}" in the command stands for'}
+          />
+          {env.map(name => (
+            <KeyField
+              key={name}
+              draft={draft}
+              path={["program", "env", name]}
+              label={`${name} in the environment`}
+              hint="Empty takes it out"
+            />
+          ))}
+        </div>
+        <AddName
+          what="a variable"
+          taken={env}
+          onAdd={name => void draft.change([{ path: ["program", "env", name], value: '"1"' }])}
+        />
+      </More>
     </>
+  );
+}
+
+/** What few programs need. */
+function More({ draft, keys, children }: { draft: Draft; keys: readonly string[]; children: ReactNode }) {
+  const set = keys.filter(key => valueAt(draft.document, ["program", key]) !== undefined).length;
+  const problem = keys.map(key => draft.problemAt(["program", key])).find(Boolean);
+  return (
+    <div className="new-whole">
+      <Fold title="More" state={set === 0 ? "standard" : `${set} set`} problem={problem}>
+        {children}
+      </Fold>
+    </div>
   );
 }

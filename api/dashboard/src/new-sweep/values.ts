@@ -3,10 +3,11 @@
 export type Document = Record<string, unknown>;
 export type Numbers = Record<string, string>;
 export type Path = readonly string[];
-export type Kind = "text" | "number" | "list" | "yaml";
+export type Kind = "text" | "number" | "list" | "yaml" | "value";
 
 const NUMBER = /^[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 const SAFE = /^[A-Za-z_][\w./-]*$/;
+const PLAIN = /^(true|false|null|".*"|'.*')$/;
 const WORDS = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
 export function valueAt(document: unknown, path: Path): unknown {
@@ -16,6 +17,18 @@ export function valueAt(document: unknown, path: Path): unknown {
     here = (here as Document)[key];
   }
   return here;
+}
+
+/** The list that stands at a key; empty where there is none. */
+export function listAt(document: unknown, path: Path): unknown[] {
+  const found = valueAt(document, path);
+  return Array.isArray(found) ? found : [];
+}
+
+/** The keys of the block that stands there. */
+export function keysAt(document: unknown, path: Path): string[] {
+  const found = valueAt(document, path);
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? Object.keys(found) : [];
 }
 
 function pointerOf(path: Path): string {
@@ -51,7 +64,8 @@ export function typedYaml(kind: Kind, typed: string): string | null {
   if (text === "") return null;
   if (kind === "yaml") return text;
   if (kind === "list") return text.startsWith("[") ? text : `[${text}]`;
-  return kind === "number" && NUMBER.test(text) ? text : quoted(text);
+  if (kind === "value" && PLAIN.test(text)) return text;
+  return kind !== "text" && NUMBER.test(text) ? text : quoted(text);
 }
 
 /** A text in YAML, quoted only where it would be read as something else. */

@@ -1,0 +1,118 @@
+// When a parameter takes part: only where another one has certain values.
+import { Button } from "../widgets/button";
+import { Icon } from "../widgets/icon";
+import type { Draft } from "./draft";
+import { Typed } from "./key-field";
+import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./values";
+
+const TICKED = 12; // a longer list of values is typed
+
+export function canDepend(draft: Draft, name: string): boolean {
+  return keysAt(draft.document, ["parameters"]).some(each => each !== name);
+}
+
+/** Begin a condition on a parameter that has none in it yet. */
+export function addCondition(draft: Draft, name: string): void {
+  const [parent] = free(draft, name);
+  if (parent === undefined) return;
+  void draft.change([{ path: ["parameters", name, "when", parent], value: firstOf(draft, parent) }]);
+}
+
+/** The parameters that are not asked for yet; those with a list of values first. */
+function free(draft: Draft, name: string): string[] {
+  const taken = [name, ...keysAt(draft.document, ["parameters", name, "when"])];
+  const left = keysAt(draft.document, ["parameters"]).filter(each => !taken.includes(each));
+  const listed = (each: string) => Number(listAt(draft.document, ["parameters", each, "values"]).length > 0);
+  return left.sort((one, other) => listed(other) - listed(one));
+}
+
+function firstOf(draft: Draft, parent: string): string {
+  const path = ["parameters", parent];
+  if (listAt(draft.document, [...path, "values"]).length > 0) path.push("values", "0");
+  else path.push(valueAt(draft.document, [...path, "value"]) === undefined ? "min" : "value");
+  return flow(valueAt(draft.document, path) ?? 1, draft.numbers, path);
+}
+
+export function Conditions({ draft, name }: { draft: Draft; name: string }) {
+  const path = ["parameters", name, "when"];
+  const parents = keysAt(draft.document, path);
+  const left = free(draft, name);
+  const problem = draft.problemAt(path);
+  if (parents.length === 0 && !problem) return null;
+  const replace = (parent: string, next: string) =>
+    void draft.change([
+      { path: [...path, parent], value: null },
+      { path: [...path, next], value: firstOf(draft, next) },
+    ]);
+  return (
+    <div className="new-when">
+      {parents.map((parent, place) => (
+        <div key={parent} className="new-when-row">
+          <span>{place === 0 ? "only where" : "and"}</span>
+          <select
+            aria-label={`${name} depends on`}
+            value={parent}
+            onChange={event => replace(parent, event.target.value)}
+          >
+            {[parent, ...left].map(each => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+          <span>is</span>
+          <Wanted draft={draft} name={name} parent={parent} />
+          <Button
+            quiet
+            small
+            title={`${name} takes part whatever ${parent} is`}
+            onClick={() => void draft.change([{ path: [...path, parent], value: null }])}
+          >
+            <Icon name="close" size={14} />
+          </Button>
+        </div>
+      ))}
+      {problem && <p className="field-problem">{problem}</p>}
+      {left.length > 0 && (
+        <Button quiet small onClick={() => addCondition(draft, name)}>
+          <Icon name="plus" size={14} /> and another
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** The values that the other one has then: ticked where it has a list of them, else typed. */
+function Wanted({ draft, name, parent }: { draft: Draft; name: string; parent: string }) {
+  const path = ["parameters", name, "when", parent];
+  const from = ["parameters", parent, "values"];
+  const values = listAt(draft.document, from);
+  const now = valueAt(draft.document, path);
+  const chosen = (Array.isArray(now) ? now : [now]).map(value => JSON.stringify(value));
+  if (values.length === 0 || values.length > TICKED) {
+    const put = (typed: string) => {
+      const list = typed.includes(",") && !typed.trim().startsWith("[");
+      void draft.change([{ path, value: typedYaml(list ? "list" : "value", typed) }]);
+    };
+    return (
+      <Typed
+        aria-label={`Values of ${parent} where ${name} takes part`}
+        there={shownAt(draft.document, draft.numbers, path)}
+        onCommit={put}
+      />
+    );
+  }
+  const texts = values.map((value, place) => flow(value, draft.numbers, [...from, String(place)]));
+  const ticked = values.map(value => chosen.includes(JSON.stringify(value)));
+  const toggle = (at: number) => {
+    const next = texts.filter((_, place) => (place === at) !== ticked[place]);
+    if (next.length > 0) void draft.change([{ path, value: next.length === 1 ? (next[0] ?? "") : `[${next}]` }]);
+  };
+  return (
+    <span className="new-ticks">
+      {texts.map((text, place) => (
+        <label key={text}>
+          <input type="checkbox" checked={ticked[place]} onChange={() => toggle(place)} /> {text}
+        </label>
+      ))}
+    </span>
+  );
+}

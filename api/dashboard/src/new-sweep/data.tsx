@@ -1,0 +1,83 @@
+// The data of a program: a set that is built in, or rows and folders of one's own on the service's machine.
+import { Field } from "../widgets/field";
+import type { Change, Draft } from "./draft";
+import { KeyChoice, KeyField } from "./key-field";
+import { type Path, quoted, shownAt, valueAt } from "./values";
+
+const DATA: [string, string][] = [
+  ["digits", "digits: 1,797 images of 8 × 8, ten classes"],
+  ["diabetes", "diabetes: 442 patients, a value"],
+  ["mnist", "mnist: IDX files on the service's machine"],
+  ["fashion-mnist", "fashion-mnist: IDX files on the service's machine"],
+  ["file", "a table of your own: .csv, .npz or .parquet"],
+  ["idx", "IDX files of your own"],
+];
+const TASKS = [
+  ["", "found out from the target"],
+  ["classification", "classes"],
+  ["regression", "values"],
+] as const;
+const BEGIN: Record<string, string> = {
+  mnist: "{name: mnist, root: /data/mnist}",
+  "fashion-mnist": "{name: fashion-mnist, root: /data/fashion-mnist}",
+  file: "{file: /data/rows.csv, target: label}",
+  idx: "{idx: /data/images}",
+};
+const WHERE = "The whole path, on the service's machine";
+
+type Props = { draft: Draft; path: Path; optional?: boolean; more?: (kind: string) => Change[] };
+
+export function DataForm({ draft, path, optional, more }: Props) {
+  const data = valueAt(draft.document, path);
+  const own = ["file", "idx"].find(key => valueAt(data, [key]) !== undefined);
+  const kind = own ?? shownAt(draft.document, draft.numbers, [...path, "name"]);
+  const choose = (next: string) => {
+    const value = next === "" ? null : (BEGIN[next] ?? `{name: ${quoted(next)}}`);
+    void draft.change([{ path: [...path], value }, ...(more?.(next) ?? [])]);
+  };
+  const field = (key: string, label: string, hint?: string, placeholder?: string) => (
+    <KeyField
+      draft={draft}
+      path={[...path, key]}
+      kind={key === "features" ? "list" : "text"}
+      label={label}
+      hint={hint}
+      placeholder={placeholder}
+    />
+  );
+  return (
+    <>
+      <Field
+        label="Data"
+        problem={draft.problemAt([...path, "name"]) ?? (own ? undefined : draft.problemAt(path, "root"))}
+      >
+        <select value={kind} onChange={event => choose(event.target.value)}>
+          {optional && <option value="">none</option>}
+          {!DATA.some(([value]) => value === kind) && !(optional && kind === "") && (
+            <option value={kind}>{kind || "choose"}</option>
+          )}
+          {DATA.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {!own && kind.endsWith("mnist") && field("root", "Folder of the IDX files", WHERE)}
+      {kind === "idx" && field("idx", "Folder of the IDX files", `Named as MNIST's are. ${WHERE}`)}
+      {kind === "file" && (
+        <>
+          {field("file", "File", `Or a folder of many of one kind. ${WHERE}`)}
+          {field("target", "Column to predict")}
+          {field("features", "Columns to learn from", undefined, "all others")}
+        </>
+      )}
+      {own && (
+        <>
+          <KeyChoice draft={draft} path={[...path, "task"]} label="What there is to learn" choices={TASKS} />
+          {field("name", "What to call it", undefined, "by its path")}
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,137 @@
+// What trials are judged by: one objective, or several, of which the first may have a target.
+import { Button } from "../widgets/button";
+import { Field } from "../widgets/field";
+import { Icon } from "../widgets/icon";
+import type { Draft } from "./draft";
+import { KeyChoice, KeyField } from "./key-field";
+import { kindOf } from "./program";
+import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./values";
+
+const MOST = 8;
+const GOALS = [
+  ["maximize", "higher is better"],
+  ["minimize", "lower is better"],
+] as const;
+const REPORTED: Record<string, string> = {
+  val_accuracy: "maximize",
+  val_loss: "minimize",
+  val_rmse: "minimize",
+  val_mae: "minimize",
+};
+
+/** Where each objective stands in the file. */
+export function objectivePaths(document: unknown): string[][] {
+  const several = listAt(document, ["metrics"]);
+  return several.length === 0 ? [["metric"]] : several.map((_, place) => ["metrics", String(place)]);
+}
+
+export function Objectives({ draft }: { draft: Draft }) {
+  const paths = objectivePaths(draft.document);
+  const several = valueAt(draft.document, ["metrics"]) !== undefined;
+  const written = (path: Path) => flow(valueAt(draft.document, path) ?? {}, draft.numbers, path);
+  const add = () => {
+    const taken = paths.map(path => valueAt(draft.document, [...path, "name"]));
+    const name = ["val_loss", "val_accuracy", "val_mae"].find(each => !taken.includes(each)) ?? "val_rmse";
+    const next = isBuiltin(draft) ? `{name: ${name}, goal: ${REPORTED[name]}}` : "{name: size, goal: minimize}";
+    const all = `[${paths.map(written).join(", ")}, ${next}]`;
+    void draft.change(
+      several
+        ? [{ path: ["metrics", String(paths.length)], value: next }]
+        : [
+            { path: ["metric"], value: null },
+            { path: ["metrics"], value: all },
+          ],
+    );
+  };
+  const remove = (place: number) => {
+    const left = paths[1 - place];
+    void draft.change(
+      paths.length === 2 && left
+        ? [
+            { path: ["metrics"], value: null },
+            { path: ["metric"], value: written(left) },
+          ]
+        : [{ path: ["metrics", String(place)], value: null }],
+    );
+  };
+  const more = (
+    <div className="new-more">
+      {paths.length < MOST && (
+        <Button small quiet onClick={add}>
+          <Icon name="plus" size={14} /> Add an objective
+        </Button>
+      )}
+    </div>
+  );
+  if (!several) {
+    return (
+      <>
+        <Objective draft={draft} path={["metric"]} first />
+        {more}
+      </>
+    );
+  }
+  const own = draft.problemAt(["metric"]) ?? (paths.length > 1 ? undefined : draft.problemAt(["metrics"]));
+  return (
+    <div className="new-objectives">
+      {paths.map((path, place) => (
+        <fieldset key={path.join()} className="new-objective">
+          <legend>
+            Objective {place + 1}
+            {paths.length > 1 && (
+              <Button quiet small title={`Take objective ${place + 1} out`} onClick={() => remove(place)}>
+                <Icon name="close" size={14} />
+              </Button>
+            )}
+          </legend>
+          <div className="new-fields">
+            <Objective draft={draft} path={path} first={place === 0} />
+          </div>
+        </fieldset>
+      ))}
+      {own && <p className="field-problem">{own}</p>}
+      {more}
+    </div>
+  );
+}
+
+function isBuiltin(draft: Draft): boolean {
+  return kindOf(valueAt(draft.document, ["program"])) === "builtin";
+}
+
+function Objective({ draft, path, first }: { draft: Draft; path: Path; first: boolean }) {
+  const name = shownAt(draft.document, draft.numbers, [...path, "name"]);
+  const choose = (next: string) =>
+    void draft.change([{ path: [...path], value: `{name: ${quoted(next)}, goal: ${REPORTED[next]}}` }]);
+  return (
+    <>
+      {isBuiltin(draft) ? (
+        <Field label="Metric" problem={draft.problemAt(path, "target")}>
+          <select value={name} onChange={event => choose(event.target.value)}>
+            {!(name in REPORTED) && <option value={name}>{name || "choose"}</option>}
+            {Object.entries(REPORTED).map(([each, goal]) => (
+              <option key={each} value={each}>
+                {each}, {goal === "maximize" ? "higher is better" : "lower is better"}
+              </option>
+            ))}
+          </select>
+        </Field>
+      ) : (
+        <>
+          <KeyField draft={draft} path={[...path, "name"]} label="Metric" hint="As your code reports it" />
+          <KeyChoice draft={draft} path={[...path, "goal"]} label="Better is" choices={GOALS} />
+        </>
+      )}
+      {(first || valueAt(draft.document, [...path, "target"]) !== undefined) && (
+        <KeyField
+          draft={draft}
+          path={[...path, "target"]}
+          kind="number"
+          label="Target"
+          placeholder="none"
+          hint="The sweep ends when a trial reaches it"
+        />
+      )}
+    </>
+  );
+}

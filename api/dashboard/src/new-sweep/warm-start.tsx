@@ -1,0 +1,96 @@
+// The earlier sweeps whose trials the search starts from, chosen from the list of those there are.
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, done } from "../api";
+import { formatCount } from "../format";
+import { keys } from "../keys";
+import { useSettled } from "../settled";
+import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/words";
+import { Answer } from "../widgets/states";
+import type { Draft } from "./draft";
+import { Fold } from "./fold";
+import { listAt } from "./values";
+
+const LISTED = 8;
+
+export function WarmStartForm({ draft }: { draft: Draft }) {
+  const chosen = listAt(draft.document, ["warm_start"]).map(Number);
+  const problem = draft.problemAt(["warm_start"]);
+  return (
+    <Fold
+      title="Start from earlier sweeps"
+      state={chosen.length === 0 ? "none" : `${chosen.length} chosen`}
+      hint="The search knows their trials from the beginning. They must have the same goals; what does not fit your parameters is left out."
+      problem={problem}
+    >
+      <Choose draft={draft} chosen={chosen} />
+      {problem && <p className="field-problem">{problem}</p>}
+    </Fold>
+  );
+}
+
+function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) {
+  const [search, setSearch] = useState("");
+  const settled = useSettled(search.trim(), 200);
+  const query = useQuery({
+    queryKey: [...keys.sweeps(), "to-start-from", settled],
+    queryFn: ({ signal }) =>
+      done(api.GET("/api/v1/sweeps", { params: { query: { search: settled, limit: LISTED } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+  const known = useQueries({
+    queries: chosen.map(id => ({
+      queryKey: keys.sweep(id, "view"),
+      queryFn: () => done(api.GET("/api/v1/sweeps/{sweep_id}", { params: { path: { sweep_id: id } } })),
+      retry: false,
+    })),
+  });
+  const toggle = (id: number) => {
+    const next = chosen.includes(id) ? chosen.filter(each => each !== id) : [...chosen, id];
+    void draft.change([{ path: ["warm_start"], value: next.length === 0 ? null : `[${next.join(", ")}]` }]);
+  };
+  const line = (id: number, sweep: Sweep | undefined) => (
+    <label key={id} className="new-earlier">
+      <input type="checkbox" checked={chosen.includes(id)} onChange={() => toggle(id)} />
+      <span>
+        <b>{sweep?.name ?? "unknown"}</b>
+        <span className="field-hint">
+          {" "}
+          sweep {id}
+          {sweep && ` · ${trialsText(countedOf(sweep))} · ${sweep.state} · ${judgedBy(sweep)}`}
+        </span>
+      </span>
+    </label>
+  );
+  return (
+    <>
+      <input
+        type="search"
+        aria-label="Search earlier sweeps by name"
+        placeholder="Search by name"
+        value={search}
+        onChange={event => setSearch(event.target.value)}
+      />
+      <div className="new-earliers">
+        {chosen.map((id, place) => line(id, known[place]?.data))}
+        <Answer query={query} rows={2}>
+          {({ items, next }) => (
+            <>
+              {items.filter(({ id }) => !chosen.includes(id)).map(sweep => line(sweep.id, sweep))}
+              {items.length === 0 && (
+                <p className="field-hint">{settled ? "No sweep has this in its name." : "There are no sweeps yet."}</p>
+              )}
+              {next && <p className="field-hint">The newest {formatCount(LISTED)}; search for others.</p>}
+            </>
+          )}
+        </Answer>
+      </div>
+    </>
+  );
+}
+
+function judgedBy(sweep: Sweep): string {
+  return objectivesOf(sweep)
+    .map(({ name, goal }) => `${goal} ${name}`)
+    .join(", ");
+}
