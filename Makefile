@@ -43,7 +43,7 @@ demo: $(RUN)
 	@$(BIN)/podium demo $(DEMO)
 
 test: $(DEV)
-	@$(BIN)/python -m pytest $(TEST)
+	@$(BIN)/python -m $(if $(strip $(TEST)),pytest $(TEST),tests)
 
 soak: $(DEV)
 	@PODIUM_SOAK=$(SOAK) $(BIN)/python -m pytest tests/integration/test_soak.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,18 @@ from tests.rig import Rig
 # Everywhere new examples each time; in CI always the same ones, so that a run says something about the change alone.
 settings.register_profile("podium", deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """How files are handed to workers: whole, and those of the browser together, since they share one service."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/browser" if nodeid.startswith("tests/browser/") else nodeid.partition("::")[0]
+
+    return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture

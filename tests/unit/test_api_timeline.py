@@ -176,6 +176,7 @@ def test_an_attempt_that_went_down_with_the_service_ends_when_it_was_last_heard_
 @pytest.mark.parametrize(
     ("since", "until"),
     [(T, T), (T + 1, T), (-5, 10), (NOW + 1000, NOW + 2000), ("0001-01-01T00:00:00", T), (T, "0001-01-01T00:00:00")],
+    ids=["empty", "backwards", "before 1970", "to come", "since year 1", "until year 1"],
 )
 def test_a_stretch_that_cannot_be_is_refused(client: TestClient, since: float | str, until: float | str) -> None:
     assert_problem(client.get("/api/v1/timeline", params={"from": since, "to": until}), 400, "`from` must be before")

@@ -233,7 +233,7 @@ def test_what_cannot_be_meant_is_2_and_nothing_is_sent(
         (ensemble_options.Placing, Placement, set()),
         (ensemble_options.Precise, Precision, set()),
     ],
-    ids=str,
+    ids=["select", "combine", "fit on", "mode", "placement", "precision"],
 )
 def test_the_choices_are_all_there_are(option: Any, enum: type[StrEnum], without: set[StrEnum]) -> None:
     literal, _ = get_args(get_args(option)[0])
