@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import reprlib
-import ssl
 import time
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -27,6 +26,7 @@ from api.views import Page
 from db import ensembles, evaluations, sweeps
 from db.ensembles import EnsembleRow, VersionRow
 from ensemble.building import Builder
+from ensemble.local_socket import NO_TLS
 from ensemble.spec import POSTED, SERVING, EnsembleRequest, MemberState, Split, Task, VersionRequest
 from ensemble.version import NewVersion, TrialFiles, used_splits
 from sweep.errors import BadRequestError, ConflictError, EnsembleError, NotFoundError
@@ -37,7 +37,6 @@ from sweep.weights_lock import building
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 EVALUATE_POLL_S = 0.02
 HEALTH_S = 0.5
-_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # a Unix socket needs none; else all authorities were read, each time
 
 
 class EvaluateBody(BaseModel):
@@ -180,7 +179,7 @@ def _wake_host(service: ServiceContext) -> None:
 def _health(service: ServiceContext) -> Health:
     """What the gateway knows of each replica; nothing while it is away."""
     try:
-        transport = httpx2.HTTPTransport(uds=str(service.settings.runtime.gateway_socket), verify=_NO_TLS)
+        transport = httpx2.HTTPTransport(uds=str(service.settings.runtime.gateway_socket), verify=NO_TLS)
         with httpx2.Client(transport=transport, base_url="http://gateway", timeout=HEALTH_S, trust_env=False) as client:
             token = service.settings.data.admin_token.read_text().strip()
             answer = client.get("/api/v1/replicas", headers={"Authorization": f"Bearer {token}"})

@@ -15,6 +15,7 @@ from api.departure import while_there
 from api.inference_route import InferenceRoute
 from api.prediction_view import PredictBody, PredictionView
 from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
+from ensemble.local_socket import NO_TLS
 from sweep.errors import NotFoundError, ServiceError
 from sweep.settings import ServiceSettings
 
@@ -105,7 +106,7 @@ def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
         limits = httpx2.Limits(
             max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS, keepalive_expiry=IDLE_S
         )
-        transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits)
+        transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits, verify=NO_TLS)
         timeout = httpx2.Timeout(5.0, read=LONGEST_ANSWER_S)
         app.state.gateway = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
     client: httpx2.AsyncClient = app.state.gateway

@@ -20,6 +20,7 @@ from db.ensembles import EnsembleRow, MemberRow, VersionRow
 from db.evaluations import EvaluationRow
 from ensemble import trial_files
 from ensemble.evaluation import evaluate
+from ensemble.local_socket import NO_TLS
 from ensemble.spec import POSTED, Split
 from ensemble.trial_files import Architecture
 from ensemble.version import used_splits
@@ -154,8 +155,10 @@ class Evaluator:
 
     def _http(self) -> httpx2.Client:
         if self._client is None:
-            transport = httpx2.HTTPTransport(uds=str(self._settings.runtime.gateway_socket))
-            self._client = httpx2.Client(transport=transport, base_url="http://gateway", timeout=REQUEST_S)
+            transport = httpx2.HTTPTransport(uds=str(self._settings.runtime.gateway_socket), verify=NO_TLS)
+            self._client = httpx2.Client(
+                transport=transport, base_url="http://gateway", timeout=REQUEST_S, trust_env=False
+            )
         return self._client
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,11 @@ def test_a_refusal_that_will_not_pass_is_not_waited_for(service: ServiceRig) -> 
     with pytest.raises(EnsembleError, match="2 of 3"):
         evaluator._predict(1, 1, ROWS)
     assert paused == []
+
+
+def test_the_gateway_is_asked_without_reading_certificate_authorities(
+    service: ServiceRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("load_verify_locations", "load_default_certs"):
+        monkeypatch.setattr(ssl.SSLContext, name, lambda *_args, **_options: pytest.fail("all authorities were read"))
+    Evaluator(service.settings)._http().close()
