@@ -48,7 +48,7 @@ def _read(text: str) -> dict[str, JsonValue]:
 
 def _value_of(path: Sequence[str], text: str) -> JsonValue:
     try:
-        lines = "\n".join(f"  {line}" for line in text.splitlines())
+        lines = "\n".join(f"  {line}" for line in text.split("\n"))
         return _read(f"{_KEY}:\n{lines}\n")[_KEY]
     except (InvalidSpecError, KeyError):
         raise InvalidSpecError.at(path, f"{text[:60]!r} cannot be read; write a text in quotes") from None

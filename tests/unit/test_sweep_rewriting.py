@@ -75,6 +75,18 @@ def test_where_nothing_can_be_replaced_it_is_written_anew(text: str) -> None:
     assert plain(changed(text, [set_("a", "3")])) == wanted
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029"])
+def test_only_yaml_says_where_a_line_of_a_value_ends(separator: str) -> None:
+    text = f"a{separator}b"
+    assert plain(changed("a: 1\n", [set_("a", f'"{text}"')])) == {"a": text}
+    assert plain(changed("a: 1\n", [set_("a", '"a\\u0085b"')])) == {"a": "a\x85b"}
+
+
+def test_a_character_that_yaml_does_not_print_is_no_end_of_a_line() -> None:
+    with pytest.raises(InvalidSpecError, match="cannot be read"):
+        changed("a: 1\n", [set_("a", '"a\x1cb"')])
+
+
 @pytest.mark.parametrize("value", ["{", "a: b: c", "[1, 2", "*no"])
 def test_a_value_that_is_no_yaml_is_refused_with_its_key(value: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:

@@ -8,6 +8,8 @@ export type Kind = "text" | "number" | "list" | "yaml" | "value";
 const NUMBER = /^[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 const SAFE = /^[A-Za-z_][\w./-]*$/;
 const PLAIN = /^(true|false|null|".*"|'.*')$/;
+// JSON has these as they are; YAML does not print them, or takes them for the end of a line.
+const UNSEEN = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const WORDS = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
 export function valueAt(document: unknown, path: Path): unknown {
@@ -48,7 +50,7 @@ export function shownAt(document: unknown, numbers: Numbers, path: Path): string
 /** A value on one line of YAML. */
 export function flow(value: unknown, numbers: Numbers, path: Path): string {
   if (typeof value === "number") return numbers[pointerOf(path)] ?? String(value);
-  if (typeof value === "string") return SAFE.test(value) && !WORDS.test(value) ? value : JSON.stringify(value);
+  if (typeof value === "string") return quoted(value);
   if (Array.isArray(value))
     return `[${value.map((item, at) => flow(item, numbers, [...path, String(at)])).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
@@ -70,5 +72,9 @@ export function typedYaml(kind: Kind, typed: string): string | null {
 
 /** A text in YAML, quoted only where it would be read as something else. */
 export function quoted(text: string): string {
-  return SAFE.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
+  return SAFE.test(text) && !WORDS.test(text) ? text : JSON.stringify(text).replace(UNSEEN, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
