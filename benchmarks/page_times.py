@@ -26,6 +26,30 @@ _PRESS = """async key => {
   await new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   return performance.now() - began;
 }"""
+# When each canvas was begun to be drawn: what draws clears it first.
+_DRAWS = """
+  window.podiumDraws = [];
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  CanvasRenderingContext2D.prototype.clearRect = function (...where) {
+    window.podiumDraws.push(performance.now());
+    return clear.apply(this, where);
+  };
+"""
+# A key on a handle, until the first frame after the last chart was drawn: none follows within half a second.
+_PRESS_FOR_ALL = """async key => {
+  window.podiumDraws = [];
+  const began = performance.now();
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  let [drawn, last] = [0, began];
+  for (let isNew = false, now = began; now - last < 500; ) {
+    now = await new Promise(frame => requestAnimationFrame(() => frame(performance.now())));
+    if (isNew) last = now;
+    isNew = window.podiumDraws.length > drawn;
+    drawn = window.podiumDraws.length;
+    if (isNew) last = now;
+  }
+  return last - began;
+}"""
 _PAINT = """() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0"""
 
 
@@ -70,14 +94,20 @@ def shown_ms(context: BrowserContext, url: str, selector: str) -> tuple[float, f
     return paint, there
 
 
-def brush_ms(context: BrowserContext, url: str, presses: int) -> list[float]:
-    """Moves the upper end of the first axis' brush down `presses` times by a key: until each is drawn."""
+def brush_ms(context: BrowserContext, url: str, presses: int) -> tuple[list[float], list[float]]:
+    """Moves the upper end of the first axis' brush down `presses` times by a key.
+
+    Returns how long each takes until its chart is drawn, and, for half as many more, until every chart of the page is.
+    """
     page = context.new_page()
+    page.add_init_script(_DRAWS)
     page.goto(url)
     handle = page.locator("[role=slider]").first
     handle.scroll_into_view_if_needed(timeout=PATIENCE_MS)
     page.wait_for_timeout(1000)
     handle.focus()
     times = [float(page.evaluate(_PRESS, "ArrowDown")) for _ in range(presses)]
+    page.wait_for_timeout(3000)
+    all_times = [float(page.evaluate(_PRESS_FOR_ALL, "ArrowDown")) for _ in range(presses // 2)]
     page.close()
-    return times
+    return times, all_times

@@ -29,8 +29,9 @@ export function useCanvas(draw: Draw, size: Size): RefObject<HTMLCanvasElement |
     const context = canvas.current?.getContext("2d");
     if (!canvas.current || !context || size.width <= 0 || size.height <= 0) return;
     const ratio = window.devicePixelRatio || 1;
-    canvas.current.width = Math.round(size.width * ratio);
-    canvas.current.height = Math.round(size.height * ratio);
+    const [width, height] = [Math.round(size.width * ratio), Math.round(size.height * ratio)];
+    if (canvas.current.width !== width) canvas.current.width = width;
+    if (canvas.current.height !== height) canvas.current.height = height;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, size.width, size.height);
     draw(context, size);

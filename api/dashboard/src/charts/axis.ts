@@ -133,8 +133,9 @@ export function withRoom(axis: Axis, share = 0.04): Axis {
  * What lies beyond is drawn at the edge, and the chart says so.
  */
 export function robustAxis(axis: Axis, values: readonly number[]): Axis {
-  const sorted = values.filter(value => Number.isFinite(value) && (!axis.log || value > 0)).sort((a, b) => a - b);
-  if (axis.log || sorted.length < 8) return axis;
+  if (axis.log || values.length < 8) return axis;
+  const sorted = Float64Array.from(values.filter(Number.isFinite)).sort();
+  if (sorted.length < 8) return axis;
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))] as number;
   const body = at(0.9) - at(0.1) || axis.high - axis.low;
   const low = axis.goal === "minimize" || at(0.1) - axis.low < 4 * body ? axis.low : at(0.1) - body;

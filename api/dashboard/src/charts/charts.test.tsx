@@ -1,7 +1,8 @@
 // What charts say in words and by keys: history, curves, importance.
 import { fireEvent, render, screen } from "@testing-library/react";
 import { expect, test, vi } from "vitest";
-import { numberAxis } from "./axis";
+import { type Axis, numberAxis } from "./axis";
+import { Contour } from "./contour";
 import { Curves } from "./curves";
 import { pointsOf } from "./fixture";
 import { History } from "./history";
@@ -23,6 +24,23 @@ test("history says its figures, and arrow keys go through the trials", () => {
   expect(onActive).toHaveBeenLastCalledWith(2);
   fireEvent.keyDown(screen.getByRole("group"), { key: "Escape" });
   expect(onActive).toHaveBeenLastCalledWith(null);
+});
+
+test("a contour has no ground from few trials, and says why", () => {
+  const [x, y] = ["a", "b"].map(name => numberAxis(`params.${name}`, name, [0, 1])) as [Axis, Axis];
+  const metric = numberAxis("value", "loss", [0, 1], { goal: "minimize" });
+  const show = (count: number) => {
+    const values = Array.from({ length: count }, (_, row) => row / count);
+    const points = pointsOf({ "params.a": values, "params.b": values, value: values });
+    const inside = new Uint8Array(count).fill(1);
+    const shared = { x, y, metric, active: null, onActive: vi.fn() };
+    render(<Contour points={points} shares={Float64Array.from(values)} inside={inside} {...shared} />);
+  };
+  show(5);
+  expect(screen.getByText(/No ground with 5 finished trials: .* from 20 on/)).toBeInTheDocument();
+  expect(screen.queryByText(/blank where no trial is near/)).toBeNull();
+  show(20);
+  expect(screen.getByText(/blank where no trial is near/)).toBeInTheDocument();
 });
 
 test("the highlighted curve is told, and Enter opens its trial", () => {

@@ -5,17 +5,28 @@ export const SHADES = 24;
 const FAINTEST = 0.12; // of the ramp: what is fainter is not seen as a line
 export const POINTED_AT = "--series-2"; // beside every shade of the ramp, in both themes
 
+export type Rgb = [number, number, number];
+
 /** One colour for each step from the worst (0) to the best. */
 export function shades(): string[] {
-  const stops = [0, 1, 2, 3, 4].map(index => rgb(token(`--ramp-${index}`)));
+  return shadeParts().map(parts => `rgb(${parts.join(" ")})`);
+}
+
+/** The same as numbers from 0 to 255. */
+export function shadeParts(): Rgb[] {
+  const stops = [0, 1, 2, 3, 4].map(index => tokenParts(`--ramp-${index}`));
   return Array.from({ length: SHADES }, (_, step) => {
     const share = FAINTEST + (1 - FAINTEST) * (step / (SHADES - 1));
     const at = share * (stops.length - 1);
     const low = Math.min(Math.floor(at), stops.length - 2);
-    const [from, to] = [stops[low] as number[], stops[low + 1] as number[]];
-    const mixed = from.map((part, index) => Math.round(part + ((to[index] as number) - part) * (at - low)));
-    return `rgb(${mixed.join(" ")})`;
+    const [from, to] = [stops[low] as Rgb, stops[low + 1] as Rgb];
+    return from.map((part, index) => Math.round(part + ((to[index] as number) - part) * (at - low))) as Rgb;
   });
+}
+
+/** A token of the theme as numbers from 0 to 255. */
+export function tokenParts(name: string): Rgb {
+  return rgb(token(name));
 }
 
 /** The step of a share from 0 to 1. */
@@ -23,10 +34,15 @@ export function shadeOf(share: number): number {
   return Math.max(0, Math.min(SHADES - 1, Math.floor(share * SHADES)));
 }
 
-function rgb(colour: string): number[] {
+/** The shade of each share, from 1 on; 0 where nobody knows. */
+export function shadesOf(shares: Float64Array): Uint8Array {
+  return Uint8Array.from(shares, share => (Number.isNaN(share) ? 0 : shadeOf(share) + 1));
+}
+
+function rgb(colour: string): Rgb {
   const long = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour);
-  if (long) return long.slice(1).map(part => Number.parseInt(part, 16));
+  if (long) return long.slice(1).map(part => Number.parseInt(part, 16)) as Rgb;
   const short = /^#([0-9a-f])([0-9a-f])([0-9a-f])$/i.exec(colour);
-  if (short) return short.slice(1).map(part => Number.parseInt(part + part, 16));
+  if (short) return short.slice(1).map(part => Number.parseInt(part + part, 16)) as Rgb;
   return [128, 128, 128];
 }

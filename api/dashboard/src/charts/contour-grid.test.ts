@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
-import { COLUMNS, ROWS, surface } from "./contour-grid";
+import { COLUMNS, ROWS, surface as surfaceOf } from "./contour-grid";
 
+const surface = (xs: number[], ys: number[], shares: number[]) => {
+  const rows = xs.map((_, row) => row);
+  return surfaceOf({ xs: Float64Array.from(xs), ys: Float64Array.from(ys), rows }, Float64Array.from(shares));
+};
 const at = (cells: Float64Array, x: number, y: number) =>
   cells[Math.floor(y * ROWS) * COLUMNS + Math.floor(x * COLUMNS)];
 
@@ -15,7 +19,7 @@ test("where no trial is near, nothing is said", () => {
   expect(at(surface([0.1], [0.1], [1]), 0.9, 0.9)).toBeNaN();
 });
 
-test("of very many trials some are looked at, of both ends alike", () => {
+test("very many trials weigh alike, wherever they are", () => {
   const many = Array.from({ length: 5_000 }, (_, index) => index / 5_000);
   const cells = surface(many, many, many);
   expect(at(cells, 0.25, 0.25)).toBeCloseTo(0.25, 1);

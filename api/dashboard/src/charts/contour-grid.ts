@@ -1,39 +1,68 @@
 // What results to expect between the trials of two parameters: a kernel average (Nadaraya, Watson 1964). Pure.
+import type { Places } from "./draw-points";
 
 export const [COLUMNS, ROWS] = [64, 44];
-const MOST = 1_200; // trials looked at
+export const FEWEST = 20; // trials; between fewer, a ground would be a picture of chance
 const FAR = 0.05; // of a weight: where no trial is near enough, nothing is drawn
 
 /** Expected shares by cell, row by row from below; NaN where no trial is near. Places and shares are from 0 to 1. */
-export function surface(xs: readonly number[], ys: readonly number[], shares: readonly number[]): Float64Array {
-  const every = Math.max(1, Math.ceil(xs.length / MOST));
-  const some = (values: readonly number[]) => values.filter((_, at) => at % every === 0);
-  const width = bandwidth(xs.length);
-  // The weight of a trial in a cell is that of its column times that of its row: few exponentials for many cells.
-  const across = weights(some(xs), COLUMNS, width);
-  const up = weights(some(ys), ROWS, width);
-  const sample = some(shares);
-  const cells = new Float64Array(COLUMNS * ROWS).fill(Number.NaN);
-  for (let cell = 0; cell < cells.length; cell += 1) {
-    const xWeights = across[cell % COLUMNS] as Float64Array;
-    const yWeights = up[Math.floor(cell / COLUMNS)] as Float64Array;
-    let [sum, total, most] = [0, 0, 0];
-    for (let at = 0; at < sample.length; at += 1) {
-      const weight = (xWeights[at] as number) * (yWeights[at] as number);
-      sum += weight * (sample[at] as number);
-      total += weight;
-      if (weight > most) most = weight;
-    }
-    if (most > FAR) cells[cell] = sum / total;
+export function surface({ xs, ys, rows }: Places, shares: Float64Array): Float64Array {
+  // Trials of one cell weigh together, and the weight of a cell in another is that of its column times that of its row:
+  // so it costs the same for a hundred trials and for ten thousand.
+  const [count, sum, near] = [0, 1, 2].map(() => new Float64Array(COLUMNS * ROWS)) as [Grid, Grid, Grid];
+  for (const row of rows) {
+    const cell = cellOf(ys[row] as number, ROWS) * COLUMNS + cellOf(xs[row] as number, COLUMNS);
+    count[cell] = (count[cell] as number) + 1;
+    sum[cell] = (sum[cell] as number) + (shares[row] as number);
+    near[cell] = 1;
   }
-  return cells;
+  const width = bandwidth(rows.length);
+  const [total, weighed] = [spread(count, width, add), spread(sum, width, add)];
+  const nearest = spread(near, width, Math.max);
+  return total.map((weight, cell) =>
+    (nearest[cell] as number) > FAR ? (weighed[cell] as number) / weight : Number.NaN,
+  );
 }
 
-/** How much each place weighs in the middle of each of so many cells. */
-function weights(places: readonly number[], cells: number, width: number): Float64Array[] {
-  return Array.from({ length: cells }, (_, cell) =>
-    Float64Array.from(places, place => Math.exp(-((place - (cell + 0.5) / cells) ** 2) / (2 * width * width))),
+type Grid = Float64Array;
+
+function cellOf(place: number, cells: number): number {
+  return Math.max(0, Math.min(cells - 1, Math.floor(place * cells)));
+}
+
+function add(one: number, other: number): number {
+  return one + other;
+}
+
+/** Each cell from all others by their weight: first along the rows, then along the columns. */
+function spread(grid: Grid, width: number, join: (one: number, other: number) => number): Grid {
+  const along = pass(grid, COLUMNS, ROWS, 1, COLUMNS, width, join);
+  return pass(along, ROWS, COLUMNS, COLUMNS, 1, width, join);
+}
+
+function pass(
+  grid: Grid,
+  cells: number,
+  lanes: number,
+  step: number,
+  lane: number,
+  width: number,
+  join: (one: number, other: number) => number,
+): Grid {
+  const weights = Float64Array.from({ length: cells }, (_, off) =>
+    Math.exp(-((off / cells) ** 2) / (2 * width * width)),
   );
+  const spreadOut = new Float64Array(grid.length);
+  for (let from = 0; from < lanes * lane; from += lane)
+    for (let to = 0; to < cells; to += 1) {
+      let joined = 0;
+      for (let cell = 0; cell < cells; cell += 1) {
+        const value = grid[from + cell * step] as number;
+        if (value !== 0) joined = join(joined, value * (weights[Math.abs(cell - to)] as number));
+      }
+      spreadOut[from + to * step] = joined;
+    }
+  return spreadOut;
 }
 
 /** Wider for few trials, narrower for many. */

@@ -1,14 +1,15 @@
 // Two parameters at once: the results to expect in the colour of the ground, and the trials themselves on it.
-import { useCallback, useMemo } from "react";
+import { memo, useCallback, useMemo } from "react";
 import { formatCount } from "../format";
 import { token } from "../theme";
-import { type Axis, placesOn, withRoom } from "./axis";
+import { type Axis, withRoom } from "./axis";
 import { POINTED_AT, SHADES, shades } from "./colour";
-import { COLUMNS, ROWS, surface } from "./contour-grid";
+import { COLUMNS, FEWEST, ROWS, surface } from "./contour-grid";
+import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
-import { closest, drawPoints } from "./scatter";
+import { closest } from "./scatter";
 import { TrialTip } from "./tip";
 
 type ContourProps = {
@@ -26,7 +27,7 @@ type ContourProps = {
 const BANDS = 10;
 const NEAR = 18;
 
-export function Contour({
+export const Contour = memo(function Contour({
   points,
   x: xAxis,
   y: yAxis,
@@ -38,34 +39,32 @@ export function Contour({
   onOpen,
 }: ContourProps) {
   const [x, y] = useMemo(() => [withRoom(xAxis), withRoom(yAxis)], [xAxis, yAxis]);
-  const { xs, ys, rows } = useMemo(() => {
-    const [xs, ys] = [placesOn(x, columnOf(points, x.key)), placesOn(y, columnOf(points, y.key))];
+  const places = useMemo(() => {
+    const [xs, ys] = [placesOf(x, columnOf(points, x.key)), placesOf(y, columnOf(points, y.key))];
     const states = columnOf(points, "state");
-    const isDrawn = (row: number) =>
-      inside[row] === 1 && states[row] === "finished" && ![xs, ys, shares].some(each => Number.isNaN(each[row]));
-    return { xs, ys, rows: states.flatMap((_, row) => (isDrawn(row) ? [row] : [])) };
+    const rows: number[] = [];
+    for (let row = 0; row < states.length; row += 1)
+      if (inside[row] && states[row] === "finished" && isNumber(xs, row) && isNumber(ys, row) && isNumber(shares, row))
+        rows.push(row);
+    return { xs, ys, rows };
   }, [points, x, y, inside, shares]);
-  const cells = useMemo(() => {
-    const of = (values: Float64Array) => rows.map(row => values[row] as number);
-    return surface(of(xs), of(ys), of(shares));
-  }, [rows, xs, ys, shares]);
+  const { rows } = places;
+  const hasGround = rows.length >= FEWEST;
+  const cells = useMemo(() => (hasGround ? surface(places, shares) : null), [places, shares, hasGround]);
 
-  const pointOf = useCallback(
-    (row: number, frame: Frame): Point => ({ x: xAt(frame, xs[row] as number), y: yAt(frame, ys[row] as number) }),
-    [xs, ys],
-  );
+  const pointOf = useCallback((row: number, frame: Frame): Point => pointIn(places, row, frame), [places]);
   const draw = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) =>
       clipped(
         context,
         frame,
         () => {
-          drawGround(context, frame, cells, shades());
-          drawPoints(context, rows, shares, row => pointOf(row, frame), columnOf(points, "feasible"));
+          if (cells) drawGround(context, frame, cells, shades());
+          drawPoints(context, frame, places, shares, columnOf(points, "feasible"));
         },
         0,
       ),
-    [cells, rows, pointOf, shares, points],
+    [cells, places, shares, points],
   );
   const drawOver = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) => {
@@ -83,7 +82,7 @@ export function Contour({
     (from: Point, frame: Frame) => closest(rows, from, row => pointOf(row, frame), NEAR),
     [rows, pointOf],
   );
-  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials.`;
+  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasGround ? "" : "; too few for a ground between them"}.`;
   return (
     <>
       <Plot
@@ -94,7 +93,7 @@ export function Contour({
         draw={draw}
         drawOver={drawOver}
         nearest={nearest}
-        order={rows}
+        order={() => rows}
         pointOf={pointOf}
         tell={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
         active={active !== null && inside[active] ? active : null}
@@ -103,12 +102,23 @@ export function Contour({
       />
       <ul className="plot-legend">
         <li>
-          <span className="plot-ramp" /> {metric.name}, worst to best by rank; the ground is what to expect, blank where
-          no trial is near
+          <span className="plot-ramp" /> {metric.name}, worst to best by rank
+          {hasGround && "; the ground is what to expect, blank where no trial is near"}
         </li>
+        {!hasGround && <li>{notYet(rows.length)}</li>}
       </ul>
     </>
   );
+});
+
+/** Why there is no ground. */
+export function notYet(count: number): string {
+  const trials = count === 1 ? "1 finished trial" : `${formatCount(count)} finished trials`;
+  return `No ground with ${trials}: what to expect between them can be said from ${FEWEST} on`;
+}
+
+function isNumber(values: Float64Array, row: number): boolean {
+  return !Number.isNaN(values[row]);
 }
 
 function drawGround(context: CanvasRenderingContext2D, frame: Frame, cells: Float64Array, colours: string[]): void {

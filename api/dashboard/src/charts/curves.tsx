@@ -113,7 +113,7 @@ export function Curves(props: CurvesProps) {
     },
     [curves, pointAt, x],
   );
-  const order = useMemo(() => curves.map((_, item) => item), [curves]);
+  const order = () => curves.map((_, item) => item);
   const idOf = (item: number | null) => (item === null ? null : (curves[item]?.trial_id ?? null));
   return (
     <>

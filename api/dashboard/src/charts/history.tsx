@@ -1,10 +1,11 @@
 // The value of every trial in its order, and the best so far.
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
-import { type Axis, numberAxis, placeOn, robustAxis, type Scalar, withRoom } from "./axis";
+import { type Axis, numberAxis, placeOn, type Scalar, withRoom } from "./axis";
 import type { Point } from "./frame";
 import { columnOf, numbersOf, type Points } from "./points";
 import { Scatter } from "./scatter";
+import { useValueAxis } from "./value-axis";
 
 export type HistoryProps = {
   points: Points;
@@ -24,22 +25,20 @@ const UNITS: [string, number][] = [
   ["s", 1],
 ];
 
-export function History({ points, metric, by, log, inside, ...rest }: HistoryProps) {
+export const History = memo(function History({ points, metric, by, log, inside, ...rest }: HistoryProps) {
   const { xs, name } = useMemo(() => across(points, by), [points, by]);
   const x = useMemo(() => {
     const numbers = xs.filter(value => typeof value === "number") as number[];
     return withRoom(numberAxis(by === "number" ? "number" : "time", name, numbers, { integer: by === "number" }), 0.02);
   }, [xs, name, by]);
-  const y = useMemo(() => {
-    const values = numbersOf(points, metric.key, inside);
-    const isLog = log && values.every(value => value > 0);
-    const whole = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
-    return withRoom(robustAxis(whole, values));
-  }, [points, metric, log, inside]);
+  const y = useValueAxis(points, metric, log, inside);
   const best = useMemo(() => bestSoFar(points, metric, xs, inside), [points, metric, xs, inside]);
   const line = useMemo(() => steps(best, x, y), [best, x, y]);
   const last = best.at(-1);
-  const beyond = numbersOf(points, metric.key, inside).filter(value => value < y.low || value > y.high).length;
+  const beyond = useMemo(
+    () => numbersOf(points, metric.key, inside).filter(value => value < y.low || value > y.high).length,
+    [points, metric, inside, y],
+  );
   const marked = useMemo(() => (last ? [last.row] : []), [last]);
   const label = last
     ? `${metric.name} of ${formatCount(points.shown)} trials. Best ${formatNumber(last.value)}, by trial ${columnOf(points, "number")[last.row]}, after ${best.length} improvements.`
@@ -68,7 +67,7 @@ export function History({ points, metric, by, log, inside, ...rest }: HistoryPro
       </ul>
     </>
   );
-}
+});
 
 function across(points: Points, by: "number" | "time"): { xs: readonly Scalar[]; name: string } {
   if (by === "number") return { xs: columnOf(points, "number"), name: "trial" };
@@ -89,16 +88,18 @@ type Best = { row: number; x: number; value: number };
 export function bestSoFar(points: Points, metric: Axis, xs: readonly Scalar[], inside: Uint8Array): Best[] {
   const values = columnOf(points, metric.key);
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
-  const rows = values.flatMap((value, row) => {
-    const counts = inside[row] && states[row] === "finished" && feasible[row] === true;
-    return counts && typeof value === "number" && typeof xs[row] === "number" ? [{ row, x: xs[row], value }] : [];
-  });
-  rows.sort((a, b) => a.x - b.x || a.row - b.row);
+  const rows: number[] = [];
+  for (let row = 0; row < values.length; row += 1)
+    if (inside[row] && states[row] === "finished" && feasible[row] === true)
+      if (typeof values[row] === "number" && typeof xs[row] === "number") rows.push(row);
+  const at = (row: number) => xs[row] as number;
+  const isSorted = rows.every((row, place) => place === 0 || at(rows[place - 1] as number) <= at(row));
+  if (!isSorted) rows.sort((a, b) => at(a) - at(b) || a - b);
   const found: Best[] = [];
-  for (const each of rows) {
-    const before = found.at(-1)?.value;
-    if (before === undefined || (metric.goal === "maximize" ? each.value > before : each.value < before))
-      found.push(each);
+  for (const row of rows) {
+    const [before, value] = [found.at(-1)?.value, values[row] as number];
+    if (before === undefined || (metric.goal === "maximize" ? value > before : value < before))
+      found.push({ row, x: at(row), value });
   }
   return found;
 }

@@ -136,7 +136,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
           set(
             end === "lowest" ? Math.min(moved, other) : other,
             end === "lowest" ? other : Math.max(moved, other),
-            true,
+            false,
           );
       }}
     />

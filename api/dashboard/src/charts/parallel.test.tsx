@@ -1,5 +1,6 @@
 // Parallel coordinates by keys: brushes, choices, the order of the axes.
 import { fireEvent, render, screen } from "@testing-library/react";
+import { useState } from "react";
 import { beforeAll, expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
 import { pointsOf } from "./fixture";
@@ -25,21 +26,28 @@ beforeAll(() => {
   vi.stubGlobal("ResizeObserver", Sized);
 });
 
-function show(brushes: Brushes = {}) {
+function show(first: Brushes = {}) {
   const [onBrushes, onOrder] = [vi.fn(), vi.fn()];
-  render(
-    <Parallel
-      points={POINTS}
-      axes={[LR, OPTIMIZER]}
-      shares={new Float64Array([1, 0.5, 0])}
-      brushes={brushes}
-      active={null}
-      chosen={[]}
-      onBrushes={onBrushes}
-      onActive={vi.fn()}
-      onOrder={onOrder}
-    />,
-  );
+  function Brushed() {
+    const [brushes, setBrushes] = useState(first);
+    return (
+      <Parallel
+        points={POINTS}
+        axes={[LR, OPTIMIZER]}
+        shares={new Float64Array([1, 0.5, 0])}
+        brushes={brushes}
+        active={null}
+        chosen={[]}
+        onBrushes={(next, isDone) => {
+          onBrushes(next, isDone);
+          setBrushes(next);
+        }}
+        onActive={vi.fn()}
+        onOrder={onOrder}
+      />
+    );
+  }
+  render(<Brushed />);
   return { onBrushes, onOrder };
 }
 
@@ -48,24 +56,30 @@ test("an arrow key moves an end of the brush, and says where it is", () => {
   const lowest = screen.getByRole("slider", { name: "lr, lowest" });
   expect(lowest).toHaveAttribute("aria-valuetext", "0");
   fireEvent.keyDown(lowest, { key: "PageUp" });
-  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: 0.125, high: 1 } });
+  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: 0.125, high: 1 } }, false);
   expect(screen.getByText("2 of 3 trials")).toBeInTheDocument();
   fireEvent.keyDown(lowest, { key: "ArrowUp" });
-  expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } });
+  expect(onBrushes).toHaveBeenLastCalledWith({ "params.lr": { low: expect.closeTo(0.15), high: 1 } }, false);
 });
 
 test("a brush over the whole axis, or Delete, is none", () => {
   const { onBrushes } = show({ "params.lr": { low: 0.5, high: 1 } });
   const lowest = screen.getByRole("slider", { name: "lr, lowest" });
-  fireEvent.keyDown(lowest, { key: "Delete" });
   fireEvent.keyDown(lowest, { key: "Home" });
-  expect(onBrushes.mock.calls).toEqual([[{}], [{}]]);
+  fireEvent.keyDown(lowest, { key: "Delete" });
+  expect(onBrushes.mock.calls).toEqual([
+    [{}, false],
+    [{}, true],
+  ]);
 });
 
 test("an end does not pass the other", () => {
   const { onBrushes } = show({ "params.lr": { low: 0.2, high: 0.4 } });
   fireEvent.keyDown(screen.getByRole("slider", { name: "lr, lowest" }), { key: "End" });
-  expect(onBrushes).toHaveBeenCalledWith({ "params.lr": { low: expect.closeTo(0.4), high: expect.closeTo(0.4) } });
+  expect(onBrushes).toHaveBeenCalledWith(
+    { "params.lr": { low: expect.closeTo(0.4), high: expect.closeTo(0.4) } },
+    false,
+  );
 });
 
 test("choices are buttons that are pressed or not", () => {
@@ -74,7 +88,7 @@ test("choices are buttons that are pressed or not", () => {
   expect(adam).toHaveAttribute("aria-pressed", "true");
   expect(screen.getByText("2 of 3 trials")).toBeInTheDocument();
   fireEvent.click(adam);
-  expect(onBrushes).toHaveBeenCalledWith({});
+  expect(onBrushes).toHaveBeenCalledWith({}, true);
 });
 
 test("arrow keys on its name move an axis", () => {

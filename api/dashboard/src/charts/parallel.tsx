@@ -1,14 +1,16 @@
 // Parallel coordinates: every trial a line over its parameters and results; brushes on the axes choose among them.
-import { type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
 import type { Axis } from "./axis";
 import { POINTED_AT } from "./colour";
+import { useLineLayers } from "./line-layers";
 import { ParallelAxis } from "./parallel-axis";
-import { axisX, drawBehind, drawLines, drawOver, lineAt, linesOf } from "./parallel-lines";
+import { axisX, drawOver, lineAt, linesOf } from "./parallel-lines";
 import type { Points } from "./points";
-import { type Brush, type Brushes, rowsIn } from "./terms";
+import { type Brush, type Brushes, countIn } from "./terms";
 import { TrialTip } from "./tip";
+import { useRowsIn } from "./use-rows-in";
 import "./parallel.css";
 
 export type ParallelProps = {
@@ -18,7 +20,8 @@ export type ParallelProps = {
   brushes: Brushes;
   active: number | null; // a row
   chosen: readonly number[]; // rows
-  onBrushes: (brushes: Brushes) => void; // when a brush is let go
+  onBrushes: (brushes: Brushes, isDone: boolean) => void; // at every move of a brush; done: it was let go
+  onRest?: () => void; // the handles have no longer the focus
   onActive: (row: number | null) => void;
   onOpen?: (row: number) => void;
   onOrder: (keys: string[]) => void;
@@ -29,26 +32,15 @@ const NARROWEST = 84; // px from axis to axis; more of them scroll
 const TIP = 210;
 
 export function Parallel(props: ParallelProps) {
-  const { points, axes, shares, brushes, active, chosen, onBrushes, onActive, onOpen, onOrder } = props;
+  const { points, axes, shares, brushes, active, chosen, onBrushes, onRest, onActive, onOpen, onOrder } = props;
   const box = useRef<HTMLDivElement>(null);
   const { width: room } = useSize(box);
   const width = Math.max(room, axes.length * NARROWEST);
   const size = useMemo(() => ({ width: room > 0 ? width : 0, height: HEIGHT }), [room, width]);
-  const [draft, setDraft] = useState<Brushes | null>(null); // while a handle is being dragged
-  const shown = draft ?? brushes;
   const lines = useMemo(() => linesOf(points, axes), [points, axes]);
-  const inside = useMemo(() => rowsIn(points.columns, shown, lines.count), [points, shown, lines.count]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was dragged has arrived when the brushes change
-  useEffect(() => setDraft(null), [brushes]);
+  const inside = useRowsIn(points, brushes);
 
-  const behind = useCanvas(
-    useCallback((context, size) => drawBehind(context, size, lines, inside), [lines, inside]),
-    size,
-  );
-  const front = useCanvas(
-    useCallback((context, size) => drawLines(context, size, lines, inside, shares), [lines, inside, shares]),
-    size,
-  );
+  const { behind, front } = useLineLayers(lines, inside, shares, size);
   const over = useCanvas(
     useCallback(
       (context, size) => {
@@ -61,10 +53,8 @@ export function Parallel(props: ParallelProps) {
   );
 
   const set = (key: string, brush: Brush | null, isDone: boolean) => {
-    const { [key]: _, ...others } = shown;
-    const next = brush ? { ...others, [key]: brush } : others;
-    setDraft(next);
-    if (isDone) onBrushes(next);
+    const { [key]: _, ...others } = brushes;
+    onBrushes(brush ? { ...others, [key]: brush } : others, isDone);
   };
   const move = (index: number, by: number) => {
     const keys = axes.map(axis => axis.key);
@@ -82,12 +72,12 @@ export function Parallel(props: ParallelProps) {
     if (row !== null) setAt({ x, y });
     onActive(row);
   };
-  const count = inside.reduce((sum, each) => sum + each, 0);
+  const count = countIn(inside);
   const gap = axes.length > 1 ? axisX(1, axes.length, width) - axisX(0, axes.length, width) : width;
   const label = `Parallel coordinates of ${formatCount(lines.count)} trials over ${axes.map(axis => axis.name).join(", ")}.`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: where it is wider than the page, arrow keys scroll it
-    <section ref={box} className="parallel" aria-label={label} tabIndex={0}>
+    <section ref={box} className="parallel" aria-label={label} tabIndex={0} onBlur={onRest}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer finds a line; by keys, the table does */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: by keys, the table opens a trial */}
       <div
@@ -119,7 +109,7 @@ export function Parallel(props: ParallelProps) {
               room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
               last={index === axes.length - 1}
               height={HEIGHT}
-              brush={shown[axis.key]}
+              brush={brushes[axis.key]}
               onBrush={(brush, isDone) => set(axis.key, brush, isDone)}
               onMove={by => move(index, by)}
             />

@@ -1,10 +1,11 @@
 // Two objectives against each other: the trials that no other one beats in both, and the rest.
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import { formatCount } from "../format";
-import { type Axis, numberAxis, placeOn, robustAxis, withRoom } from "./axis";
+import { type Axis, placeOn } from "./axis";
 import type { Point } from "./frame";
-import { columnOf, numbersOf, type Points } from "./points";
+import { columnOf, type Points } from "./points";
 import { Scatter, type ScatterProps } from "./scatter";
+import { useValueAxis } from "./value-axis";
 
 type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;
@@ -13,9 +14,9 @@ type ParetoProps = Pick<ScatterProps, "inside" | "active" | "selected" | "onActi
   log: boolean;
 };
 
-export function Pareto({ points, x: xMetric, y: yMetric, log, inside, ...rest }: ParetoProps) {
-  const x = useMemo(() => ended(points, xMetric, log, inside), [points, xMetric, log, inside]);
-  const y = useMemo(() => ended(points, yMetric, log, inside), [points, yMetric, log, inside]);
+export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log, inside, ...rest }: ParetoProps) {
+  const x = useValueAxis(points, xMetric, log, inside);
+  const y = useValueAxis(points, yMetric, log, inside);
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
   const line = useMemo(() => stairs(points, front, x, y), [points, front, x, y]);
   const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are beaten by none in both.`;
@@ -34,30 +35,27 @@ export function Pareto({ points, x: xMetric, y: yMetric, log, inside, ...rest }:
       </ul>
     </>
   );
-}
-
-function ended(points: Points, metric: Axis, log: boolean, inside: Uint8Array): Axis {
-  const values = numbersOf(points, metric.key, inside);
-  const isLog = log && values.every(value => value > 0);
-  return withRoom(robustAxis(numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal }), values));
-}
+});
 
 /** The rows that are dominated by none in these two, in the order of the first. */
 export function frontOf(points: Points, x: Axis, y: Axis, inside: Uint8Array): number[] {
-  const [xs, ys] = [columnOf(points, x.key), columnOf(points, y.key)];
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
-  const [xSign, ySign] = [x, y].map(axis => (axis.goal === "maximize" ? -1 : 1)) as [number, number];
-  const cost = (row: number): [number, number] => [xSign * (xs[row] as number), ySign * (ys[row] as number)];
-  const rows = xs.flatMap((value, row) => {
-    const counts = inside[row] && states[row] === "finished" && feasible[row] === true;
-    return counts && typeof value === "number" && typeof ys[row] === "number" ? [row] : [];
-  });
-  rows.sort((a, b) => cost(a)[0] - cost(b)[0] || cost(a)[1] - cost(b)[1]);
+  const [xCost, yCost] = [x, y].map(({ key, goal }) => {
+    const sign = goal === "maximize" ? -1 : 1;
+    return Float64Array.from(columnOf(points, key), value => (typeof value === "number" ? sign * value : Number.NaN));
+  }) as [Float64Array, Float64Array];
+  const cost = (costs: Float64Array, row: number) => costs[row] as number;
+  const rows: number[] = [];
+  for (let row = 0; row < xCost.length; row += 1)
+    if (inside[row] && states[row] === "finished" && feasible[row] === true)
+      if (!Number.isNaN(cost(xCost, row)) && !Number.isNaN(cost(yCost, row))) rows.push(row);
+  rows.sort((a, b) => cost(xCost, a) - cost(xCost, b) || cost(yCost, a) - cost(yCost, b));
   const front: number[] = [];
   for (const row of rows) {
     const last = front.at(-1);
-    const isEqual = last !== undefined && cost(last)[0] === cost(row)[0] && cost(last)[1] === cost(row)[1];
-    if (last === undefined || cost(row)[1] < cost(last)[1] || isEqual) front.push(row);
+    const isEqual =
+      last !== undefined && cost(xCost, last) === cost(xCost, row) && cost(yCost, last) === cost(yCost, row);
+    if (last === undefined || cost(yCost, row) < cost(yCost, last) || isEqual) front.push(row);
   }
   return front;
 }

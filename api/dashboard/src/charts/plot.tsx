@@ -13,7 +13,7 @@ export type PlotProps = {
   draw: (context: CanvasRenderingContext2D, frame: Frame) => void; // memoize it by its data
   drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // what changes with the pointer
   nearest: (at: Point, frame: Frame) => number | null; // what is under the pointer
-  order: readonly number[]; // in which the arrow keys go through it
+  order: () => readonly number[]; // in which the arrow keys go through it; asked at a key, not at every brush
   pointOf: (item: number, frame: Frame) => Point;
   tell: (item: number) => ReactNode;
   active: number | null;
@@ -62,9 +62,9 @@ export function Plot(props: PlotProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     setHere(true);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) onActive(next(props.order, active, step));
-    else if (event.key === "Home") onActive(props.order[0] ?? null);
-    else if (event.key === "End") onActive(props.order.at(-1) ?? null);
+    if (step !== undefined) onActive(next(props.order(), active, step));
+    else if (event.key === "Home") onActive(props.order()[0] ?? null);
+    else if (event.key === "End") onActive(props.order().at(-1) ?? null);
     else if (event.key === "Escape") onActive(null);
     else if (event.key === "Enter" && active !== null) onOpen?.(active);
     else return;

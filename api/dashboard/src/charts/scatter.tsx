@@ -1,8 +1,9 @@
 // Trials as points between two axes: history, slice and Pareto front are made of it.
 import { useCallback, useMemo } from "react";
 import { token } from "../theme";
-import { type Axis, placesOn, type Scalar } from "./axis";
-import { POINTED_AT, SHADES, shadeOf, shades } from "./colour";
+import type { Axis, Scalar } from "./axis";
+import { POINTED_AT } from "./colour";
+import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
@@ -26,7 +27,6 @@ export type ScatterProps = {
 };
 
 const NEAR = 18; // px
-const MANY = 4_000; // points: then they are small squares, which are quicker to draw
 const NONE: readonly number[] = [];
 
 export function Scatter(props: ScatterProps) {
@@ -46,21 +46,17 @@ export function Scatter(props: ScatterProps) {
     onOpen,
   } = props;
   const xColumn = props.xs ?? columnOf(points, x.key);
-  const places = useMemo(() => placed(points, x, y, xColumn, inside), [points, x, y, xColumn, inside]);
-  const order = useMemo(() => [...places.rows].sort((a, b) => at(places.xs, a) - at(places.xs, b)), [places]);
+  const xs = useMemo(() => across(x, xColumn), [x, xColumn]);
+  const ys = placesOf(y, columnOf(points, y.key));
+  const places = useMemo(() => ({ xs, ys, rows: rowsOn(xs, ys, inside) }), [xs, ys, inside]);
+  const order = useCallback(() => [...places.rows].sort((a, b) => at(places.xs, a) - at(places.xs, b)), [places]);
   const chosen = useMemo(() => rowsOf(points, selected), [points, selected]);
 
-  const pointOf = useCallback(
-    (row: number, frame: Frame): Point => ({
-      x: xAt(frame, edge(at(places.xs, row))),
-      y: yAt(frame, edge(at(places.ys, row))),
-    }),
-    [places],
-  );
+  const pointOf = useCallback((row: number, frame: Frame): Point => pointIn(places, row, frame), [places]);
   const draw = useCallback(
     (context: CanvasRenderingContext2D, frame: Frame) =>
       clipped(context, frame, () => {
-        drawPoints(context, places.rows, shares, row => pointOf(row, frame), columnOf(points, "feasible"));
+        drawPoints(context, frame, places, shares, columnOf(points, "feasible"));
         if (line) drawLine(context, frame, line);
         context.lineWidth = 2;
         for (const row of [...marked, ...chosen])
@@ -100,31 +96,22 @@ export function Scatter(props: ScatterProps) {
   );
 }
 
-type Places = { xs: Float64Array; ys: Float64Array; rows: number[] };
-
-function placed(points: Points, x: Axis, y: Axis, xColumn: readonly Scalar[], inside: Uint8Array): Places {
-  const [xs, ys] = [placesOn(x, xColumn), placesOn(y, columnOf(points, y.key))];
-  if (x.kind === "choice") spreadOut(xs, x.choices.length);
+function rowsOn(xs: Float64Array, ys: Float64Array, inside: Uint8Array): number[] {
   const rows: number[] = [];
   for (let row = 0; row < xs.length; row += 1)
     if (inside[row] && !Number.isNaN(at(xs, row)) && !Number.isNaN(at(ys, row))) rows.push(row);
-  return { xs, ys, rows };
+  return rows;
 }
 
 /** Side by side what would stand on one line: always the same way, so that nothing jumps. */
-function spreadOut(xs: Float64Array, choices: number): void {
-  for (let row = 0; row < xs.length; row += 1) {
-    const share = ((row * 0.618034) % 1) - 0.5;
-    xs[row] = at(xs, row) + (share * 0.5) / choices;
-  }
+function across(axis: Axis, column: readonly Scalar[]): Float64Array {
+  const xs = placesOf(axis, column);
+  if (axis.kind !== "choice") return xs;
+  return xs.map((place, row) => place + ((((row * 0.618034) % 1) - 0.5) * 0.5) / axis.choices.length);
 }
 
 function at(values: Float64Array, index: number): number {
   return values[index] as number;
-}
-
-function edge(place: number): number {
-  return Math.max(0, Math.min(1, place));
 }
 
 function rowsOf(points: Points, ids: ReadonlySet<number>): number[] {
@@ -147,45 +134,6 @@ export function closest(
   return found;
 }
 
-/** Points of one shade in one stroke: that is what makes thousands of them quick. */
-export function drawPoints(
-  context: CanvasRenderingContext2D,
-  rows: readonly number[],
-  shares: Float64Array | undefined,
-  pointOf: (row: number) => Point,
-  feasible: readonly Scalar[],
-): void {
-  const groups: number[][] = Array.from({ length: SHADES + 1 }, () => []);
-  for (const row of rows) {
-    const share = shares?.[row] ?? Number.NaN;
-    const group = feasible[row] === false ? SHADES : Number.isNaN(share) ? SHADES - 1 : shadeOf(share);
-    (groups[group] as number[]).push(row);
-  }
-  const colours = shares ? shades() : Array.from({ length: SHADES }, () => token("--accent"));
-  const radius = rows.length > MANY ? 1.5 : rows.length > 500 ? 2.5 : 3.5;
-  context.globalAlpha = rows.length > MANY ? 0.55 : 0.85;
-  groups.forEach((alike, group) => {
-    context.beginPath();
-    for (const row of alike) {
-      const { x, y } = pointOf(row);
-      if (rows.length > MANY) context.rect(x - radius, y - radius, 2 * radius, 2 * radius);
-      else {
-        context.moveTo(x + radius, y);
-        context.arc(x, y, radius, 0, 2 * Math.PI);
-      }
-    }
-    if (group === SHADES) {
-      context.strokeStyle = token("--text-3");
-      context.lineWidth = 1;
-      context.stroke();
-    } else {
-      context.fillStyle = colours[group] as string;
-      context.fill();
-    }
-  });
-  context.globalAlpha = 1;
-}
-
 function ring(context: CanvasRenderingContext2D, { x, y }: Point, radius: number, colour: string): void {
   context.strokeStyle = token(colour);
   context.beginPath();
@@ -198,7 +146,7 @@ function drawLine(context: CanvasRenderingContext2D, frame: Frame, line: readonl
   context.lineWidth = 2;
   context.beginPath();
   line.forEach((point, index) => {
-    const [x, y] = [xAt(frame, point.x), yAt(frame, edge(point.y))];
+    const [x, y] = [xAt(frame, point.x), yAt(frame, Math.max(0, Math.min(1, point.y)))];
     if (index === 0) context.moveTo(x, y);
     else context.lineTo(x, y);
   });

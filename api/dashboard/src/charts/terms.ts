@@ -126,3 +126,9 @@ export function rowsIn(
   }
   return inside;
 }
+
+export function countIn(inside: Uint8Array): number {
+  let count = 0;
+  for (const each of inside) count += each;
+  return count;
+}

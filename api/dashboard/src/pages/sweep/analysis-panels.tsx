@@ -4,16 +4,16 @@ import { type ReactNode, useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { Choice, Switch } from "../../charts/choice";
 import { Contour } from "../../charts/contour";
-import type { ChartPoints } from "../../charts/data";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
 import { Parallel } from "../../charts/parallel";
 import { Pareto } from "../../charts/pareto";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/points";
 import { Slice } from "../../charts/slice";
-import { writeBrushes } from "../../charts/terms";
+import type { Brushing } from "../../charts/use-brushing";
+import { useValueAxis } from "../../charts/value-axis";
 import { Visible } from "../../charts/visible";
-import { setQuery, useQueryState } from "../../url";
+import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Menu } from "../../widgets/menu";
 import { Panel } from "../../widgets/panel";
@@ -79,10 +79,10 @@ export function ParallelPanel({
   selected,
   onActive,
   onOpen,
-}: Charted & { charts: ChartPoints }) {
+}: Charted & { charts: Brushing }) {
   const [named, setNamed] = useQueryState("axes");
   const all = useMemo(() => [...charts.parameters, ...charts.outcomes], [charts.parameters, charts.outcomes]);
-  const axes = useMemo(() => chosenAxes(all, named, charts, metric), [all, named, charts, metric]);
+  const axes = useMemo(() => chosenAxes(all, named, metric), [all, named, metric]);
   const shares = useShares(points, metric);
   const chosen = useMemo(
     () => columnOf(points, "id").flatMap((id, row) => (selected.has(id as number) ? [row] : [])),
@@ -93,7 +93,7 @@ export function ParallelPanel({
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
-      {isBrushed && <Button onClick={() => setQuery({ filter: charts.base })}>Clear the brushes</Button>}
+      {isBrushed && <Button onClick={() => charts.onBrushes({}, true)}>Clear the brushes</Button>}
       <Menu label="Axes" name="Choose the axes">
         <div className="analysis-axes">
           {all.map(axis => (
@@ -122,7 +122,8 @@ export function ParallelPanel({
         brushes={charts.brushes}
         active={active}
         chosen={chosen}
-        onBrushes={brushes => setQuery({ filter: writeBrushes(charts.base, brushes, all) })}
+        onBrushes={charts.onBrushes}
+        onRest={charts.onRest}
         onActive={onActive}
         onOpen={onOpen}
         onOrder={show}
@@ -137,11 +138,13 @@ export function ParallelPanel({
 }
 
 /** Those that the URL names; or the first parameters with what they are judged by at the end. */
-function chosenAxes(all: readonly Axis[], named: string, charts: ChartPoints, metric: Axis): Axis[] {
+function chosenAxes(all: readonly Axis[], named: string, metric: Axis): Axis[] {
   const found = named.split(",").flatMap(key => all.find(axis => axis.key === key) ?? []);
   if (found.length > 1) return found;
-  const objectives = charts.outcomes.filter(axis => axis.key !== "duration_s" || axis.key === metric.key);
-  return [...charts.parameters.slice(0, MOST_AXES), ...objectives];
+  const parameters = all.filter(axis => axis.key.startsWith("params."));
+  const outcomes = all.filter(axis => !parameters.includes(axis));
+  const objectives = outcomes.filter(axis => axis.key !== "duration_s" || axis.key === metric.key);
+  return [...parameters.slice(0, MOST_AXES), ...objectives];
 }
 
 export function ParetoPanel({
@@ -235,21 +238,14 @@ function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | 
 export function SlicePanels({ parameters, points, metric, ...linked }: Charted & { parameters: readonly Axis[] }) {
   const shares = useShares(points, metric);
   const [log] = useQueryState("log");
+  const values = useValueAxis(points, metric, log === "1", linked.inside);
   const best = useMemo(() => bestRow(points, metric, linked.inside), [points, metric, linked.inside]);
   const marked = useMemo(() => (best < 0 ? [] : [best]), [best]);
   const { count: _, ...drawn } = linked;
   return parameters.slice(0, MOST_SLICES).map(parameter => (
     <Framed key={parameter.key} size="third" title={parameter.name} hint={`${nameOf(metric)} by ${parameter.name}`}>
       <Visible height={220}>
-        <Slice
-          {...drawn}
-          points={points}
-          parameter={parameter}
-          metric={metric}
-          log={log === "1"}
-          shares={shares}
-          marked={marked}
-        />
+        <Slice {...drawn} points={points} parameter={parameter} metric={values} shares={shares} marked={marked} />
       </Visible>
     </Framed>
   ));

@@ -1,8 +1,10 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
+import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
 import { Choice, Switch } from "../../charts/choice";
-import { type ChartPoints, useChartPoints, useImportance, usePoints } from "../../charts/data";
+import { useChartPoints, useImportance, usePoints } from "../../charts/data";
 import type { Points } from "../../charts/points";
+import { type Brushing, useBrushing } from "../../charts/use-brushing";
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
@@ -20,7 +22,7 @@ import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
-  const charts = useChartPoints(sweepId, filter);
+  const charts = useBrushing(useChartPoints(sweepId, filter), filter);
   return (
     <Answer query={charts.query} rows={8}>
       {points => <Analysis sweepId={sweepId} filter={filter} charts={charts} points={points} />}
@@ -28,7 +30,7 @@ export function AnalysisTab({ sweepId }: { sweepId: number }) {
   );
 }
 
-type Props = { sweepId: number; filter: string; charts: ChartPoints; points: Points };
+type Props = { sweepId: number; filter: string; charts: Brushing; points: Points };
 
 function Analysis({ sweepId, filter, charts, points }: Props) {
   const [named, setMetric] = useQueryState("metric");
@@ -37,15 +39,19 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   const metric = outcomes.find(axis => axis.name === named) ?? outcomes[0];
   // Of a sample, what is brushed is a sample of a sample: then the service is asked for the brushed ones too.
   const isSample = points.shown < points.matching && Object.keys(charts.brushes).length > 0;
-  const exact = usePoints(sweepId, filter, isSample);
-  const drawn = isSample && exact.data ? exact.data : points;
+  // Until it answers, and while brushes move, the sample is narrowed here.
+  const exact = usePoints(sweepId, filter, isSample && !charts.moving);
+  const drawn = isSample && !charts.moving && exact.data && !exact.isPlaceholderData ? exact.data : points;
   const linked = useLinked(sweepId, drawn, charts);
   const linkedAll = useLinked(sweepId, points, charts);
   const importance = useImportance(sweepId, metric?.name ?? "");
+  const { parameters } = charts;
+  const importances = importance.data?.importances;
+  const ordered = useMemo(() => byImportance(parameters, importances ?? {}), [parameters, importances]);
+  const objectives = useMemo(() => outcomes.filter(axis => axis.key !== "duration_s"), [outcomes]);
   if (points.matching === 0) return <Nothing filter={filter} />;
   if (!metric) return null;
-  const objectives = outcomes.filter(axis => axis.key !== "duration_s");
-  const ordered = byImportance(charts.parameters, importance.data?.importances ?? {});
+
   return (
     <div className="analysis">
       <div className="analysis-head">

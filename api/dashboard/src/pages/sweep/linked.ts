@@ -3,7 +3,8 @@ import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
 import type { ChartPoints } from "../../charts/data";
 import { idsOf, type Points } from "../../charts/points";
-import { rowsIn } from "../../charts/terms";
+import { countIn } from "../../charts/terms";
+import { useRowsIn } from "../../charts/use-rows-in";
 import { hover, useSelection } from "../../selection";
 
 /** For charts of these points: rows are places in its columns. */
@@ -13,8 +14,8 @@ export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoi
   const ids = idsOf(points);
   const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
   const settled = useDeferredValue(brushes); // the chart that is brushed is drawn first, then all others
-  const inside = useMemo(() => rowsIn(points.columns, settled, ids.length), [points, settled, ids]);
-  const count = useMemo(() => inside.reduce((sum, each) => sum + each, 0), [inside]);
+  const inside = useRowsIn(points, settled);
+  const count = useMemo(() => countIn(inside), [inside]);
   const onActive = useCallback(
     (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),
     [sweepId, ids],

@@ -1,0 +1,118 @@
+// Points of a chart: some as smooth circles, hundreds or more as a picture that is made at once.
+import { token } from "../theme";
+import { type Axis, placesOn, type Scalar } from "./axis";
+import { type Rgb, SHADES, shadeOf, shadeParts, shades, tokenParts } from "./colour";
+import { type Frame, type Point, xAt, yAt } from "./frame";
+import { PointRaster, packed, type Stamp } from "./point-raster";
+
+export type Places = { xs: Float64Array; ys: Float64Array; rows: readonly number[] }; // by row; the rows to draw
+
+const [SOME, MANY] = [400, 4_000]; // points: more than some are a picture, of many each is small
+const BEYOND = 6; // px around the plot, so that points on its edge are whole
+const KNOWN = new WeakMap<Axis, WeakMap<readonly Scalar[], Float64Array>>();
+
+/** The places of a column on an axis, found once for both: charts share axes, and brushes move neither. */
+export function placesOf(axis: Axis, column: readonly Scalar[]): Float64Array {
+  const ofAxis = KNOWN.get(axis) ?? new WeakMap<readonly Scalar[], Float64Array>();
+  KNOWN.set(axis, ofAxis);
+  const places = ofAxis.get(column) ?? placesOn(axis, column);
+  ofAxis.set(column, places);
+  return places;
+}
+
+/** Where a row stands; what lies beyond an end is drawn at the edge. */
+export function pointIn({ xs, ys }: Places, row: number, frame: Frame): Point {
+  return { x: xAt(frame, edge(xs[row] as number)), y: yAt(frame, edge(ys[row] as number)) };
+}
+
+function edge(place: number): number {
+  return Math.max(0, Math.min(1, place));
+}
+
+/** Coloured by how good they are, the best on top; what is not feasible as rings over all others. */
+export function drawPoints(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  places: Places,
+  shares: Float64Array | undefined,
+  feasible: readonly Scalar[],
+): void {
+  const { rows } = places;
+  const groups: number[][] = Array.from({ length: SHADES + 1 }, () => []);
+  for (const row of rows) {
+    const share = shares?.[row] ?? Number.NaN;
+    const group = feasible[row] === false ? SHADES : Number.isNaN(share) ? SHADES - 1 : shadeOf(share);
+    (groups[group] as number[]).push(row);
+  }
+  const radius = rows.length > MANY ? 1.5 : rows.length > 500 ? 2.5 : 3.5;
+  const alpha = rows.length > MANY ? 0.55 : 0.85;
+  if (rows.length > SOME) drawPicture(context, frame, places, groups, shares !== undefined, radius, alpha);
+  else drawCircles(context, frame, places, groups, shares !== undefined, radius, alpha);
+}
+
+function drawCircles(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  places: Places,
+  groups: readonly number[][],
+  shaded: boolean,
+  radius: number,
+  alpha: number,
+): void {
+  const colours = shaded ? shades() : [];
+  context.globalAlpha = alpha;
+  groups.forEach((alike, group) => {
+    context.beginPath();
+    for (const row of alike) {
+      const { x, y } = pointIn(places, row, frame);
+      context.moveTo(x + radius, y);
+      context.arc(x, y, radius, 0, 2 * Math.PI);
+    }
+    if (group === SHADES) {
+      context.strokeStyle = token("--text-3");
+      context.lineWidth = 1;
+      context.stroke();
+    } else {
+      context.fillStyle = colours[group] ?? token("--accent");
+      context.fill();
+    }
+  });
+  context.globalAlpha = 1;
+}
+
+let scratch: HTMLCanvasElement | null = null; // one for all charts: each draws it into its own at once
+
+function drawPicture(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  places: Places,
+  groups: readonly number[][],
+  shaded: boolean,
+  radius: number,
+  alpha: number,
+): void {
+  const ratio = context.getTransform().a || 1;
+  const corner = { x: Math.floor((frame.left - BEYOND) * ratio), y: Math.floor((frame.top - BEYOND) * ratio) };
+  const width = Math.ceil((frame.width + 2 * BEYOND) * ratio);
+  const height = Math.ceil((frame.height + 2 * BEYOND) * ratio);
+  const image = context.createImageData(width, height);
+  const raster = new PointRaster(image.data.buffer, width, height);
+  const full: Stamp = { radius: radius * ratio, hollow: false, alpha };
+  const hollow: Stamp = { radius: radius * ratio, hollow: true, alpha };
+  const parts: readonly Rgb[] = shaded ? shadeParts() : [];
+  groups.forEach((alike, group) => {
+    const isRing = group === SHADES;
+    const colour = packed(isRing ? tokenParts("--text-3") : (parts[group] ?? tokenParts("--accent")));
+    for (const row of alike) {
+      const x = xAt(frame, edge(places.xs[row] as number)) * ratio - corner.x - 0.5;
+      const y = yAt(frame, edge(places.ys[row] as number)) * ratio - corner.y - 0.5;
+      raster.draw(x, y, colour, isRing ? hollow : full);
+    }
+  });
+  scratch ??= document.createElement("canvas");
+  if (scratch.width < width) scratch.width = width;
+  if (scratch.height < height) scratch.height = height;
+  scratch.getContext("2d")?.putImageData(image, 0, 0);
+  const size = [width / ratio, height / ratio] as const;
+  context.drawImage(scratch, 0, 0, width, height, corner.x / ratio, corner.y / ratio, ...size);
+}

@@ -1,0 +1,61 @@
+// The two canvases of the parallel coordinates: what is outside the brushes, and over it what is inside them.
+import { useCallback, useMemo, useRef } from "react";
+import { type Size, useCanvas } from "../canvas";
+import { shadeParts, shadesOf, tokenParts } from "./colour";
+import { LineRaster } from "./line-raster";
+import { drawBehind, drawLines, type Lines } from "./parallel-lines";
+import { countIn } from "./terms";
+
+const MANY = 1_500; // lines; fewer are stroked, which is smoother
+const FEW = 600; // of many: so few are stroked over the others
+
+type Picture = { raster: LineRaster; image: ImageData };
+
+export function useLineLayers(lines: Lines, inside: Uint8Array, shares: Float64Array, size: Size) {
+  const shades = useMemo(() => shadesOf(shares), [shares]);
+  const picture = useRef<Picture | null>(null);
+  const isMany = lines.count > MANY;
+  const isStroked = !isMany || countIn(inside) <= FEW;
+  const behind = useCanvas(
+    useCallback(
+      (context, size) => {
+        if (!isMany) drawBehind(context, size, lines, inside);
+        else drawPicture(context, size, picture, lines, shades, inside, !isStroked);
+      },
+      [lines, inside, shades, isMany, isStroked],
+    ),
+    size,
+  );
+  const stroked = isStroked ? inside : null;
+  const front = useCanvas(
+    useCallback(
+      (context, size) => stroked && drawLines(context, size, lines, stroked, shares),
+      [lines, stroked, shares],
+    ),
+    size,
+  );
+  return { behind, front };
+}
+
+function drawPicture(
+  context: CanvasRenderingContext2D,
+  size: Size,
+  kept: { current: Picture | null },
+  lines: Lines,
+  shades: Uint8Array,
+  inside: Uint8Array,
+  lit: boolean,
+): void {
+  const { width, height } = context.canvas;
+  const before = kept.current?.raster;
+  const isSame = before?.lines === lines && before.shades === shades && before.width === width;
+  const { raster, image } =
+    isSame && kept.current && before.height === height
+      ? kept.current
+      : { raster: new LineRaster(lines, shades, width, height, size), image: context.createImageData(width, height) };
+  kept.current = { raster, image };
+  raster.show(inside);
+  const colours = { shades: [tokenParts("--line-strong"), ...shadeParts()], behind: tokenParts("--line") };
+  raster.paint(new Uint32Array(image.data.buffer), colours, lit);
+  context.putImageData(image, 0, 0);
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { Rgb } from "./colour";
+import { LineRaster } from "./line-raster";
+
+const SIZE = { width: 120, height: 100 };
+const SHADES = Array.from({ length: 25 }, (_, shade): Rgb => [shade * 10, 0, 0]);
+const COLOURS = { shades: SHADES, behind: [0, 0, 200] as Rgb };
+const COUNT = 400;
+
+const share = (line: number, axis: number) => ((line + 1) * (axis + 1) * 0.618034) % 1;
+const LINES = {
+  places: [0, 1, 2].map(axis => Float64Array.from({ length: COUNT }, (_, line) => share(line, axis))),
+  count: COUNT,
+};
+const raster = (lines = LINES, shades = Uint8Array.from({ length: COUNT }, (_, line) => line % 25)) =>
+  new LineRaster(lines, shades, SIZE.width, SIZE.height, SIZE);
+
+function picture(of: LineRaster, lit = true): Uint32Array {
+  const pixels = new Uint32Array(SIZE.width * SIZE.height);
+  of.paint(pixels, COLOURS, lit);
+  return pixels;
+}
+
+test("a brush draws only the lines that it takes in or leaves out, and the picture is as if all had been drawn", () => {
+  const [before, after] = [0.9, 0.7].map(end =>
+    Uint8Array.from({ length: COUNT }, (_, line) => (share(line, 0) <= end ? 1 : 0)),
+  ) as [Uint8Array, Uint8Array];
+  const [moved, fresh] = [raster(), raster()];
+  expect(moved.show(before)).toBe(COUNT);
+  const changed = before.filter((isIn, line) => isIn !== after[line]).length;
+  expect(changed).toBeLessThan(COUNT / 3);
+  expect(moved.show(after)).toBe(changed);
+  expect(moved.show(after)).toBe(0);
+  fresh.show(after);
+  expect(picture(moved)).toEqual(picture(fresh));
+});
+
+test("the best lie on top, what is outside the brushes is faint behind them, what has no place is not drawn", () => {
+  const level = (...places: number[]) => ({
+    places: [places, places].map(each => Float64Array.from(each)),
+    count: places.length,
+  });
+  const colourAt = (of: LineRaster, place: number, lit = true) => {
+    const pixel = picture(of, lit)[Math.round(46 + (1 - place) * 40) * SIZE.width + 60] as number;
+    return { red: pixel & 255, blue: (pixel >> 16) & 255, alpha: pixel >>> 24 };
+  };
+  const both = raster(level(0.5, 0.5, 0, Number.NaN), Uint8Array.from([1, 24, 1, 24]));
+  both.show(Uint8Array.from([1, 1, 0, 1]));
+  expect(colourAt(both, 0.5).red).toBeGreaterThan(230);
+  expect(colourAt(both, 0.5).alpha).toBeGreaterThan(200);
+  expect(colourAt(both, 0)).toEqual({ red: 0, blue: 200, alpha: 56 });
+  expect(colourAt(both, 0.5, false).alpha).toBe(0);
+  expect(picture(both).every(pixel => Number.isFinite(pixel))).toBe(true);
+});

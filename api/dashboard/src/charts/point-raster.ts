@@ -1,0 +1,64 @@
+// Hundreds of points or more, drawn into pixels: a canvas that fills so many circles is what a brush waits for. Pure.
+import type { Rgb } from "./colour";
+
+export type Stamp = { radius: number; hollow: boolean; alpha: number };
+type Dab = { offsets: Int32Array; opacities: Uint16Array; reach: number }; // opacities from 0 to 256
+
+/** A picture of `width` by `height` pixels; what is drawn later lies on top. */
+export class PointRaster {
+  private readonly pixels: Uint32Array;
+  private readonly dabs: Map<Stamp, Dab> = new Map();
+
+  constructor(
+    pixels: ArrayBufferLike,
+    readonly width: number,
+    readonly height: number,
+  ) {
+    this.pixels = new Uint32Array(pixels);
+  }
+
+  /** One point in the middle of this pixel, cut off at the edges of the picture. */
+  draw(x: number, y: number, colour: number, stamp: Stamp): void {
+    const { width, height, pixels } = this;
+    const [column, row] = [Math.round(x), Math.round(y)];
+    const { offsets, opacities, reach } = this.dab(stamp);
+    const isWhole = column >= reach && row >= reach && column < width - reach && row < height - reach;
+    const middle = row * width + column;
+    for (let dot = 0; dot < offsets.length; dot += 1) {
+      const offset = offsets[dot] as number;
+      if (!isWhole && !this.isIn(column, row, offset)) continue;
+      const before = (pixels[middle + offset] as number) >>> 24;
+      const after = before + (((255 - before) * (opacities[dot] as number) + 128) >> 8);
+      pixels[middle + offset] = (after << 24) | colour;
+    }
+  }
+
+  private isIn(column: number, row: number, offset: number): boolean {
+    const down = Math.round(offset / this.width);
+    const x = column + offset - down * this.width;
+    return x >= 0 && x < this.width && row + down >= 0 && row + down < this.height;
+  }
+
+  private dab(stamp: Stamp): Dab {
+    const known = this.dabs.get(stamp);
+    if (known) return known;
+    const reach = Math.ceil(stamp.radius + 1);
+    const [offsets, opacities]: [number[], number[]] = [[], []];
+    for (let y = -reach; y <= reach; y += 1)
+      for (let x = -reach; x <= reach; x += 1) {
+        const off = Math.hypot(x, y) - stamp.radius;
+        const covered = Math.max(0, Math.min(1, 0.5 - (stamp.hollow ? Math.abs(off) : off)));
+        if (covered === 0) continue;
+        offsets.push(y * this.width + x);
+        opacities.push(Math.round(256 * covered * stamp.alpha));
+      }
+    const dab = { offsets: Int32Array.from(offsets), opacities: Uint16Array.from(opacities), reach };
+    this.dabs.set(stamp, dab);
+    return dab;
+  }
+}
+
+/** A colour as the pixels have it, without how opaque it is. */
+export function packed([red, green, blue]: Rgb): number {
+  return (blue << 16) | (green << 8) | red;
+}

@@ -1,0 +1,75 @@
+// Brushes move at once; the filter in the URL follows when they rest.
+import { act, renderHook } from "@testing-library/react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { numberAxis } from "./axis";
+import type { ChartPoints } from "./data";
+import { pointsOf } from "./fixture";
+import { readBrushes } from "./terms";
+import { useBrushing } from "./use-brushing";
+import { useRowsIn } from "./use-rows-in";
+
+const LR = numberAxis("params.lr", "lr", [0, 1]);
+const brush = (high: number) => ({ "params.lr": { low: 0, high } });
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  window.history.replaceState(null, "", "/sweeps/1/analysis");
+});
+afterEach(() => vi.useRealTimers());
+
+function show(first = "") {
+  return renderHook(
+    ({ filter }) => {
+      const found = readBrushes(filter, [LR]);
+      const charts = { ...found, parameters: [LR], outcomes: [] } as unknown as ChartPoints;
+      return useBrushing(charts, filter);
+    },
+    { initialProps: { filter: first } },
+  );
+}
+
+const written = () => new URLSearchParams(window.location.search).get("filter");
+
+test("a held key moves the brush at every press and writes the filter once, when it rests", () => {
+  const write = vi.spyOn(window.history, "replaceState");
+  const { result, rerender } = show();
+  for (const high of [0.9, 0.8, 0.7]) act(() => result.current.onBrushes(brush(high), false));
+  expect(result.current.brushes).toEqual(brush(0.7));
+  expect([written(), result.current.moving]).toEqual([null, true]);
+  act(() => void vi.advanceTimersByTime(300));
+  expect(written()).toBe("lr:0..0.7");
+  expect(write).toHaveBeenCalledTimes(1);
+  rerender({ filter: "lr:0..0.7" });
+  expect([result.current.brushes, result.current.moving]).toEqual([brush(0.7), false]);
+});
+
+test("what is let go of is written at once", () => {
+  const { result } = show();
+  act(() => result.current.onBrushes(brush(0.5), false));
+  act(() => result.current.onRest());
+  expect(written()).toBe("lr:0..0.5");
+  act(() => result.current.onBrushes(brush(0.4), true));
+  expect(written()).toBe("lr:0..0.4");
+});
+
+test("a filter from elsewhere wins over a brush that was not written yet", () => {
+  const { result, rerender } = show();
+  act(() => result.current.onBrushes(brush(0.5), false));
+  rerender({ filter: "lr:0..0.2" });
+  expect(result.current.brushes).toEqual(brush(0.2));
+  act(() => void vi.advanceTimersByTime(1_000));
+  expect(written()).toBe(null);
+});
+
+test("the same rows are the same array, so that nothing is drawn again", () => {
+  const points = pointsOf({ "params.lr": [0.1, 0.5, 0.9] });
+  const { result, rerender } = renderHook(({ high }) => useRowsIn(points, brush(high)), {
+    initialProps: { high: 0.6 },
+  });
+  const first = result.current;
+  expect([...first]).toEqual([1, 1, 0]);
+  rerender({ high: 0.7 });
+  expect(result.current).toBe(first);
+  rerender({ high: 0.4 });
+  expect([...result.current]).toEqual([1, 0, 0]);
+});

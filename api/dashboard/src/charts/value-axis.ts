@@ -1,0 +1,18 @@
+// The axis of a result over the trials that are drawn: the same object for as long as its ends are the same.
+import { useMemo, useRef } from "react";
+import { type Axis, numberAxis, robustAxis, withRoom } from "./axis";
+import { numbersOf, type Points } from "./points";
+
+export function useValueAxis(points: Points, metric: Axis, log: boolean, inside: Uint8Array): Axis {
+  const kept = useRef<Axis | null>(null);
+  return useMemo(() => {
+    const values = numbersOf(points, metric.key, inside);
+    const isLog = log && values.every(value => value > 0);
+    const whole = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
+    const axis = withRoom(robustAxis(whole, values));
+    const before = kept.current;
+    if (!before || (Object.keys(axis) as (keyof Axis)[]).some(key => key !== "choices" && before[key] !== axis[key]))
+      kept.current = axis;
+    return kept.current as Axis;
+  }, [points, metric, log, inside]);
+}
