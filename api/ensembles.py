@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors.numpy import save
 from sqlalchemy import Connection
 
+from api import keys_once
 from api.auth import submitter, viewer
 from api.body_schema import body_of
 from api.ensemble_views import EnsembleView, EvaluationView, Health
@@ -260,6 +261,7 @@ def _read_evaluate(content: bytes) -> EvaluateBody:
     """The rows are checked by numpy: a model of a million lists would take its time."""
     try:
         values = orjson.loads(content or b"{}")
+        keys_once.check_read(content, values)
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(values, dict):

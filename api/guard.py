@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.host_names import HostNames
+from api.host_names import HostNames, is_loopback
 from api.problems import problem
 
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -38,6 +38,7 @@ HEADERS = {
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _OURS = frozenset(name for name, _ in _RAW) - {b"content-security-policy"}
 _NO_STORE = (b"cache-control", b"no-store")
+_BY_TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OWN = (b"same-origin", b"none")  # none: the address bar, a bookmark
 Headers = list[tuple[bytes, bytes]]
@@ -66,7 +67,7 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = _with_ours(message.get("headers", ()))
+                message["headers"] = _with_ours(message.get("headers", ())) + _of_transport(scope)
             await send(message)
 
         answer = self._refusal(scope) or self._app
@@ -109,6 +110,16 @@ def _is_a_link(method: str, headers: Headers) -> bool:
 
 def _values(headers: Headers, name: bytes) -> list[bytes]:
     return [value for key, value in headers if key == name]
+
+
+def _of_transport(scope: Scope) -> Headers:
+    """Under TLS, browsers use nothing else for this name from then on.
+
+    But for names of loopback, where other services without TLS may be: browsers would mean every port by it.
+    """
+    hosts = _values(scope["headers"], b"host")
+    by_tls = scope.get("scheme") == "https" and len(hosts) == 1 and not is_loopback(hosts[0])
+    return [_BY_TLS_ALONE] if by_tls else []
 
 
 def _is_local(scope: Scope) -> bool:

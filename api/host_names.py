@@ -27,6 +27,12 @@ class HostNames:
         return match is not None and (match["name"] in self._names or host in self._names)
 
 
+def is_loopback(host: bytes) -> bool:
+    """Whether this value of Host names this very machine."""
+    match = _HOST.fullmatch(host.decode("latin-1").lower())
+    return match is not None and match["name"] in LOOPBACK
+
+
 def is_host_name(text: str) -> bool:
     """Whether this can stand in a Host header: a name or address, with a port or without."""
     return _HOST.fullmatch(text.lower()) is not None

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
+from api import keys_once
 from api.auth import admin
 from api.body_schema import body_of
 from api.problem_schema import again
@@ -48,6 +49,7 @@ async def import_sweep(
 
 def _accept(service: ServiceContext, body: bytes, idempotency_key: str | None) -> tuple[int, bool]:
     at = time.time()
+    keys_once.check(body)
     prepared = imports.prepare(parse_import(body), at)
     with service.database.write() as connection:
         return imports.accept(connection, prepared, at, idempotency_key)

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from api import inference_answer, inference_request
+from api import inference_answer, inference_request, keys_once
 from api.auth import viewer
 from api.compression import ENCODINGS, unpacked
 from api.departure import while_there
@@ -76,6 +76,7 @@ async def repository_index(request: Request) -> Response:
 def _ready_only(content: bytes) -> bool:
     try:
         asked = orjson.loads(content) if content else {}
+        keys_once.check_read(content, asked)
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     if not isinstance(asked, dict) or not isinstance(asked.get("ready", False), bool):

@@ -15,7 +15,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from api import tensors
+from api import keys_once, tensors
 from api.service import MAX_JSON_ROWS_BYTES
 from api.tensors import FP32, INPUT
 from sweep.errors import BadRequestError, TooLargeError
@@ -117,7 +117,9 @@ def _body(text: memoryview) -> _Body:
             f"the JSON is above {MAX_JSON_ROWS_BYTES:,} bytes: send fewer rows, or send {INPUT} as binary data"
         )
     try:
-        return _Body.model_validate(orjson.loads(text))
+        values = orjson.loads(text)
+        keys_once.check_read(bytes(text), values)
+        return _Body.model_validate(values)
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     except ValidationError as error:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
-from api import problems
+from api import keys_once, problems
 from api.auth import admit, asks_itself, viewer
 from api.departure import while_there
 from api.inputs import check_rows, rows_of, rows_of_npy
@@ -152,6 +152,7 @@ async def replicas(request: Request) -> Response:
 def _read_json(content: bytes) -> tuple[NDArray[np.float32], float | None]:
     try:
         body = orjson.loads(content)
+        keys_once.check_read(content, body)
         rows = body["inputs"]
         deadline_ms = body.get("deadline_ms")
     except orjson.JSONDecodeError as error:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import reprlib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, HTTPException, Path, Query, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api import keys_once
 from db.engine import Database
 from sweep.errors import TooLargeError
 from sweep.room import check_room
@@ -123,10 +121,7 @@ class BodyLimit:
 
 
 class _LimitedBody:
-    """A body of a request, counted; JSON with a key twice is refused, which readers understand in two ways.
-
-    FastAPI lets `HTTPException` alone through where it reads bodies.
-    """
+    """A body of a request, counted; JSON with a key twice is refused."""
 
     def __init__(self, receive: Receive) -> None:
         self.received = 0
@@ -147,7 +142,7 @@ class _LimitedBody:
         if message["type"] == "http.request" and not message.get("more_body", False):
             self._is_whole = True
             body = b"".join(self._chunks)
-            await beside_if(len(body) > SMALL, lambda: _check_keys(body))
+            await beside_if(len(body) > SMALL, lambda: keys_once.check(body))
             self._chunks.clear()
         return message
 
@@ -159,19 +154,3 @@ class _LimitedBody:
             raise HTTPException(413, f"the body is above {MAX_JSON_BYTES:,} bytes")
         if _coming.bytes > MAX_BODIES_BYTES:
             raise HTTPException(429, "too many large bodies are coming at once; try again in a second")
-
-
-def _check_keys(body: bytes) -> None:
-    """Of what else is wrong with JSON, the route says so in its own words."""
-    try:
-        json.loads(body, object_pairs_hook=_once_each)
-    except (ValueError, RecursionError):
-        pass
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise HTTPException(400, f"the key {reprlib.repr(twice)} is here twice in one object")
-    return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import functools
 import shutil
 import socket
 import ssl
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -17,10 +20,12 @@ import pytest
 from fastapi import FastAPI, Request
 
 from api import exposure, listen, login_link, own_certificate
+from api.app import create_app
 from api.connection import Connection
 from sweep.errors import ServiceError
 from sweep.settings import ServiceSettings
 from tests.commands import Podium
+from tests.service_rig import ServiceRig
 
 Answer = TypeVar("Answer")
 NAMES = ("podium.example.org",)
@@ -138,11 +143,17 @@ def echo() -> FastAPI:
     return app
 
 
-def served(settings: ServiceSettings, tcp: socket.socket, unix: socket.socket, ask: Callable[[], Answer]) -> Answer:
+def served(
+    settings: ServiceSettings,
+    tcp: socket.socket,
+    unix: socket.socket,
+    ask: Callable[[], Answer],
+    app: FastAPI | None = None,
+) -> Answer:
     """What `ask` gets of a server on these sockets."""
 
     async def run() -> Answer:
-        server = listen.ReadyServer(listen.config(echo(), settings))
+        server = listen.ReadyServer(listen.config(app or echo(), settings))
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup([tcp, unix])
@@ -182,6 +193,44 @@ def test_tls_on_the_port_and_none_on_the_unix_socket(
         return came, plain["scheme"], login_link.ask(settings)
 
     assert served(settings, *sockets, ask) == ({"scheme": "https", "from": "127.0.0.1"}, "http", "the link")
+
+
+def test_under_tls_nothing_goes_in_the_clear(
+    certificate: tuple[Path, Path], sockets: tuple[socket.socket, socket.socket], service: ServiceRig
+) -> None:
+    """The whole application: no answer by http, a cookie for TLS alone, and browsers are told to stay with TLS."""
+    port = sockets[0].getsockname()[1]
+    cert, key = map(str, certificate)
+    settings = dataclasses.replace(service.settings, port=port, tls_cert=cert, tls_key=key, allowed_hosts=NAMES)
+
+    def ask() -> tuple[object, ...]:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: podium.example.org\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                assert plain.recv(4096) == b""
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
+            pytest.raises(OSError, match=r"(?i)ssl"),
+        ):
+            old.wrap_socket(plain)
+        trusting = own_certificate.trusting(own_certificate.certificate(certificate[0]))
+        with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting) as client:
+            named = {"Host": f"podium.example.org:{port}"}
+            login = client.post("/api/v1/session", json={"token": "token-of-viewer"}, headers=named)
+            refused = client.get("/api/v1/sweeps", headers=named)
+            by_address = client.get("/healthz")
+        cookie = login.headers["set-cookie"].lower()
+        kept = [answer.headers.get("strict-transport-security") for answer in (login, refused, by_address)]
+        return login.status_code, refused.status_code, "; secure" in cookie, "samesite=strict" in cookie, kept
+
+    app = create_app(settings, service.database)
+    stays = "max-age=31536000"
+    assert served(settings, *sockets, ask, app) == (200, 200, True, True, [stays, stays, None])
 
 
 def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> None:

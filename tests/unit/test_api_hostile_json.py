@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import orjson
 import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from api import keys_once
 from tests.service_rig import ServiceRig, assert_problem
 
 JSON = {"Content-Type": "application/json"}
@@ -68,3 +71,47 @@ def test_a_large_body_with_a_key_twice_at_its_end_is_refused_soon(client: TestCl
     keys = ",".join(f'"k{n}":1' for n in range(50_000))
     body = f'{{{keys},"k49999":2}}'.encode()
     assert_problem(client.post("/api/v1/sweeps", content=body, headers=JSON), 400, "the key 'k49999' is here twice")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("sweeps/import", '{"name": "a", "trials": [{"state": "finished", "state": "failed"}]}'),
+        ("ensembles/1/evaluate", '{"split": "test", "wait_s": 0, "split": "train"}'),
+        ("ensembles/1/evaluate", '{"inputs": [[1.0]], "targets": ["a"], "targets": ["b"]}'),
+        ("ensembles/1/predict", '{"inputs": [[0, 0, 1]], "inputs": [[0, 0, 2]]}'),
+        ("ensembles/1/predict", '{"inputs": [[0, 0, 1]], "deadline_ms": 1, "deadline\\u005fms": 60000}'),
+        ("/v2/models/rows/infer", '{"id": "a", "id": "b", "inputs": []}'),
+        ("/v2/models/rows/infer", '{"inputs": [{"name": "INPUT", "name": "X"}]}'),
+        ("/v2/repository/index", '{"ready": true, "ready": false}'),
+    ],
+)
+def test_a_key_twice_is_refused_in_rows_and_imports_too(service: ServiceRig, path: str, body: str) -> None:
+    sweep_id = service.sweep()
+    trials = [service.trial(sweep_id, number, 0.5) for number in range(2)]
+    ensemble_id = service.ensemble(sweep_id, trials, "rows")
+    service.ready(ensemble_id, ["ipc://nowhere"] * 2)
+    of_gateway = path.startswith("/") or path.endswith("predict")
+    with service.client(app=service.gateway() if of_gateway else None) as client:
+        address = path if path.startswith("/") else f"/api/v1/{path}"
+        answer = client.post(address, content=body.encode(), headers=JSON)
+    assert answer.status_code == 400, answer.text
+    assert "is here twice in one object" in answer.json()["detail"]
+
+
+def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prediction must not pay for it: what has no more texts than it should is not read again."""
+    monkeypatch.setattr(keys_once, "check", pytest.fail)
+    found: object
+    for found in (
+        {"inputs": [[1.0, 2.0]] * 1000, "deadline_ms": 5},
+        {"targets": ["a", "b"], "inputs": [[1.0]]},
+        {"inputs": [{"name": "INPUT", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}], "id": "x"},
+        [], None, 5, "text",
+    ):  # fmt: skip
+        keys_once.check_read(json.dumps(found).encode(), found)
+
+
+def test_what_is_nested_deep_is_counted_without_an_error() -> None:
+    body = b'{"a":' * 1000 + b"1" + b"}" * 1000
+    keys_once.check_read(body, orjson.loads(body))
