@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, case, func, select
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, case, func, select
 
 from db.tables import attempts, trial_attrs, trials
 
@@ -14,10 +16,10 @@ _CURRENT = and_(attempts.c.trial_id == trials.c.id, attempts.c.number == trials.
 DEVICE = select(attempts.c.device_id).where(_CURRENT).correlate(trials).scalar_subquery()
 CAUSE = select(attempts.c.cause).where(_CURRENT).correlate(trials).scalar_subquery()
 
-# Of `trial_attrs`, whose values are JSON alone: the number, if it is one.
-ATTR_NUMBER = case(
-    (
-        func.json_type(trial_attrs.c.value).in_(("integer", "real")),
-        func.json_extract(trial_attrs.c.value, "$"),
-    )
-)
+
+def number_in(value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Of a column of JSON: the number, if it is one."""
+    return case((func.json_type(value).in_(("integer", "real")), func.json_extract(value, "$")))
+
+
+ATTR_NUMBER = number_in(trial_attrs.c.value)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, case, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, or_, select
 
 from db.sweeps import SweepRow, parameters_of
-from db.tables import trial_attrs, trial_constraints, trial_params, trial_values, trials
-from db.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
+from db.tables import attempts, trial_attrs, trial_constraints, trial_params, trial_values, trials
+from db.trial_columns import DURATION_S, number_in
 from sweep.errors import BadRequestError
 from sweep.trial import TrialState
 
@@ -38,13 +38,13 @@ _FIELDS: dict[str, ColumnElement[Any]] = {
     "state": _BY_STATE,
     "value": trials.c.value,
     "duration_s": DURATION_S,
-    "device": DEVICE,
-    "cause": CAUSE,
     "attempt": trials.c.attempt,
     "sampler": trials.c.sampler,
     "started_at": trials.c.started_at,
     "ended_at": trials.c.ended_at,
 }
+_OF_ATTEMPT = {"device": "device_id", "cause": "cause"}
+_BESIDE = {"values": trial_values, "constraints": trial_constraints, "params": trial_params, "attrs": trial_attrs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Order:
 
     columns: Columns
     descending: bool = False
+    source: FromClause = trials  # with the table of the columns: each trial has one row in it, or none
 
     def by(self) -> Columns:
         """For ORDER BY."""
@@ -69,7 +70,7 @@ class Order:
     def past_trial(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
         """The trials that come after the one with this number, as it is now."""
         this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
-        values = connection.execute(select(*self.columns).select_from(trials).where(this)).one_or_none()
+        values = connection.execute(select(*self.columns).select_from(self.source).where(this)).one_or_none()
         if values is None:
             return self.past([None] * len(self.columns), number)
         return self.past(
@@ -100,27 +101,29 @@ def order_of(text: str, sweep: SweepRow) -> Order | None:
         return Order((trials.c.value,), (sweep.goal == "maximize") != text.startswith("-"))
     kind, _, name = key.partition(".")
     columns: Columns
+    source: FromClause = trials
     if key in _FIELDS:
         columns = (_FIELDS[key],)
+    elif key in _OF_ATTEMPT:
+        current = attempts.alias()
+        columns = (current.c[_OF_ATTEMPT[key]],)
+        on = and_(current.c.trial_id == trials.c.id, current.c.number == trials.c.attempt)
+        source = trials.outerjoin(current, on)
     elif kind == "values" and name == sweep.objectives[0][0]:
         columns = (trials.c.value,)
-    elif kind == "values" and name in dict(sweep.objectives):
-        columns = (_of(trial_values, trial_values.c.value, name),)
-    elif kind == "constraints" and name:
-        columns = (_of(trial_constraints, trial_constraints.c.value, name),)
-    elif kind == "params" and name:
-        columns = _numbers_then_texts(trial_params, trial_params.c.number, name)
-        columns = columns[:1] if _is_number(sweep, name) else columns
-    elif kind == "attrs" and name:
-        columns = _numbers_then_texts(trial_attrs, ATTR_NUMBER, name)
+    elif kind in _BESIDE and (kind != "values" or name in dict(sweep.objectives)) and name:
+        table = _BESIDE[kind].alias()
+        columns = _of(kind, table)
+        columns = columns[:1] if kind == "params" and _is_number(sweep, name) else columns
+        source = trials.outerjoin(table, and_(table.c.trial_id == trials.c.id, table.c.name == name))
     else:
         values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
-        fields = ", ".join(_FIELDS)
+        fields = ", ".join((*_FIELDS, *_OF_ATTEMPT))
         raise BadRequestError(
             f"sort={text}: write best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
             "with - before it for falling"
         )
-    return Order(columns, text.startswith("-"))
+    return Order(columns, text.startswith("-"), source)
 
 
 def _is_number(sweep: SweepRow, name: str) -> bool:
@@ -129,11 +132,9 @@ def _is_number(sweep: SweepRow, name: str) -> bool:
     return known is not None and known.get("values") is None and known.get("value") is None
 
 
-def _numbers_then_texts(table: Table, number: ColumnElement[Any], name: str) -> Columns:
-    text = case((number.is_(None), table.c.value))
-    return _of(table, number, name), _of(table, text, name)
-
-
-def _of(table: Table, column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    found = select(column).where(table.c.trial_id == trials.c.id, table.c.name == name)
-    return found.scalar_subquery()
+def _of(kind: str, table: FromClause) -> Columns:
+    """Numbers come before texts where there are both."""
+    if kind in ("values", "constraints"):
+        return (table.c.value,)
+    number = table.c.number if kind == "params" else number_in(table.c.value)
+    return number, case((number.is_(None), table.c.value))

@@ -152,7 +152,8 @@ def ordered(
     by = (trials.c.number,) if order is None else order.by()
     many = [func.count().over()] if counted else []
     columns = () if order is None else order.columns
-    statement = select(trials.c.id, *columns, *many).where(where).order_by(*by).limit(limit).offset(offset or None)
+    statement = select(trials.c.id, *columns, *many).select_from(trials if order is None else order.source).where(where)
+    statement = statement.order_by(*by).limit(limit).offset(offset or None)
     found = connection.execute(statement).all()
     rows = {row.id: row for row in _select(connection, trials.c.id.in_([row[0] for row in found]))}
     return Ordered(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
 
 from db import metrics, sweeps, trial_pages
 from db.sweeps import parameters_of
@@ -68,8 +68,8 @@ def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
     )
 
 
-def _count(connection: Connection, where: ColumnElement[bool]) -> int:
-    return connection.execute(select(func.count()).select_from(trials).where(where)).scalar_one()
+def _count(connection: Connection, where: ColumnElement[bool], source: FromClause = trials) -> int:
+    return connection.execute(select(func.count()).select_from(source).where(where)).scalar_one()
 
 
 def _place(
@@ -77,7 +77,8 @@ def _place(
 ) -> int | None:
     if not _count(connection, and_(where, trials.c.number == number)):
         return None
-    return matching - 1 - _count(connection, and_(where, past(connection, sweep_id, order, Position(number))))
+    later = and_(where, past(connection, sweep_id, order, Position(number)))
+    return matching - 1 - _count(connection, later, trials if order is None else order.source)
 
 
 def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:

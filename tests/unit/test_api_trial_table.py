@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from starlette.testclient import TestClient
 
 from db import sweeps
@@ -19,6 +19,7 @@ from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 
 URL = "/api/v1/sweeps"
+LITERAL = {"literal_binds": True}
 
 
 @pytest.fixture
@@ -134,6 +135,18 @@ def test_a_trial_that_runs_does_not_come_after_itself(service: ServiceRig, sweep
         while connection.execute(select(NOW)).scalar_one() == before:  # its duration grows from look to look
             pass
         assert not connection.execute(select(trials.c.number).where(trials.c.sweep_id == sweep_id, past)).all()
+
+
+@pytest.mark.parametrize("path", ["params.lr", "attrs.size", "device"])
+def test_what_is_sorted_by_is_looked_up_once_for_each_trial(service: ServiceRig, sweep_id: int, path: str) -> None:
+    with service.database.read() as connection:
+        order = order_of(path, sweeps.get(connection, sweep_id))
+        assert order is not None
+        where = order.past([0.5] * len(order.columns), 3)
+        statement = select(trials.c.id, *order.columns).select_from(order.source).where(where).order_by(*order.by())
+        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {statement.compile(compile_kwargs=LITERAL)}")).all()
+    assert [row[-1] for row in plan if "SUBQUERY" in row[-1]] == []
+    assert len([row for row in plan if row[-1].startswith("SEARCH")]) == 1
 
 
 @pytest.mark.parametrize("path", ["table", "trials"])
