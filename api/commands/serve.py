@@ -36,7 +36,7 @@ def serve(
 ) -> None:
     """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
     # Imported now: `podium --help` needs none of it.
-    from api import exposure, supervisor
+    from api import exposure
     from sweep.errors import ServiceError
     from sweep.layout import DataDirectory, RuntimeDirectory
     from sweep.processes import die_with_parent
@@ -48,10 +48,14 @@ def serve(
         plan = DevicePlan.parse(devices)
     except ServiceError as error:
         raise typer.BadParameter(str(error)) from error
+    data = DataDirectory(data_dir.absolute())
+    if sys.stderr.isatty():  # somebody sits there and waits
+        _say(f"Starting Podium (data in {data.root}, devices: {devices}); a login link comes when it is ready")
+    from api import supervisor
+
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
         die_with_parent(int(parent), signal.SIGTERM)
-    data = DataDirectory(data_dir.absolute())
     settings = ServiceSettings(
         data_dir=str(data.root),
         runtime_dir=str(RuntimeDirectory.of(data).root),
@@ -64,4 +68,8 @@ def serve(
         tls_key="" if tls_key is None else str(tls_key.absolute()),
         proxies=proxies,
     )
-    supervisor.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))
+    supervisor.serve(settings, _say)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pty
 import signal
 import sqlite3
 import subprocess
@@ -287,3 +288,24 @@ def _ready(data_dir: Path) -> bool:
             return bool(client.ready()["ready"])
     except ServiceError:
         return False
+
+
+def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
+    data, said = tmp_path / "data", b""
+    ours, theirs = pty.openpty()
+    command = [*PODIUM, "serve", "--data-dir", str(data), "--port", "0", "--gateway-port", "0", "--devices", "cpu:1"]
+    try:
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
+            os.close(theirs)
+            while b"\n" not in said:
+                said += os.read(ours, 4096)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) in (0, 130)
+        with contextlib.suppress(OSError):  # nobody holds the other end any more
+            while more := os.read(ours, 4096):
+                said += more
+    finally:
+        os.close(ours)
+    assert said.startswith(f"Starting Podium (data in {data}, devices: cpu:1)".encode())
+    assert b"Traceback" not in said
+    assert not (data / "service.json").exists()

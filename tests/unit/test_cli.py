@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from api import local, progress, show
+from api import local, progress, show, supervisor
 from api.client import Client
+from api.commands.serve import serve
 from sweep.trial import Cause, SweepState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
@@ -502,3 +503,17 @@ def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixtu
     assert "\x1b" not in said
     assert "the data is not there \\x1b[31mred [bold]x[/]" in said
     assert "sweep 'a\\x1b[2J[red]b'" in said
+
+
+@pytest.mark.parametrize("somebody_waits", [True, False])
+def test_serve_says_at_once_what_starts_and_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], somebody_waits: bool
+) -> None:
+    monkeypatch.setattr(supervisor, "serve", lambda settings, say: say(f"up in {settings.data_dir}"))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: somebody_waits)
+    serve(tmp_path / "data", devices="cpu:3")
+    said = capsys.readouterr()
+    *first, last = said.err.splitlines()
+    assert (said.out, last) == ("", f"up in {tmp_path / 'data'}")
+    where = f"Starting Podium (data in {tmp_path / 'data'}, devices: cpu:3); a login link comes when it is ready"
+    assert first == ([where] if somebody_waits else [])
