@@ -135,6 +135,10 @@ def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
             payload = {"reason": item.reason}
             kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
             events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=payload)])
+        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
+            paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
+            began = func.coalesce(sweeps.c.started_at, item.at)
+            connection.execute(update(sweeps).where(paused).values(started_at=began))
 
 
 def _forgive(connection: Connection, sweep_id: int) -> None:

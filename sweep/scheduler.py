@@ -64,7 +64,7 @@ from sweep.trial import (
     TrialState,
     Wanted,
 )
-from sweep.waiting import why_sweep_waits
+from sweep.waiting import why_sweep_waits, with_wait
 from sweep.watch import SlotWatch
 from sweep.writing import Writer
 
@@ -448,6 +448,8 @@ class Scheduler:
         self._care.begin(slot)
         if sweep.state is SweepState.QUEUED:
             self._roster.set_state(sweep, SweepState.RUNNING, "")
+        elif sweep.state is SweepState.STOPPING:
+            self._roster.explain(sweep, with_wait(sweep.reason, ""))
         at = self._clock.wall_s()
         self._changes.append(AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, at))
         assignment = sweep.assignment(trial, self._data, self._threads)
@@ -457,10 +459,12 @@ class Scheduler:
         """Sweeps that wait and devices that idle say why."""
         sweeps = list(self._roster.sweeps.values())
         for sweep in sweeps:
+            waits = self._clock.monotonic_s() - sweep.still_since_s >= WAITS_S or bool(sweep.reason)
+            reason = why_sweep_waits(sweep, list(self._ledger), self._no_room) if waits else ""
             if sweep.state in (SweepState.QUEUED, SweepState.RUNNING):
-                waits = self._clock.monotonic_s() - sweep.still_since_s >= WAITS_S or bool(sweep.reason)
-                reason = why_sweep_waits(sweep, list(self._ledger), self._no_room) if waits else ""
                 self._roster.explain(sweep, reason)
+            elif sweep.state is SweepState.STOPPING:
+                self._roster.explain(sweep, with_wait(sweep.reason, reason))
         self._care.explain(sweeps, self._no_room)
 
     # Ending sweeps.

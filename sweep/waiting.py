@@ -10,12 +10,13 @@ from sweep.messages import Device
 from sweep.trial import SweepState
 
 _SHOWN = 3  # how many sweeps or devices a reason names
+_LAST = "; its last trials wait: "
 _ENDS = "a trial that was stopped is ending"
 
 
 def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str) -> str:
-    """Why nothing of a sweep runs although it wants more; "" while something does."""
-    if not sweep.wants_more or sweep.running:
+    """Why nothing of a sweep runs although it wants more, or has trials to end; "" while something does."""
+    if sweep.running or not (sweep.wants_more or sweep.to_end):
         return ""
     if short_of_room:
         return short_of_room
@@ -31,6 +32,12 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str)
     if not sweep.ready:
         return "choosing its first trial"
     return f"every device is busy: {_listed(_holders(fitting))}"
+
+
+def with_wait(reason: str, waits: str) -> str:
+    """The reason of a sweep that is stopping, and why it cannot yet end the trials that had begun."""
+    own = reason.partition(_LAST)[0]
+    return f"{own}{_LAST}{waits}" if waits else own
 
 
 def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:

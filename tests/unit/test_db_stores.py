@@ -103,6 +103,16 @@ def test_a_sweep_that_is_over_stays_as_it_is(database: Database) -> None:
     assert kinds == ["sweep.queued", "sweep.running", "sweep.finished"]
 
 
+def test_a_sweep_that_is_paused_while_its_first_trial_is_placed_has_begun(database: Database) -> None:
+    accept(database)
+    with database.write() as connection:
+        sweeps.set_state(connection, 1, SweepState.PAUSED, "paused on request", 11.0)
+    record(database, SweepChanged(1, SweepState.QUEUED, SweepState.RUNNING, "", 12.0))
+    with database.read() as connection:
+        sweep = sweeps.get(connection, 1)
+    assert (sweep.state, sweep.reason, sweep.started_at) == (SweepState.PAUSED, "paused on request", 12.0)
+
+
 def test_a_sweep_is_cancelled_once(database: Database) -> None:
     accept(database)
     with database.write() as connection:

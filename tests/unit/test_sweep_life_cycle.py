@@ -13,7 +13,7 @@ from sweep.live import AVOID_S
 from sweep.live_trial import MAX_INTERRUPTIONS
 from sweep.messages import Asked, SearchFailed, SlotLost
 from sweep.past import Planned
-from sweep.scheduler import FULL_S, TICK_S
+from sweep.scheduler import FULL_S, TICK_S, WAITS_S
 from sweep.trial import DISK_IS_FULL, Cause, SweepState, TrialRequest, TrialState
 from sweep.watch import MARGIN_S, SILENT_S
 from tests.rig import Rig
@@ -402,6 +402,28 @@ def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
     rig.pool.finish("cpu-0")
     rig.settle()
     assert reason(rig, 3) == "no device is left for trials: cpu-0 is set aside (drained on request)"
+
+
+def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
+    rig = make_rig(2)
+    rig.submit(run_cap=4)
+    rig.recorder.aside |= {"cpu-0": "it is hot", "cpu-1": "it is loud"}
+    steer(rig, SweepState.STOPPING)
+    own = rig.sweep().reason
+    rig.pool.finish("cpu-1")
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    rig.clock.advance(WAITS_S)
+    left = "no device is left for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
+    assert reason(rig) == f"{own}; its last trials wait: {left}"
+    assert reason(rig) == f"{own}; its last trials wait: {left}", "said once"
+    del rig.recorder.aside["cpu-1"]
+    tick(rig)
+    assert rig.pool.busy() == ["cpu-1"]
+    assert rig.sweep().reason == own
+    rig.finish_all()
+    rig.assert_over(SweepState.FINISHED)
+    assert rig.sweep().reason == own
 
 
 def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
