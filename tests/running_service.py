@@ -63,7 +63,12 @@ class RunningService:
             stderr=self._log,
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
-        self.client: Client = wait_for("the service is ready", self._ready, START_S)
+        try:
+            self.client: Client = wait_for("the service is ready", self._ready, START_S)
+        except BaseException:
+            self.stop()  # nobody else would
+            self._log.close()
+            raise
 
     def _ready(self) -> Client | None:
         assert self.process.poll() is None, Path(self._log.name).read_text()

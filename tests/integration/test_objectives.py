@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,18 @@ def too_large(trial):
 METRICS = [{"name": "near", "goal": "maximize"}, {"name": "far", "goal": "maximize"}]
 
 
-@pytest.fixture
-def code(tmp_path: Path) -> Path:
-    folder = tmp_path / "code"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("code")
     (folder / "several.py").write_text(CODE)
     return folder
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
+    """One for all tests here: each looks at its own sweep, and in the end the audit at all of them."""
+    with AuditedService(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
 
 
 def several(code: Path, **changes: Any) -> dict[str, Any]:
@@ -54,44 +61,42 @@ def several(code: Path, **changes: Any) -> dict[str, Any]:
     return document
 
 
-def test_two_objectives_are_pruned_by_one_and_end_in_a_front(tmp_path: Path, code: Path) -> None:
+def test_two_objectives_are_pruned_by_one_and_end_in_a_front(service: AuditedService, code: Path) -> None:
     early = {"type": "median", "metric": "near", "min_iter": 2, "min_trials": 2}
-    with AuditedService(tmp_path / "data") as service:
-        client = service.client
-        sweep = client.wait(client.submit(several(code, run_cap=16, early_terminate=early))["id"], 120)
-        trials = list(client.trials(sweep["id"]))
-        finished = [trial for trial in trials if trial["state"] == "finished"]
-        assert sweep["state"] == "finished"
-        assert sweep["counts"]["pruned"] >= 1
-        for trial in finished:
-            x = trial["params"]["x"]
-            assert trial["values"] == {"near": 1 - x, "far": x * x}
-            assert trial["constraints"] == {"room": x - 0.9}
-        assert all(trial["user_attrs"] == {"twice": {"x": 2 * trial["params"]["x"]}} for trial in trials)
-        # The two objectives pull in opposite directions: every feasible trial is on the front.
-        front = client.best(sweep["id"])
-        feasible = {trial["number"] for trial in finished if trial["params"]["x"] <= 0.9}
-        assert {trial["number"] for trial in front} == feasible
-        assert sweep["best"]["number"] == front[0]["number"]
-        listed = [trial["number"] for trial in client.trials(sweep["id"], "-values.far") if trial["values"]]
-        assert listed == [t["number"] for t in sorted(finished, key=lambda t: -t["values"]["far"])]
-        shown = podium("sweep", "show", str(sweep["id"]), "--data-dir", str(tmp_path / "data"))
-        assert "Pareto front" in shown.stdout
+    client = service.client
+    sweep = client.wait(client.submit(several(code, run_cap=16, early_terminate=early))["id"], 120)
+    trials = list(client.trials(sweep["id"]))
+    finished = [trial for trial in trials if trial["state"] == "finished"]
+    assert sweep["state"] == "finished"
+    assert sweep["counts"]["pruned"] >= 1
+    for trial in finished:
+        x = trial["params"]["x"]
+        assert trial["values"] == {"near": 1 - x, "far": x * x}
+        assert trial["constraints"] == {"room": x - 0.9}
+    assert all(trial["user_attrs"] == {"twice": {"x": 2 * trial["params"]["x"]}} for trial in trials)
+    # The two objectives pull in opposite directions: every feasible trial is on the front.
+    front = client.best(sweep["id"])
+    feasible = {trial["number"] for trial in finished if trial["params"]["x"] <= 0.9}
+    assert {trial["number"] for trial in front} == feasible
+    assert sweep["best"]["number"] == front[0]["number"]
+    listed = [trial["number"] for trial in client.trials(sweep["id"], "-values.far") if trial["values"]]
+    assert listed == [t["number"] for t in sorted(finished, key=lambda t: -t["values"]["far"])]
+    shown = podium("sweep", "show", str(sweep["id"]), "--data-dir", str(service.data.root))
+    assert "Pareto front" in shown.stdout
 
 
-def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        client = service.client
-        earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)
-        document = function_sweep(code, "several:slow", method="tpe", run_cap=12, warm_start=[earlier["id"]])
-        sweep = client.submit(document)
-        assert sweep["warm_start"] == {"trials": 12, "dropped": 0, "why": [], "left_out": 0}
-        wait_for("some trials are over", lambda: client.sweep(sweep["id"])["counts"].get("finished", 0) >= 4)
-        service.kill("scheduler")
-        sweep = client.wait(sweep["id"], 120)
-        assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 12})
-        assert [trial["number"] for trial in client.trials(sweep["id"])] == list(range(12))
-        assert sweep["best"]["value"] > 0.8
+def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(service: AuditedService, code: Path) -> None:
+    client = service.client
+    earlier = client.wait(client.submit(function_sweep(code, "several:slow", run_cap=12))["id"], 120)
+    document = function_sweep(code, "several:slow", method="tpe", run_cap=12, warm_start=[earlier["id"]])
+    sweep = client.submit(document)
+    assert sweep["warm_start"] == {"trials": 12, "dropped": 0, "why": [], "left_out": 0}
+    wait_for("some trials are over", lambda: client.sweep(sweep["id"])["counts"].get("finished", 0) >= 4)
+    service.kill("scheduler")
+    sweep = client.wait(sweep["id"], 120)
+    assert (sweep["state"], sweep["counts"]) == ("finished", {"finished": 12})
+    assert [trial["number"] for trial in client.trials(sweep["id"])] == list(range(12))
+    assert sweep["best"]["value"] > 0.8
 
 
 @pytest.mark.parametrize(
@@ -103,17 +108,16 @@ def test_a_sweep_starts_from_another_also_when_its_scheduler_is_killed(tmp_path:
     ],
 )
 def test_what_goes_wrong_is_said_and_what_was_noted_stays(
-    tmp_path: Path, code: Path, function: str, cause: str, said: str
+    service: AuditedService, code: Path, function: str, cause: str, said: str
 ) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        document = several(code, run_cap=1, limits={"trial_s": 2}, retries={"max_consecutive_failures": 1})
-        document["program"]["function"] = f"several:{function}"
-        sweep = service.client.wait(service.client.submit(document)["id"], 60)
-        assert sweep["state"] == "failed"
-        trial = service.client.trial(next(iter(service.client.trials(sweep["id"])))["id"])
-        (attempt,) = trial["attempts"]
-        assert attempt["cause"] == cause
-        assert said in attempt["message"]
-        noted = function == "sleeps"
-        assert trial["user_attrs"] == ({"got": "here"} if noted else {})
-        assert trial["constraints"] == ({"room": -1.0} if noted else {})
+    document = several(code, run_cap=1, limits={"trial_s": 2}, retries={"max_consecutive_failures": 1})
+    document["program"]["function"] = f"several:{function}"
+    sweep = service.client.wait(service.client.submit(document)["id"], 60)
+    assert sweep["state"] == "failed"
+    trial = service.client.trial(next(iter(service.client.trials(sweep["id"])))["id"])
+    (attempt,) = trial["attempts"]
+    assert attempt["cause"] == cause
+    assert said in attempt["message"]
+    noted = function == "sleeps"
+    assert trial["user_attrs"] == ({"got": "here"} if noted else {})
+    assert trial["constraints"] == ({"room": -1.0} if noted else {})

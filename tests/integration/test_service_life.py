@@ -9,6 +9,7 @@ import pty
 import signal
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,13 @@ def code(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
+    """One for the tests that leave it up: each looks at its own sweep, and in the end the audit at all of them."""
+    with AuditedService(tmp_path_factory.mktemp("lasting") / "data") as running:
+        yield running
+
+
 def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
     """Every trial finished, at its cap, and with one counting attempt each."""
     trials = list(client.trials(sweep_id))
@@ -64,41 +72,38 @@ def counted_once(client: Client, sweep_id: int, run_cap: int) -> None:
         assert attempts[-1]["number"] == trial["attempt"]
 
 
-def test_trials_outlive_a_killed_scheduler_and_count_once(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=12))
-        for _ in range(2):
-            wait_for("trials run", lambda: service.client.sweep(sweep["id"])["counts"].get("running"))
-            service.kill("scheduler")
-        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
-        counted_once(service.client, sweep["id"], 12)
-        attempts = [service.client.trial(trial["id"])["attempts"] for trial in service.client.trials(sweep["id"])]
-        assert all(len(each) == 1 for each in attempts), "no attempt was repeated: the slots kept them"
+def test_trials_outlive_a_killed_scheduler_and_count_once(lasting: AuditedService, code: Path) -> None:
+    sweep = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=12))
+    for _ in range(2):
+        wait_for("trials run", lambda: lasting.client.sweep(sweep["id"])["counts"].get("running"))
+        lasting.kill("scheduler")
+    assert lasting.client.wait(sweep["id"], 60)["state"] == "finished"
+    counted_once(lasting.client, sweep["id"], 12)
+    attempts = [lasting.client.trial(trial["id"])["attempts"] for trial in lasting.client.trials(sweep["id"])]
+    assert all(len(each) == 1 for each in attempts), "no attempt was repeated: the slots kept them"
 
 
-def test_a_scheduler_that_hangs_is_not_shown_as_ready(tmp_path: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        scheduler = service.part("scheduler")
-        os.kill(scheduler["pid"], signal.SIGSTOP)
-        try:
-            wait_for("it is shown as silent", lambda: service.part("scheduler")["state"] == "silent")
-            assert not service.client.ready()["ready"]
-            assert podium("status", "--data-dir", str(service.data.root)).returncode == 1
-        finally:
-            os.kill(scheduler["pid"], signal.SIGCONT)
-        wait_for("it is ready again", lambda: service.client.ready()["ready"])
-        assert service.part("scheduler") == scheduler
+def test_a_scheduler_that_hangs_is_not_shown_as_ready(lasting: AuditedService) -> None:
+    scheduler = lasting.part("scheduler")
+    os.kill(scheduler["pid"], signal.SIGSTOP)
+    try:
+        wait_for("it is shown as silent", lambda: lasting.part("scheduler")["state"] == "silent")
+        assert not lasting.client.ready()["ready"]
+        assert podium("status", "--data-dir", str(lasting.data.root)).returncode == 1
+    finally:
+        os.kill(scheduler["pid"], signal.SIGCONT)
+    wait_for("it is ready again", lambda: lasting.client.ready()["ready"])
+    assert lasting.part("scheduler") == scheduler
 
 
-def test_killed_ray_repeats_only_what_was_in_flight(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        sweep = service.client.submit(function_sweep(code, "naps:nap", run_cap=10))
-        wait_for("some have finished", lambda: service.client.sweep(sweep["id"])["counts"].get("finished", 0) >= 2)
-        service.kill("ray")
-        assert service.client.wait(sweep["id"], 90)["state"] == "finished"
-        counted_once(service.client, sweep["id"], 10)
-        trials = list(service.client.trials(sweep["id"]))
-        assert sum(trial["attempt"] > 1 for trial in trials) <= 2
+def test_killed_ray_repeats_only_what_was_in_flight(lasting: AuditedService, code: Path) -> None:
+    sweep = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=10))
+    wait_for("some have finished", lambda: lasting.client.sweep(sweep["id"])["counts"].get("finished", 0) >= 2)
+    lasting.kill("ray")
+    assert lasting.client.wait(sweep["id"], 90)["state"] == "finished"
+    counted_once(lasting.client, sweep["id"], 10)
+    trials = list(lasting.client.trials(sweep["id"]))
+    assert sum(trial["attempt"] > 1 for trial in trials) <= 2
 
 
 def test_sigterm_leaves_nothing_running_and_the_next_start_goes_on(tmp_path: Path, code: Path) -> None:
@@ -140,13 +145,12 @@ def test_when_serve_and_rays_guardian_are_killed_together_nothing_stays(tmp_path
         wait_for("nothing of the service is left", lambda: not service.processes(), 15.0)
 
 
-def test_a_daemonized_grandchild_ends_with_its_attempt(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        sweep = service.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
-        assert service.client.wait(sweep["id"], 60)["state"] == "finished"
-        written = list((service.data.bundles).glob("*/pid-*"))
-        assert len(written) == 2
-        assert not any(psutil.pid_exists(int(file.read_text())) for file in written)
+def test_a_daemonized_grandchild_ends_with_its_attempt(lasting: AuditedService, code: Path) -> None:
+    sweep = lasting.client.submit(function_sweep(code, "naps:daemonize", run_cap=2))
+    assert lasting.client.wait(sweep["id"], 60)["state"] == "finished"
+    written = list((lasting.data.bundles).glob("*/pid-*"))
+    assert len(written) == 2
+    assert not any(psutil.pid_exists(int(file.read_text())) for file in written)
 
 
 def test_pretended_gpus_show_each_trial_its_slots_device_and_never_two_at_once(tmp_path: Path, code: Path) -> None:
@@ -199,16 +203,15 @@ def _command_line(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_second_service_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        second = podium("serve", "--data-dir", str(service.data.root), "--port", "0", "--gateway-port", "0")
-        assert second.returncode == 3
-        assert f"process {service.process.pid}" in second.stderr
-        taken = service.client.url.rsplit(":", 1)[1]
-        other = podium("serve", "--data-dir", str(tmp_path / "other"), "--port", taken, "--gateway-port", "0")
-        assert other.returncode == 4
-        assert f"127.0.0.1:{taken}" in other.stderr and "--port" in other.stderr
-        assert not (tmp_path / "other" / "podium.sqlite3").exists()
+def test_a_second_service_on_the_same_directory_is_refused(lasting: AuditedService, tmp_path: Path) -> None:
+    second = podium("serve", "--data-dir", str(lasting.data.root), "--port", "0", "--gateway-port", "0")
+    assert second.returncode == 3
+    assert f"process {lasting.process.pid}" in second.stderr
+    taken = lasting.client.url.rsplit(":", 1)[1]
+    other = podium("serve", "--data-dir", str(tmp_path / "other"), "--port", taken, "--gateway-port", "0")
+    assert other.returncode == 4
+    assert f"127.0.0.1:{taken}" in other.stderr and "--port" in other.stderr
+    assert not (tmp_path / "other" / "podium.sqlite3").exists()
 
 
 @pytest.mark.parametrize(
@@ -237,18 +240,17 @@ def test_a_gpu_service_on_a_machine_without_one_says_so_and_leaves_nothing(tmp_p
     assert "there is no GPU on this machine" in result.stderr
 
 
-def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(tmp_path: Path, code: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        sweep_id = service.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
-        guardian, scheduler = service.part("ray")["pid"], service.part("scheduler")["pid"]
-        (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
-        raylet.kill()
-        wait_for("Ray's files are gone", lambda: not ray_head.address_file(RuntimeDirectory.of(service.data)).exists())
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(scheduler, signal.SIGKILL)
-        wait_for("Ray is another", lambda: service.part("ray")["pid"] not in (None, guardian))
-        assert service.client.wait(sweep_id, 90)["state"] == "finished"
-        counted_once(service.client, sweep_id, 8)
+def test_a_scheduler_that_dies_while_ray_ends_does_not_end_serve(lasting: AuditedService, code: Path) -> None:
+    sweep_id = lasting.client.submit(function_sweep(code, "naps:nap", run_cap=8))["id"]
+    guardian, scheduler = lasting.part("ray")["pid"], lasting.part("scheduler")["pid"]
+    (raylet,) = [p for p in psutil.Process(guardian).children(recursive=True) if p.name() == "raylet"]
+    raylet.kill()
+    wait_for("Ray's files are gone", lambda: not ray_head.address_file(RuntimeDirectory.of(lasting.data)).exists())
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(scheduler, signal.SIGKILL)
+    wait_for("Ray is another", lambda: lasting.part("ray")["pid"] not in (None, guardian))
+    assert lasting.client.wait(sweep_id, 90)["state"] == "finished"
+    counted_once(lasting.client, sweep_id, 8)
 
 
 def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left(tmp_path: Path, code: Path) -> None:
