@@ -17,7 +17,7 @@ import { TrialPage } from "./pages/trial";
 import { TopBar } from "./top-bar";
 import { Boundary } from "./widgets/boundary";
 import { ButtonLink } from "./widgets/button";
-import { Empty } from "./widgets/states";
+import { Missing } from "./widgets/missing";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
 
@@ -105,8 +105,8 @@ function numbered(id: string, page: (id: number) => ReactNode): ReactNode {
 
 function NoSuchPage() {
   return (
-    <Empty title="There is no such page" hint="The address may be cut, or from another version of Podium.">
+    <Missing title="There is no such page" hint="The address may be cut, or from another version of Podium.">
       <ButtonLink href="/">All sweeps</ButtonLink>
-    </Empty>
+    </Missing>
   );
 }

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
 import { useSettled } from "../settled";
+import { forgetKept, readKept, writeKept } from "../tab-storage";
 import { toast } from "../widgets/toast";
 import type { Document, Numbers, Path } from "./values";
 
@@ -34,15 +35,15 @@ function placeOf(from?: number): string {
 
 /** What was written in this tab and not submitted yet; begun from sweep `from`, or from nothing. */
 export function keptText(from?: number): string | null {
-  return sessionStorage.getItem(placeOf(from));
+  return readKept(placeOf(from));
 }
 
 export function keepText(text: string, from?: number): void {
-  sessionStorage.setItem(placeOf(from), text);
+  writeKept(placeOf(from), text);
 }
 
 export function forgetText(from?: number): void {
-  sessionStorage.removeItem(placeOf(from));
+  forgetKept(placeOf(from));
 }
 
 export function useDraft(first: string, from?: number): Draft {

@@ -183,6 +183,8 @@ test("the log is searched, and what is looked for is in the address", async () =
 });
 
 test("a trial that is not there says so", async () => {
+  document.title = "Another page · Podium";
   open(9);
   expect(await screen.findByRole("heading", { name: "There is no trial with the id 9" })).toBeVisible();
+  expect(document.title).toBe("There is no trial with the id 9 · Podium");
 });

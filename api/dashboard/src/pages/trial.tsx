@@ -7,8 +7,9 @@ import { useFocus } from "../live";
 import { useNow } from "../now";
 import { useSweep } from "../sweep/use-sweep";
 import { ButtonLink } from "../widgets/button";
+import { Missing } from "../widgets/missing";
 import { Panel, Stat, Stats } from "../widgets/panel";
-import { Answer, Empty } from "../widgets/states";
+import { Answer } from "../widgets/states";
 import { Attempts, wordsOf } from "./trial/attempts";
 import { type Curves, TrialCurves, useCurves } from "./trial/curves";
 import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/data";
@@ -25,12 +26,12 @@ export function TrialPage({ trialId }: { trialId: number }) {
   const sweep = useSweep(trial.data?.sweep_id).data;
   if (trial.data === undefined && trial.error instanceof ApiError && trial.error.status === 404)
     return (
-      <Empty
+      <Missing
         title={`There is no trial with the id ${trialId}`}
         hint="It may be of another service, or its number in a sweep."
       >
         <ButtonLink href="/">All sweeps</ButtonLink>
-      </Empty>
+      </Missing>
     );
   return (
     <Answer query={trial} rows={8}>

@@ -77,6 +77,7 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   const set = (key: keyof Form) => (event: { target: { value: string } }) =>
     setForm({ ...form, [key]: event.target.value });
   const send = async () => {
+    if (busy || !ready) return;
     setBusy(true);
     try {
       const where = { params: { path: { sweep_id: sweep.id } }, body: wanted };
@@ -91,13 +92,13 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   const actions = (
     <>
       <Button onClick={onClose}>Back</Button>
-      <Button primary busy={busy} disabled={!ready} onClick={() => void send()}>
+      <Button primary busy={busy} disabled={!ready} type="submit">
         Extend the sweep
       </Button>
     </>
   );
   return (
-    <Dialog title={`Extend ${sweep.name}`} onClose={onClose} actions={actions}>
+    <Dialog title={`Extend ${sweep.name}`} onClose={onClose} onSubmit={() => void send()} actions={actions}>
       <div className="extend-form">
         <Field label="Trials in all" problem={problems.cap} hint={`${formatCount(countedOf(sweep))} count so far`}>
           <input inputMode="numeric" value={form.cap} onChange={set("cap")} />

@@ -1,20 +1,43 @@
-// A dialog on the browser's own <dialog>: focus stays in it, Escape closes it.
+// A dialog on the browser's own <dialog>: focus begins at its first field and stays in it, Escape closes it.
 import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "./button";
 import { Icon } from "./icon";
 import "./dialog.css";
 
-type DialogProps = { title: string; onClose: () => void; children: ReactNode; actions?: ReactNode; wide?: boolean };
+type DialogProps = {
+  title: string;
+  onClose: () => void;
+  onSubmit?: () => void; // Enter in a field, and the action of type "submit"
+  children: ReactNode;
+  actions?: ReactNode; // the one that changes nothing first: without a field, the focus begins there
+  wide?: boolean;
+};
 
-export function Dialog({ title, onClose, children, actions, wide }: DialogProps) {
+const FIELDS = "input:not([disabled]), select:not([disabled]), textarea:not([disabled])";
+
+export function Dialog({ title, onClose, onSubmit, children, actions, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   // Closed while it is still in the page: only then does the browser give the focus back to where it was.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (element && !element.open) element.showModal();
+    const first = element?.querySelector<HTMLElement>(FIELDS) ?? element?.querySelector(".dialog-actions button");
+    if (first instanceof HTMLElement) first.focus();
     return () => element?.close();
   }, []);
+  const parts = (
+    <>
+      <header className="dialog-head">
+        <h2 id={id}>{title}</h2>
+        <Button quiet title="Close" onClick={onClose}>
+          <Icon name="close" />
+        </Button>
+      </header>
+      {children}
+      {actions && <footer className="dialog-actions">{actions}</footer>}
+    </>
+  );
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, the browser sees to that
     <dialog
@@ -27,16 +50,20 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
       }}
       onClick={event => event.target === dialog.current && onClose()}
     >
-      <div className="dialog-body">
-        <header className="dialog-head">
-          <h2 id={id}>{title}</h2>
-          <Button quiet title="Close" onClick={onClose}>
-            <Icon name="close" />
-          </Button>
-        </header>
-        {children}
-        {actions && <footer className="dialog-actions">{actions}</footer>}
-      </div>
+      {onSubmit ? (
+        <form
+          className="dialog-body"
+          noValidate
+          onSubmit={event => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          {parts}
+        </form>
+      ) : (
+        <div className="dialog-body">{parts}</div>
+      )}
     </dialog>
   );
 }
@@ -55,6 +82,7 @@ export function Confirm({ title, children, action, danger, run, onClose }: Confi
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState("");
   const go = async () => {
+    if (busy) return;
     setBusy(true);
     try {
       await run();
@@ -67,13 +95,13 @@ export function Confirm({ title, children, action, danger, run, onClose }: Confi
   const actions = (
     <>
       <Button onClick={onClose}>Back</Button>
-      <Button primary danger={danger} busy={busy} onClick={() => void go()}>
+      <Button primary danger={danger} busy={busy} type="submit">
         {action}
       </Button>
     </>
   );
   return (
-    <Dialog title={title} onClose={onClose} actions={actions}>
+    <Dialog title={title} onClose={onClose} onSubmit={() => void go()} actions={actions}>
       {children}
       {refused && (
         <p role="alert" className="dialog-refused">

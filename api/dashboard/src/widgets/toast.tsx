@@ -1,13 +1,15 @@
 // Short notes at the foot of the page: what was done, or why not.
-import { useSyncExternalStore } from "react";
+import { useEffect, useSyncExternalStore } from "react";
+import { useLocation } from "wouter";
 import { Button } from "./button";
 import { Icon } from "./icon";
 import "./toast.css";
 
 type Tone = "done" | "failed";
-type Toast = { id: number; text: string; tone: Tone };
+type Toast = { id: number; text: string; tone: Tone; at: number };
 
 const SHOWN_MS = 6_000;
+const READ_MS = 1_000; // what was said just before another page came is of that step
 let toasts: readonly Toast[] = [];
 let last = 0;
 const listeners = new Set<() => void>();
@@ -21,11 +23,11 @@ function drop(id: number): void {
   change(toasts.filter(each => each.id !== id));
 }
 
-/** Say something. A failure stays until it is closed. */
+/** Say something. A failure stays until it is closed, by Escape too, or another page is opened. */
 export function toast(text: string, tone: Tone = "done"): void {
   last += 1;
   const id = last;
-  change([...toasts, { id, text, tone }]);
+  change([...toasts, { id, text, tone, at: Date.now() }]);
   if (tone === "done") setTimeout(() => drop(id), SHOWN_MS);
 }
 
@@ -46,8 +48,24 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Escape closes them all, unless it is for something else: a dialog, a field, a chart. */
+function onEscape(event: KeyboardEvent): void {
+  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (toasts.length > 0) change([]);
+}
+
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
+  const [path] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is what it is about
+  useEffect(() => {
+    const isOfBefore = (each: Toast) => each.tone === "failed" && Date.now() - each.at > READ_MS;
+    if (toasts.some(isOfBefore)) change(toasts.filter(each => !isOfBefore(each)));
+  }, [path]);
+  useEffect(() => {
+    window.addEventListener("keydown", onEscape);
+    return () => window.removeEventListener("keydown", onEscape);
+  }, []);
   return (
     <div className="toasts" aria-live="polite">
       {shown.map(each => (

@@ -11,6 +11,8 @@ import { formatCount } from "../../format";
 import { keys } from "../../keys";
 import { type LivePoints, useLive } from "../../live";
 import { hover, useSelection } from "../../selection";
+import { useSweep } from "../../sweep/use-sweep";
+import { OVER } from "../../sweep/words";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
@@ -61,7 +63,7 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
   const curves = useGrowing(sweepId, view);
   const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
   const weight = Math.min(SMOOTHEST, Math.max(0, Number(smooth) || 0));
-  if (view.metric === null) return <Nothing filter={filter} />;
+  if (view.metric === null) return <Nothing sweepId={sweepId} filter={filter} />;
   const actions = (
     <>
       <Choice
@@ -115,6 +117,8 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
 
 function hintOf(view: CurvesView): string {
   const all = `${formatCount(view.matching)} ${view.matching === 1 ? "trial has" : "trials have"} reported it`;
+  if (view.curves.length > 0 && view.curves.every(curve => curve.points === 1))
+    return `${all}, once each: a point and no line`;
   if (view.curves.length >= view.matching) return all;
   return `${all}; shown are ${formatCount(view.curves.length)}: those that run, then the best, then the newest`;
 }
@@ -155,13 +159,22 @@ function longer(curve: Curve, tail: Tail): Curve {
   return { ...curve, steps: [...curve.steps, ...steps], values: [...curve.values, ...values] };
 }
 
-function Nothing({ filter }: { filter: string }) {
-  if (filter === "") {
-    return <Empty title="No curves yet" hint="They appear as soon as a trial reports a metric at a step." />;
+function Nothing({ sweepId, filter }: { sweepId: number; filter: string }) {
+  const sweep = useSweep(sweepId).data;
+  if (filter !== "") {
+    return (
+      <Empty title="No curves" hint={`No trial that matches ${filter} has reported a metric at a step.`}>
+        <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
+      </Empty>
+    );
   }
-  return (
-    <Empty title="No curves" hint={`No trial that matches ${filter} has reported a metric.`}>
-      <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
-    </Empty>
-  );
+  if (sweep && OVER.includes(sweep.state)) {
+    return (
+      <Empty
+        title="This sweep has no curves"
+        hint="It is over, and none of its trials reported a metric at a step. What they ended with is in Table and Analysis."
+      />
+    );
+  }
+  return <Empty title="No curves yet" hint="They appear as soon as a trial reports a metric at a step." />;
 }

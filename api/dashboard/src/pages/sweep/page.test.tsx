@@ -67,7 +67,7 @@ function serve(request: Request): Response {
   const trial = /^\/api\/v1\/trials\/(\d+)(\/stop)?$/.exec(url.pathname);
   if (trial?.[2]) return Response.json({ detail: "a finished trial cannot be stopped" }, { status: 409 });
   if (trial) return Response.json(trialOf(Number(trial[1])));
-  return Response.json({ metrics: [], curves: [] });
+  return Response.json({ metrics: [], metric: null, goal: null, matching: 0, curves: [] });
 }
 
 function trialOf(id: number): unknown {
@@ -224,6 +224,37 @@ test("a range is selected with the shift key; refusals are told", async () => {
   await user.click(tools.getByRole("button", { name: "Stop" }));
   await user.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Stop" }));
   await waitFor(() => expect(sent).toHaveLength(4));
+});
+
+test("a range over rows that were never in view is fetched and selected whole", async () => {
+  const frame = vi.spyOn(Element.prototype, "scrollTop", "get");
+  open();
+  await rowOf(0);
+  fireEvent.click(screen.getByLabelText("Select trial 1"));
+  frame.mockReturnValue(34 * 400);
+  fireEvent.scroll(document.querySelector(".trials-frame") as HTMLElement);
+  fireEvent.click(await screen.findByLabelText("Select trial 405"), { shiftKey: true });
+  expect(await screen.findByText("405 selected")).toBeVisible();
+});
+
+test("Enter in the tag's field tags", async () => {
+  const user = userEvent.setup();
+  open();
+  await rowOf(0);
+  fireEvent.click(screen.getByLabelText("Select trial 1"));
+  await user.click(screen.getByRole("button", { name: "Tag" }));
+  expect(screen.getByLabelText("Tag")).toHaveFocus();
+  await user.keyboard("keep{Enter}");
+  await waitFor(() => expect(sent).toEqual(["PATCH /api/v1/trials/10001"]));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+});
+
+test("a sweep that is over without curves says so", async () => {
+  vi.stubGlobal("fetch", async (request: Request) =>
+    request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, state: "finished" }) : serve(request),
+  );
+  open("", <SweepPage sweepId={7} tab="curves" />);
+  expect(await screen.findByText("This sweep has no curves")).toBeVisible();
 });
 
 test("a viewer may select and compare, and nothing more", async () => {

@@ -4,6 +4,7 @@ import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
 import { FilterBar, useWrongFilter } from "../../trials/filter-bar";
 import { ButtonLink } from "../../widgets/button";
+import { Missing } from "../../widgets/missing";
 import { Empty } from "../../widgets/states";
 import { Tabs } from "../../widgets/tabs";
 import { AnalysisTab } from "./analysis-tab";
@@ -29,9 +30,9 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   const wrong = useWrongFilter(sweepId) !== null;
   if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
     return (
-      <Empty title={`There is no sweep ${sweepId}`} hint="It may be of another service.">
+      <Missing title={`There is no sweep ${sweepId}`} hint="It may be of another service.">
         <ButtonLink href="/">All sweeps</ButtonLink>
-      </Empty>
+      </Missing>
     );
   const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
   const Body = TABS[known].body;

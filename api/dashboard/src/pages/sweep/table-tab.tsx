@@ -6,6 +6,7 @@ import { select, toggle, useSelection } from "../../selection";
 import { useSweep } from "../../sweep/use-sweep";
 import type { Sweep } from "../../sweep/words";
 import { type Column, columnsOf, shownAtFirst } from "../../trials/columns";
+import { fetchIds, type Order, rangeOf } from "../../trials/range";
 import { SelectedActions } from "../../trials/selected-actions";
 import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
 import { TrialTable, useRows } from "../../trials/trial-table";
@@ -33,7 +34,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   if (trials && trials.matching !== matching) setMatching(trials.matching);
 
   const { columns, shown, onShown, onReset } = useColumns(sweep, trials?.columns ?? []);
-  const walk = useWalk(sweep.id, trials, rows.scrollToIndex);
+  const walk = useWalk({ sweepId: sweep.id, filter, sort }, trials, rows.scrollToIndex);
   const goTo = async (number: number) => {
     const { found } = await fetchTable(sweep.id, { filter, sort, limit: 1, find: number });
     if (found !== null) walk.to(found);
@@ -108,7 +109,8 @@ function useColumns(sweep: Sweep, found: readonly string[]) {
 }
 
 /** The row that the keys are on. */
-function useWalk(sweepId: number, trials: Trials | null, scrollTo: (index: number) => void) {
+function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => void) {
+  const { sweepId } = of;
   const [active, setActive] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
   const [, go] = useLocation();
@@ -124,9 +126,14 @@ function useWalk(sweepId: number, trials: Trials | null, scrollTo: (index: numbe
   const row = active === null ? undefined : trials?.row(active);
   const onToggle = (which: Row, index: number, range: boolean) => {
     if (range && anchor !== null && trials) {
-      const [from, until] = [Math.min(anchor, index), Math.max(anchor, index)];
-      const between = Array.from({ length: until - from + 1 }, (_, at) => trials.row(from + at)?.id);
-      select(sweepId, [...selected, ...between.filter(id => id !== undefined)]);
+      const { offset, limit, cut } = rangeOf(anchor, index, MAX_SELECTED);
+      const choose = (ids: readonly number[]) => {
+        select(sweepId, [...selected, ...ids]);
+        if (cut) toast(`The first ${MAX_SELECTED} of the range are selected: more cannot be at once.`);
+      };
+      const known = Array.from({ length: limit }, (_, at) => trials.row(offset + at)?.id);
+      if (known.every(id => id !== undefined)) choose(known);
+      else void fetchIds(of, offset, limit).then(choose, (refused: Error) => toast(refused.message, "failed"));
     } else toggle(sweepId, which.id);
     setAnchor(index);
   };

@@ -43,6 +43,7 @@ export function CloneDialog({
   );
   const count = Object.keys(params).length;
   const clone = async () => {
+    if (busy) return;
     setBusy(true);
     setProblems({});
     try {
@@ -61,10 +62,11 @@ export function CloneDialog({
     <Dialog
       title={`Clone trial ${trial.number}`}
       onClose={onClose}
+      onSubmit={() => void clone()}
       actions={
         <>
           <Button onClick={onClose}>Back</Button>
-          <Button primary busy={busy} onClick={() => void clone()}>
+          <Button primary busy={busy} type="submit">
             {count === 0 ? "Clone unchanged" : `Clone with ${count} ${count === 1 ? "change" : "changes"}`}
           </Button>
         </>

@@ -1,0 +1,57 @@
+// Where the focus of a dialog begins, and what Enter does in it.
+import { render, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, test, vi } from "vitest";
+import { Confirm, Dialog } from "./dialog";
+
+HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
+  this.open = true;
+};
+
+test("the focus begins at the first field, and Enter there does it", async () => {
+  const [run, onClose] = [vi.fn(async () => undefined), vi.fn()];
+  render(
+    <Confirm title="Tag" action="Tag" run={run} onClose={onClose}>
+      <input aria-label="a tag" />
+    </Confirm>,
+  );
+  expect(screen.getByLabelText("a tag")).toHaveFocus();
+  await userEvent.keyboard("keep{Enter}");
+  await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
+  expect(run).toHaveBeenCalledOnce();
+});
+
+test("without a field it begins at what changes nothing, not at what does nor at Close", async () => {
+  const [run, onClose] = [vi.fn(async () => undefined), vi.fn()];
+  render(
+    <Confirm title="Stop" action="Stop it" danger run={run} onClose={onClose}>
+      <p>It ends.</p>
+    </Confirm>,
+  );
+  expect(screen.getByRole("button", { name: "Back" })).toHaveFocus();
+  await userEvent.keyboard("{Enter}");
+  expect([run.mock.calls.length, onClose.mock.calls.length]).toEqual([0, 1]);
+});
+
+test("what is refused is told, and can be tried again", async () => {
+  const run = vi.fn(async () => Promise.reject(new Error("not now")));
+  render(
+    <Confirm title="Stop" action="Stop it" run={run} onClose={vi.fn()}>
+      <p>It ends.</p>
+    </Confirm>,
+  );
+  await userEvent.click(screen.getByRole("button", { name: "Stop it" }));
+  expect(await screen.findByRole("alert")).toHaveTextContent("not now");
+  await userEvent.click(screen.getByRole("button", { name: "Stop it" }));
+  expect(run).toHaveBeenCalledTimes(2);
+});
+
+test("a dialog that only shows something begins at Close", () => {
+  render(
+    <Dialog title="Keys" onClose={vi.fn()}>
+      <p>Words</p>
+    </Dialog>,
+  );
+  expect(screen.queryByRole("button", { name: "Back" })).toBeNull();
+  expect(screen.getByRole("button", { name: "Close" })).toBeVisible();
+});
