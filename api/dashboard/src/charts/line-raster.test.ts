@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Rgb } from "./colour";
 import { LineRaster } from "./line-raster";
+import { placeY } from "./parallel-lines";
 
 const SIZE = { width: 120, height: 100 };
 const SHADES = Array.from({ length: 25 }, (_, shade): Rgb => [shade * 10, 0, 0]);
@@ -41,7 +42,7 @@ test("the best lie on top, what is outside the brushes is faint behind them, wha
     count: places.length,
   });
   const colourAt = (of: LineRaster, place: number, lit = true) => {
-    const pixel = picture(of, lit)[Math.round(46 + (1 - place) * 40) * SIZE.width + 60] as number;
+    const pixel = picture(of, lit)[Math.round(placeY(place, SIZE.height)) * SIZE.width + 60] as number;
     return { red: pixel & 255, blue: (pixel >> 16) & 255, alpha: pixel >>> 24 };
   };
   const both = raster(level(0.5, 0.5, 0, Number.NaN), Uint8Array.from([1, 24, 1, 24]));

@@ -11,6 +11,7 @@ export type AxisProps = {
   gap: number; // px to the next axis
   room: number; // px for a name in the middle over it
   last: boolean; // there is no room to its right
+  absent: boolean; // some trials do not have it
   height: number;
   brush: Brush | undefined;
   onBrush: (brush: Brush | null, isDone: boolean) => void;
@@ -20,11 +21,16 @@ export type AxisProps = {
 const [STEP, LEAP] = [1 / 40, 1 / 8];
 
 export function ParallelAxis(props: AxisProps) {
-  const { axis, x, gap, last, height } = props;
+  const { axis, x, gap, last, absent, height } = props;
   return (
     <div className="parallel-axis" style={{ left: x }}>
       <AxisName {...props} />
       <div className="parallel-line" style={{ top: TOP, bottom: BOTTOM }} />
+      {absent && (
+        <span className="parallel-absent" title={`Trials that have no ${axis.name}`}>
+          none
+        </span>
+      )}
       {axis.kind === "choice" ? (
         <Choices {...props} />
       ) : (

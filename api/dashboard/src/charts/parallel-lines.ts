@@ -5,14 +5,30 @@ import { type Axis, placesOn } from "./axis";
 import { SHADES, shadeOf, shades } from "./colour";
 import { columnOf, type Points } from "./points";
 
-export const [TOP, BOTTOM] = [46, 14]; // px above and below the axes
+export const [TOP, BOTTOM] = [46, 28]; // px above and below the axes
+const ABSENT = Number.NEGATIVE_INFINITY; // the place of a parameter that a trial does not have: below its axis
+const ABSENT_UP = 8; // px from the lower edge
 const SIDE = 50;
 const NEAR = 7; // px
 
 export type Lines = { places: Float64Array[]; count: number };
 
+/** Lines go on below the axis of a parameter that their trial does not have, and end where it has no result. */
 export function linesOf(points: Points, axes: readonly Axis[]): Lines {
-  return { places: axes.map(axis => placesOn(axis, columnOf(points, axis.key))), count: columnOf(points, "id").length };
+  return { places: axes.map(axis => placesOf(points, axis)), count: columnOf(points, "id").length };
+}
+
+function placesOf(points: Points, axis: Axis): Float64Array {
+  const column = columnOf(points, axis.key);
+  const places = placesOn(axis, column);
+  return axis.key.startsWith("params.")
+    ? places.map((place, row) => (Number.isNaN(place) && (column[row] ?? null) === null ? ABSENT : place))
+    : places;
+}
+
+/** Whether there are trials that do not have it. */
+export function isAbsentOn(lines: Lines, index: number): boolean {
+  return lines.places[index]?.includes(ABSENT) ?? false;
 }
 
 export function axisX(index: number, count: number, width: number): number {
@@ -20,6 +36,7 @@ export function axisX(index: number, count: number, width: number): number {
 }
 
 export function placeY(place: number, height: number): number {
+  if (place === ABSENT) return height - ABSENT_UP;
   return TOP + (1 - Math.max(0, Math.min(1, place))) * (height - TOP - BOTTOM);
 }
 

@@ -5,6 +5,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
 import { pointsOf } from "./fixture";
 import { Parallel } from "./parallel";
+import { isAbsentOn, linesOf, placeY } from "./parallel-lines";
 import type { Brushes } from "./terms";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
@@ -95,4 +96,12 @@ test("arrow keys on its name move an axis", () => {
   const { onOrder } = show();
   fireEvent.keyDown(screen.getByRole("button", { name: "lr" }), { key: "ArrowRight" });
   expect(onOrder).toHaveBeenCalledWith(["params.optimizer", "params.lr"]);
+});
+
+test("a line goes on below the axis of a parameter that its trial does not have, and ends where there is no result", () => {
+  const points = pointsOf({ "params.lr": [0, null], value: [1, null] });
+  const lines = linesOf(points, [LR, numberAxis("value", "value", [0, 1])]);
+  expect(lines.places.map(places => Number.isNaN(places[1]))).toEqual([false, true]);
+  expect(placeY(lines.places[0]?.[1] as number, 400)).toBeGreaterThan(placeY(0, 400));
+  expect([0, 1].map(index => isAbsentOn(lines, index))).toEqual([true, false]);
 });

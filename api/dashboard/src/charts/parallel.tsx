@@ -6,7 +6,7 @@ import type { Axis } from "./axis";
 import { POINTED_AT } from "./colour";
 import { useLineLayers } from "./line-layers";
 import { ParallelAxis } from "./parallel-axis";
-import { axisX, drawOver, lineAt, linesOf } from "./parallel-lines";
+import { axisX, drawOver, isAbsentOn, lineAt, linesOf } from "./parallel-lines";
 import type { Points } from "./points";
 import { type Brush, type Brushes, countIn } from "./terms";
 import { TrialTip } from "./tip";
@@ -108,6 +108,7 @@ export function Parallel(props: ParallelProps) {
               gap={gap}
               room={2 * Math.min(axisX(index, axes.length, width), width - axisX(index, axes.length, width))}
               last={index === axes.length - 1}
+              absent={isAbsentOn(lines, index)}
               height={HEIGHT}
               brush={brushes[axis.key]}
               onBrush={(brush, isDone) => set(axis.key, brush, isDone)}
