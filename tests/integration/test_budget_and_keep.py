@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ def objective(trial):
 """
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedService]:
+    """One for all tests here: each looks at its own sweeps, and in the end the audit at all of them."""
+    with AuditedService(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running
+
+
 def left(service: AuditedService, sweep_id: int, name: str) -> list[int]:
     """The numbers of the trials with such a file."""
     return sorted(int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/*/{name}"))
@@ -34,47 +42,45 @@ def best(client: Client, sweep_id: int, k: int) -> list[int]:
     return sorted(trial["number"] for trial in client.best(sweep_id, k))
 
 
-def test_a_plateau_ends_a_sweep_that_keeps_its_best_models(tmp_path: Path) -> None:
-    with AuditedService(tmp_path / "data") as service:
-        client = service.client
-        document: dict[str, Any] = builtin_document(
-            parameters={"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}},
-            run_cap=200, keep={"models": 2}, budget={"plateau": {"trials": 4, "min_delta": 1}},
-        )  # fmt: skip
-        sweep_id = client.submit(document)["id"]
-        done = client.wait(sweep_id, 120)
-        assert (done["state"], done["reason"]) == ("finished", "no better value by more than 1 in 4 trials")
-        counted = done["counts"]["finished"]
-        assert 5 <= counted <= 6
-        assert done["budget"]["plateau"] == {"used": counted - 1, "allowed": 4, "min_delta": 1.0}
-        assert done["budget"]["device_s"]["used"] > 0
+def test_a_plateau_ends_a_sweep_that_keeps_its_best_models(service: AuditedService) -> None:
+    client = service.client
+    document: dict[str, Any] = builtin_document(
+        parameters={"lr": {"min": 1e-4, "max": 0.1, "log": True}, "epochs": {"value": 1}},
+        run_cap=200, keep={"models": 2}, budget={"plateau": {"trials": 4, "min_delta": 1}},
+    )  # fmt: skip
+    sweep_id = client.submit(document)["id"]
+    done = client.wait(sweep_id, 120)
+    assert (done["state"], done["reason"]) == ("finished", "no better value by more than 1 in 4 trials")
+    counted = done["counts"]["finished"]
+    assert 5 <= counted <= 6
+    assert done["budget"]["plateau"] == {"used": counted - 1, "allowed": 4, "min_delta": 1.0}
+    assert done["budget"]["device_s"]["used"] > 0
 
-        with pytest.raises(PodiumError, match=r"raise budget\.plateau\.trials above"):
-            client.extend_sweep(sweep_id, 201)
-        client.extend_sweep(sweep_id, budget={"plateau": {"trials": 14, "min_delta": 1.0}})
-        wait_for("it goes on", lambda: client.sweep(sweep_id)["counts"].get("finished", 0) > counted + 2)
-        service.kill("scheduler")
-        assert client.wait(sweep_id, 120)["counts"]["finished"] >= 15
-        wait_for("two are kept", lambda: left(service, sweep_id, "model.safetensors") == best(client, sweep_id, 2))
-        assert len(left(service, sweep_id, "predictions.safetensors")) == client.sweep(sweep_id)["counts"]["finished"]
+    with pytest.raises(PodiumError, match=r"raise budget\.plateau\.trials above"):
+        client.extend_sweep(sweep_id, 201)
+    client.extend_sweep(sweep_id, budget={"plateau": {"trials": 14, "min_delta": 1.0}})
+    wait_for("it goes on", lambda: client.sweep(sweep_id)["counts"].get("finished", 0) > counted + 2)
+    service.kill("scheduler")
+    assert client.wait(sweep_id, 120)["counts"]["finished"] >= 15
+    wait_for("two are kept", lambda: left(service, sweep_id, "model.safetensors") == best(client, sweep_id, 2))
+    assert len(left(service, sweep_id, "predictions.safetensors")) == client.sweep(sweep_id)["counts"]["finished"]
 
-        kept = best(client, sweep_id, 2)
-        gone = next(trial for trial in client.trials(sweep_id) if trial["number"] not in kept)
-        with pytest.raises(PodiumError, match=r"its weights were not kept: keep\.models is 2"):
-            client.build_ensemble(trial_ids=[gone["id"]], select="explicit")
-        ensemble = client.build_ensemble(sweep_id, k=2, select="greedy")
-        assert client.wait_ensemble(ensemble["id"])["state"] == "ready"
+    kept = best(client, sweep_id, 2)
+    gone = next(trial for trial in client.trials(sweep_id) if trial["number"] not in kept)
+    with pytest.raises(PodiumError, match=r"its weights were not kept: keep\.models is 2"):
+        client.build_ensemble(trial_ids=[gone["id"]], select="explicit")
+    ensemble = client.build_ensemble(sweep_id, k=2, select="greedy")
+    assert client.wait_ensemble(ensemble["id"])["state"] == "ready"
 
 
-def test_the_best_checkpoint_stays(tmp_path: Path) -> None:
+def test_the_best_checkpoint_stays(service: AuditedService, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text(CODE)
-    with AuditedService(tmp_path / "data") as service:
-        client = service.client
-        for keep in ("none", "best", "all"):
-            document = function_sweep(code, "train:objective", run_cap=5, keep={"checkpoints": keep})
-            sweep_id = client.submit(document)["id"]
-            assert client.wait(sweep_id, 60)["state"] == "finished"
-            wanted = {"none": [], "best": best(client, sweep_id, 1), "all": [0, 1, 2, 3, 4]}[keep]
-            wait_for_files(service, sweep_id, wanted)
+    client = service.client
+    for keep in ("none", "best", "all"):
+        document = function_sweep(code, "train:objective", run_cap=5, keep={"checkpoints": keep})
+        sweep_id = client.submit(document)["id"]
+        assert client.wait(sweep_id, 60)["state"] == "finished"
+        wanted = {"none": [], "best": best(client, sweep_id, 1), "all": [0, 1, 2, 3, 4]}[keep]
+        wait_for_files(service, sweep_id, wanted)
