@@ -1,19 +1,15 @@
 // The ensemble builder: choose, see at once what would come of it, build.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { useLocation } from "wouter";
+import { useQuery } from "@tanstack/react-query";
 import { ApiError, api, done, type Schemas } from "../api";
 import { useFreshness } from "../charts/data";
 import { formatCount, formatNumber } from "../format";
 import { keys } from "../keys";
 import { useSelection } from "../selection";
-import { useMayChange } from "../session";
 import { fetchTable } from "../trials/use-table";
 import { useQueryState } from "../url";
-import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading } from "../widgets/states";
-import { attempt } from "../widgets/toast";
+import { Build, BuildVersion } from "./build";
 import { Candidates } from "./candidates";
 import { type Request, read, trialsOf, useDraft } from "./draft";
 import { DraftForm } from "./draft-form";
@@ -52,6 +48,7 @@ function useMatching(sweepId: number): ReadonlySet<unknown> | null {
 
 export function Builder({ sweepId, metric }: BuilderProps) {
   const [draft, change] = useDraft();
+  const [versionOf] = useQueryState("version_of");
   useFreshness(sweepId, "preview");
   const { request, problems } = read(draft, sweepId);
   const pool = usePreview(sweepId, { sweep_id: sweepId, select: "top_k", k: 1 });
@@ -72,7 +69,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
   return (
     <div className="builder">
       <div className="builder-form">
-        <Panel title="Build an ensemble">
+        <Panel title={versionOf ? "Build another version" : "Build an ensemble"}>
           <DraftForm
             draft={draft}
             change={change}
@@ -80,7 +77,11 @@ export function Builder({ sweepId, metric }: BuilderProps) {
             selected={selected}
             values={pool.data.task === "regression"}
           />
-          <Build request={preview ? request : null} />
+          {versionOf ? (
+            <BuildVersion request={preview ? request : null} ensembleId={Number(versionOf)} />
+          ) : (
+            <Build request={preview ? request : null} />
+          )}
         </Panel>
       </div>
       <div className="builder-preview" aria-busy={query.isFetching}>
@@ -174,49 +175,5 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
         </>
       )}
     </>
-  );
-}
-
-function Build({ request }: { request: Request | null }) {
-  const [name, setName] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [, go] = useLocation();
-  const queries = useQueryClient();
-  const may = useMayChange();
-  const build = async () => {
-    setBusy(true);
-    const body = { ...request, name: name.trim() || null } as Schemas["EnsembleRequest"];
-    await attempt(async () => {
-      const built = await done(api.POST("/api/v1/ensembles", { body }));
-      await queries.invalidateQueries({ queryKey: keys.ensembles() });
-      go(`/ensembles/${built.id}`);
-    }, "The ensemble is being built.");
-    setBusy(false);
-  };
-  return (
-    <form
-      className="builder-build"
-      onSubmit={event => {
-        event.preventDefault();
-        void build();
-      }}
-    >
-      <input
-        aria-label="Name of the ensemble"
-        placeholder="Name (optional)"
-        maxLength={120}
-        value={name}
-        onChange={event => setName(event.target.value)}
-      />
-      <Button
-        primary
-        type="submit"
-        busy={busy}
-        disabled={request === null || !may}
-        title={may ? undefined : "Your token only allows looking"}
-      >
-        Build
-      </Button>
-    </form>
   );
 }

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
 import { setQuery } from "../url";
+import type { Ensemble } from "./types";
 
 export type Request = Partial<Schemas["EnsembleRequest"]>;
 
@@ -48,6 +49,29 @@ export function changeDraft(changes: Partial<Draft>): void {
     return [key, value === "" ? EMPTIED : value];
   });
   setQuery(Object.fromEntries(kept));
+}
+
+/** The address of the builder with all that an ensemble is, to make another version of it. */
+export function versionHref(ensemble: Ensemble): string {
+  const { selection, members, quorum } = ensemble;
+  const majority = Math.floor(members.length / 2) + 1;
+  const explicit = selection.method === "explicit";
+  const draft: Partial<Draft> = {
+    choose: selection.method,
+    trials: explicit ? members.map(member => member.trial_id).join() : "",
+    k: String(members.length),
+    combine: ensemble.combine,
+    calibrate: ensemble.temperature === 1 ? "" : "yes",
+    mode: ensemble.mode,
+    quorum: quorum === majority ? "" : String(quorum),
+    deadline: String(ensemble.deadline_ms),
+    replicas: String(members[0]?.replicas.length ?? 1),
+    placement: ensemble.placement,
+    precision: ensemble.precision,
+  };
+  const said = Object.entries(draft).filter(([key, value]) => value !== DEFAULTS[key as keyof Draft]);
+  const query = new URLSearchParams({ version_of: String(ensemble.id), ...Object.fromEntries(said) });
+  return `/sweeps/${ensemble.sweep_id ?? members[0]?.sweep_id}/ensemble?${query}`;
 }
 
 export function trialsOf(draft: Draft): number[] {

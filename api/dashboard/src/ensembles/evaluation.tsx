@@ -1,35 +1,17 @@
 // The evaluations of an ensemble: ask for one, see what it found, look at earlier ones.
-import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
 import { formatAgo } from "../format";
-import { keys } from "../keys";
-import { useMayChange } from "../session";
 import { useQueryState } from "../url";
-import { Button } from "../widgets/button";
 import { Panel } from "../widgets/panel";
 import { Answer, Empty, Failure, Loading } from "../widgets/states";
-import { attempt } from "../widgets/toast";
-import { evaluate, isUnderWay, useEvaluations } from "./queries";
+import { EvaluateForm } from "./evaluate";
+import { isUnderWay, useEvaluations } from "./queries";
 import { ReportGrid, ReportLead, rowsSaid } from "./report";
 import type { Named } from "./scores";
 import type { Ensemble, Evaluation, Figures } from "./types";
 
-const SERVING = new Set(["ready"]);
-
 export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
   const query = useEvaluations(ensemble.id);
-  const queries = useQueryClient();
   const [wanted, setWanted] = useQueryState("evaluation");
-  const [busy, setBusy] = useState(false);
-  const may = useMayChange();
-  const can = may && SERVING.has(ensemble.state);
-  const measure = async () => {
-    setBusy(true);
-    const asked = await attempt(() => evaluate(ensemble.id, "test", false), "The evaluation is under way.");
-    if (asked) setWanted("");
-    await queries.invalidateQueries({ queryKey: keys.ensemble(ensemble.id, "evaluations") });
-    setBusy(false);
-  };
   const found = query.data ?? [];
   const shown = found.find(one => String(one.id) === wanted) ?? found.find(one => one.result) ?? found[0];
   const underWay = found.some(isUnderWay);
@@ -48,15 +30,12 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
           ))}
         </select>
       )}
-      <Button
+      <EvaluateForm
+        ensemble={ensemble}
         primary={found.length === 0}
-        busy={busy || underWay}
-        disabled={!can}
-        title={can ? undefined : may ? "All members must be ready" : "Your token only allows looking"}
-        onClick={() => void measure()}
-      >
-        {underWay ? "Measuring…" : "Evaluate on test"}
-      </Button>
+        underWay={underWay}
+        onAsked={() => setWanted("")}
+      />
     </>
   );
   const figures = shown?.result;
@@ -84,7 +63,7 @@ function Missing({ evaluation }: { evaluation: Evaluation | undefined }) {
   return (
     <Empty
       title="Not measured yet"
-      hint="An evaluation asks all members for the test rows and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and what happens when members are missing."
+      hint="An evaluation asks all members for the test rows, or others, and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and what happens when members are missing."
     />
   );
 }

@@ -43,9 +43,11 @@ export function isUnderWay(evaluation: { state: string }): boolean {
   return evaluation.state === "queued" || evaluation.state === "running";
 }
 
+export type Measured = Partial<Schemas["EvaluateBody"]>;
+
 /** Ask for an evaluation and come back at once; the list says when it is done. */
-export function evaluate(ensembleId: number, split: "test" | "calibration" | "validation", force: boolean) {
-  const body = { split, force, wait_s: 0 } as Schemas["EvaluateBody"];
+export function evaluate(ensembleId: number, what: Measured) {
+  const body = { ...what, wait_s: 0 } as Schemas["EvaluateBody"];
   return done(api.POST("/api/v1/ensembles/{ensemble_id}/evaluate", { ...path(ensembleId), body }));
 }
 

@@ -4,11 +4,12 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
 import { useMayChange } from "../session";
-import { Button } from "../widgets/button";
+import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Panel } from "../widgets/panel";
 import { toast } from "../widgets/toast";
 import { useAct } from "./actions";
+import { versionHref } from "./draft";
 import type { Action } from "./queries";
 import { ScrollX } from "./scroll-x";
 import { type Ensemble, RULES } from "./types";
@@ -29,6 +30,9 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
     <>
       {may && ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote the canary</Button>}
       {canGoBack && <Button onClick={() => setAsked("rollback")}>Roll back</Button>}
+      {may && !OVER.has(ensemble.state) && onItsWay === null && (
+        <ButtonLink href={versionHref(ensemble)}>New version</ButtonLink>
+      )}
     </>
   );
   return (

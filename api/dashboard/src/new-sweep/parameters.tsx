@@ -19,7 +19,7 @@ const SHAPES: [Shape, string][] = [
   ["constant", "constant"],
 ];
 const DRAWN: [Shape, string][] = [
-  ["weighted", "weighted choice"],
+  ["weighted", "weighted"],
   ["normal", "normal"],
   ["log_normal", "log normal"],
   ["beta", "beta"],

@@ -162,6 +162,19 @@ test("a failed trial is retried", async () => {
   expect(screen.queryByRole("button", { name: "Retry" })).toBeNull();
 });
 
+test("a retry that starts a finished sweep again says so first", async () => {
+  changes["GET /api/v1/sweeps/3"] = { ...SWEEP, state: "finished" };
+  changes["POST /api/v1/trials/7/retry"] = { requested: "retry" };
+  open();
+  await userEvent.click(await screen.findByRole("button", { name: "Retry…" }));
+  expect(screen.getByText(/The sweep is finished; a retry starts it again\./)).toBeVisible();
+  expect(asked).toEqual([]);
+  const dialog = within(screen.getByRole("dialog"));
+  await userEvent.click(dialog.getByRole("button", { name: "Retry" }));
+  expect(await screen.findByText("being repeated")).toBeVisible();
+  expect(asked.map(([route]) => route)).toEqual(["POST /api/v1/trials/7/retry"]);
+});
+
 test("who may only look is shown nothing to press", async () => {
   role = "viewer";
   open();

@@ -22,6 +22,12 @@ export function can(command: Command, sweep: Sweep): boolean {
   return POSSIBLE[command].includes(sweep.state) && !("imported" in asBlock(sweep.spec.program));
 }
 
+/** What is to be known beforehand where a retry or a clone has a sweep go on that is over; else nothing. */
+export function goesOnSaid(state: string | undefined, what: string): string {
+  if (state !== "finished" && state !== "failed") return "";
+  return `The sweep ${state === "failed" ? "has failed" : "is finished"}; ${what} starts it again.`;
+}
+
 /** The metrics that trials are judged by, the first one first. */
 export function objectivesOf(sweep: Sweep): Objective[] {
   const several = sweep.spec.metrics as Objective[] | null | undefined;

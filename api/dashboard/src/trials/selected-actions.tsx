@@ -8,6 +8,8 @@ import { useKeys } from "../keyboard";
 import { keys } from "../keys";
 import { select, useSelection } from "../selection";
 import { useMayChange } from "../session";
+import { useSweep } from "../sweep/use-sweep";
+import { goesOnSaid } from "../sweep/words";
 import { withQuery } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
@@ -82,6 +84,8 @@ function Ask({ sweepId, what, ids, onClose }: AskProps) {
   const queries = useQueryClient();
   const [tag, setTag] = useState("");
   const words = WORDS[what];
+  const { data: sweep } = useSweep(sweepId);
+  const again = what === "retry" ? goesOnSaid(sweep?.state, "a retry") : "";
   const count = `${formatCount(ids.length)} ${ids.length === 1 ? "trial" : "trials"}`;
   const run = async () => {
     if (what === "tag" && tag.trim() === "") throw new Error("Write a tag first.");
@@ -103,7 +107,9 @@ function Ask({ sweepId, what, ids, onClose }: AskProps) {
           <input value={tag} maxLength={100} onChange={event => setTag(event.target.value)} placeholder="keep" />
         </Field>
       ) : (
-        <p>{words.text}</p>
+        <p>
+          {words.text} {again}
+        </p>
       )}
     </Confirm>
   );

@@ -1,32 +1,13 @@
 // The table of trials: rows that are in view alone, sorted by clicks on its head, walked through by keys.
-import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
-import { type MouseEvent, type RefObject, useEffect, useRef } from "react";
+import { type MouseEvent, useEffect } from "react";
 import { hover, useSelection } from "../selection";
 import { Icon } from "../widgets/icon";
 import { type Column, isSortable } from "./columns";
+import type { Rows } from "./use-rows";
 import type { Row, Trials } from "./use-table";
 import "./trial-table.css";
 
-const ROW_PX = 34;
-const HEAD_PX = 38;
 const SELECT_PX = 36;
-const AHEAD = 12;
-
-export type Rows = Virtualizer<HTMLDivElement, Element>;
-
-/** The rows in view of so many. */
-export function useRows(count: number): { rows: Rows; frame: RefObject<HTMLDivElement | null> } {
-  const frame = useRef<HTMLDivElement>(null);
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => frame.current,
-    estimateSize: () => ROW_PX,
-    overscan: AHEAD,
-    scrollPaddingStart: HEAD_PX,
-    initialRect: { width: 1000, height: 700 },
-  });
-  return { rows, frame };
-}
 
 type TableProps = {
   sweepId: number;
@@ -35,7 +16,6 @@ type TableProps = {
   sort: string;
   onSort: (key: string) => void;
   rows: Rows;
-  frame: RefObject<HTMLDivElement | null>;
   active: number | null;
   onActive: (index: number) => void;
   onToggle: (row: Row, index: number, range: boolean) => void;
@@ -44,15 +24,13 @@ type TableProps = {
 };
 
 export function TrialTable(props: TableProps) {
-  const { sweepId, trials, columns, rows, frame, active } = props;
+  const { sweepId, trials, columns, rows, active } = props;
   const { selected, hovered } = useSelection(sweepId);
-  const items = rows.getVirtualItems();
-  const above = items[0]?.start ?? 0;
-  const below = rows.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const shown = Array.from({ length: rows.last - rows.first + 1 }, (_, at) => rows.first + at);
   const width = columns.reduce((sum, column) => sum + column.width, SELECT_PX);
   useEffect(() => () => hover(sweepId, null), [sweepId]);
   return (
-    <div ref={frame} className={trials.stale ? "trials-frame trials-stale" : "trials-frame"}>
+    <div ref={rows.frame} className={trials.stale ? "trials-frame trials-stale" : "trials-frame"}>
       <table className="trials" aria-rowcount={trials.matching + 1} style={{ minWidth: width }}>
         <caption className="hidden-text">Trials of the sweep</caption>
         <colgroup>
@@ -63,8 +41,8 @@ export function TrialTable(props: TableProps) {
         </colgroup>
         <Head {...props} />
         <tbody onMouseLeave={() => hover(sweepId, null)}>
-          <Gap height={above} span={columns.length + 1} />
-          {items.map(({ index }) => {
+          <Gap height={rows.above} span={columns.length + 1} />
+          {shown.map(index => {
             const row = trials.row(index);
             if (!row) return <Bones key={`bones-${index}`} index={index} span={columns.length + 1} />;
             return (
@@ -78,7 +56,7 @@ export function TrialTable(props: TableProps) {
               />
             );
           })}
-          <Gap height={below} span={columns.length + 1} />
+          <Gap height={rows.below} span={columns.length + 1} />
         </tbody>
       </table>
     </div>

@@ -9,7 +9,8 @@ import { type Column, columnsOf, shownAtFirst } from "../../trials/columns";
 import { fetchIds, type Order, rangeOf } from "../../trials/range";
 import { SelectedActions } from "../../trials/selected-actions";
 import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
-import { TrialTable, useRows } from "../../trials/trial-table";
+import { TrialTable } from "../../trials/trial-table";
+import { useRows } from "../../trials/use-rows";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
@@ -28,13 +29,12 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   const [filter, setFilter] = useQueryState("filter");
   const [sort, setSort] = useQueryState("sort", BEST_FIRST);
   const [matching, setMatching] = useState(0);
-  const { rows, frame } = useRows(matching);
-  const items = rows.getVirtualItems();
-  const { trials, error, retry } = useTable(sweep.id, filter, sort, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
+  const rows = useRows(matching);
+  const { trials, error, retry } = useTable(sweep.id, filter, sort, rows.first, Math.max(0, rows.last));
   if (trials && trials.matching !== matching) setMatching(trials.matching);
 
   const { columns, shown, onShown, onReset } = useColumns(sweep, trials?.columns ?? []);
-  const walk = useWalk({ sweepId: sweep.id, filter, sort }, trials, rows.scrollToIndex);
+  const walk = useWalk({ sweepId: sweep.id, filter, sort }, trials, rows.scrollTo);
   const goTo = async (number: number) => {
     const { found } = await fetchTable(sweep.id, { filter, sort, limit: 1, find: number });
     if (found !== null) walk.to(found);
@@ -43,7 +43,7 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   const { setActive } = walk;
   // biome-ignore lint/correctness/useExhaustiveDependencies: what these find begins at the top
   useEffect(() => {
-    frame.current?.scrollTo({ top: 0 });
+    rows.toTop();
     setActive(null);
   }, [filter, sort]);
   const { all, onAll } = useAll(sweep.id, filter, sort, matching);
@@ -71,7 +71,6 @@ function TableOf({ sweep }: { sweep: Sweep }) {
           sort={asColumn(sort, sweep)}
           onSort={key => setSort(nextSort(key, sort, sweep))}
           rows={rows}
-          frame={frame}
           active={walk.active}
           onActive={walk.setActive}
           onToggle={walk.onToggle}

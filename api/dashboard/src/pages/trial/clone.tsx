@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { ApiError, api, done } from "../../api";
 import { formatNumber } from "../../format";
+import { goesOnSaid } from "../../sweep/words";
 import { Button } from "../../widgets/button";
 import { Dialog } from "../../widgets/dialog";
 import { Field } from "../../widgets/field";
@@ -72,7 +73,10 @@ export function CloneDialog({
         </>
       }
     >
-      <p className="trial-dim">A new trial of the same sweep; it runs before those that the search proposes.</p>
+      <p className="trial-dim">
+        A new trial of the same sweep; it runs before those that the search proposes.{" "}
+        {goesOnSaid(sweep?.state, "a clone")}
+      </p>
       {problems[""] && (
         <p role="alert" className="dialog-refused">
           {problems[""]}

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { useMayChange } from "../../session";
+import { goesOnSaid } from "../../sweep/words";
 import { StateBadge } from "../../widgets/badge";
 import { Button, ButtonLink } from "../../widgets/button";
 import { Confirm } from "../../widgets/dialog";
@@ -18,7 +19,7 @@ const DOING: Record<string, string> = { stop: "being stopped", retry: "being rep
 export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
   const queries = useQueryClient();
   const [, go] = useLocation();
-  const [asking, setAsking] = useState<"stop" | "clone" | null>(null);
+  const [asking, setAsking] = useState<"stop" | "retry" | "clone" | null>(null);
   const around = useNeighbours(trial).data;
   const may = useMayChange();
   const canStop = may && !isOver(trial) && trial.requested === null;
@@ -31,7 +32,9 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
     c: { does: "clone this trial", run: () => may && taken && setAsking("clone") },
     u: { does: "up to the sweep", run: () => go(`/sweeps/${trial.sweep_id}`) },
   });
-  const retry = () => attempt(() => tell(queries, trial.id, "retry"), `Trial ${trial.number} is repeated.`);
+  const again = goesOnSaid(sweep?.state, "a retry");
+  const retried = `Trial ${trial.number} is repeated.`;
+  const retry = () => (again ? setAsking("retry") : void attempt(() => tell(queries, trial.id, "retry"), retried));
   return (
     <>
       <PageHead
@@ -50,7 +53,7 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
       >
         <Step to={around?.before} name="Trial before (k)" icon="left" />
         <Step to={around?.after} name="Next trial (j)" icon="right" />
-        {canRetry && taken && <Button onClick={() => void retry()}>Retry</Button>}
+        {canRetry && taken && <Button onClick={retry}>{again ? "Retry…" : "Retry"}</Button>}
         {may && (
           <Button
             disabled={!taken}
@@ -78,6 +81,19 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           onClose={() => setAsking(null)}
         >
           <p>It ends as cancelled. Its sweep goes on with other trials; you can retry this one later.</p>
+        </Confirm>
+      )}
+      {asking === "retry" && (
+        <Confirm
+          title={`Retry trial ${trial.number}?`}
+          action="Retry"
+          run={async () => {
+            await tell(queries, trial.id, "retry");
+            toast(retried);
+          }}
+          onClose={() => setAsking(null)}
+        >
+          <p>{again} It goes on until this trial, or another in its place, has ended.</p>
         </Confirm>
       )}
       {asking === "clone" && <CloneDialog trial={trial} sweep={sweep} onClose={() => setAsking(null)} />}

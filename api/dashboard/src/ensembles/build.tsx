@@ -1,0 +1,117 @@
+// The end of the builder: a new ensemble with a name, or another version of one that is there.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { api, done, type Schemas } from "../api";
+import { keys } from "../keys";
+import { useMayChange } from "../session";
+import { setQuery } from "../url";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Field } from "../widgets/field";
+import { attempt, toast } from "../widgets/toast";
+import type { Request } from "./draft";
+import { useEnsemble } from "./queries";
+
+const LOOKS = "Your token only allows looking";
+
+export function Build({ request }: { request: Request | null }) {
+  const [name, setName] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [, go] = useLocation();
+  const queries = useQueryClient();
+  const may = useMayChange();
+  const build = async () => {
+    setBusy(true);
+    const body = { ...request, name: name.trim() || null } as Schemas["EnsembleRequest"];
+    await attempt(async () => {
+      const built = await done(api.POST("/api/v1/ensembles", { body }));
+      await queries.invalidateQueries({ queryKey: keys.ensembles() });
+      go(`/ensembles/${built.id}`);
+    }, "The ensemble is being built.");
+    setBusy(false);
+  };
+  return (
+    <form
+      className="builder-build"
+      onSubmit={event => {
+        event.preventDefault();
+        void build();
+      }}
+    >
+      <input
+        aria-label="Name of the ensemble"
+        placeholder="Name (optional)"
+        maxLength={120}
+        value={name}
+        onChange={event => setName(event.target.value)}
+      />
+      <Button primary type="submit" busy={busy} disabled={request === null || !may} title={may ? undefined : LOOKS}>
+        Build
+      </Button>
+    </form>
+  );
+}
+
+export function BuildVersion({ request, ensembleId }: { request: Request | null; ensembleId: number }) {
+  const [percent, setPercent] = useState("");
+  const [asked, setAsked] = useState(false);
+  const [, go] = useLocation();
+  const queries = useQueryClient();
+  const may = useMayChange();
+  const query = useEnsemble(ensembleId);
+  const name = query.data?.name ?? `ensemble ${ensembleId}`;
+  const share = Number(percent) / 100;
+  const problem = percent.trim() !== "" && !(share > 0 && share < 1) ? "Above 0 and below 100" : undefined;
+  const canary = percent.trim() === "" ? null : share;
+  const build = async () => {
+    const body = { ...request, canary_share: canary } as Schemas["VersionRequest"];
+    const path = { ensemble_id: ensembleId };
+    const after = await done(api.POST("/api/v1/ensembles/{ensemble_id}/versions", { params: { path }, body }));
+    queries.setQueryData(keys.ensemble(ensembleId), after);
+    await queries.invalidateQueries({ queryKey: keys.ensembles() });
+    toast(`A version of ${name} is being built.`);
+    go(`/ensembles/${ensembleId}`);
+  };
+  return (
+    <div className="builder-version">
+      <p>
+        Of <Link href={`/ensembles/${ensembleId}`}>{name}</Link>
+        {query.data && `, which is at version ${query.data.version}`}.{" "}
+        <button type="button" className="builder-instead" onClick={() => setQuery({ version_of: "" })}>
+          Build a new ensemble instead
+        </button>
+      </p>
+      <Field label="Canary, % of the requests" hint="Empty: it takes over as soon as it is ready." problem={problem}>
+        <input
+          inputMode="decimal"
+          placeholder="none"
+          value={percent}
+          onChange={event => setPercent(event.target.value)}
+        />
+      </Field>
+      <Button
+        primary
+        disabled={request === null || problem !== undefined || !may}
+        title={may ? undefined : LOOKS}
+        onClick={() => setAsked(true)}
+      >
+        Build the version
+      </Button>
+      {asked && (
+        <Confirm
+          title={`Another version of ${name}?`}
+          action="Build the version"
+          run={build}
+          onClose={() => setAsked(false)}
+        >
+          <p>
+            {canary === null
+              ? "It answers everything as soon as all its members are ready. Roll back brings the one before back."
+              : `It answers ${percent.trim()} % of the requests as soon as it is ready; then promote it, or roll it back.`}
+          </p>
+        </Confirm>
+      )}
+    </div>
+  );
+}

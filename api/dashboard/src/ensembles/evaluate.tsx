@@ -1,0 +1,113 @@
+// Asks for an evaluation: which version, on which rows. What flatters, or is one's own, is asked for first.
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { keys } from "../keys";
+import { useMayChange } from "../session";
+import { Button } from "../widgets/button";
+import { Confirm } from "../widgets/dialog";
+import { Field } from "../widgets/field";
+import { toast } from "../widgets/toast";
+import { parsePosted } from "./posted";
+import { evaluate, type Measured } from "./queries";
+import type { Ensemble } from "./types";
+
+const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "rows of your own" };
+type Rows = keyof typeof ROWS;
+
+type Props = { ensemble: Ensemble; primary: boolean; underWay: boolean; onAsked: () => void };
+
+export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
+  const queries = useQueryClient();
+  const [rows, setRows] = useState<Rows>("test");
+  const [version, setVersion] = useState("");
+  const [asked, setAsked] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [text, setText] = useState("");
+  const may = useMayChange();
+  const can = may && ensemble.state === "ready";
+  const used = version === "" ? usedFor(ensemble, rows) : rows === "test" || rows === "posted" ? "" : MAYBE;
+  const measure = async () => {
+    const what: Measured = rows === "posted" ? parsePosted(text, ensemble) : { split: rows, force: used !== "" };
+    await evaluate(ensemble.id, version === "" ? what : { ...what, version: Number(version) });
+    toast("The evaluation is under way.");
+    onAsked();
+    await queries.invalidateQueries({ queryKey: keys.ensemble(ensemble.id, "evaluations") });
+  };
+  const now = async () => {
+    setBusy(true);
+    await measure().catch(error => toast(error instanceof Error ? error.message : String(error), "failed"));
+    setBusy(false);
+  };
+  return (
+    <>
+      {ensemble.canary !== null && (
+        <select aria-label="Version to measure" value={version} onChange={event => setVersion(event.target.value)}>
+          <option value="">version {ensemble.version}</option>
+          <option value={ensemble.canary}>version {ensemble.canary}, the canary</option>
+        </select>
+      )}
+      <select aria-label="Rows to measure on" value={rows} onChange={event => setRows(event.target.value as Rows)}>
+        {Object.entries(ROWS).map(([key, name]) => (
+          <option key={key} value={key}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <Button
+        primary={primary}
+        busy={busy || underWay}
+        disabled={!can}
+        title={can ? undefined : may ? "All members must be ready" : "Your token only allows looking"}
+        onClick={() => (used || rows === "posted" ? setAsked(true) : void now())}
+      >
+        {underWay ? "Measuring…" : rows === "posted" ? "Evaluate…" : `Evaluate on ${rows}`}
+      </Button>
+      {asked && (
+        <Confirm
+          title={rows === "posted" ? "Evaluate on rows of your own" : `Evaluate on ${rows} all the same?`}
+          action="Evaluate"
+          run={measure}
+          onClose={() => setAsked(false)}
+        >
+          {rows === "posted" ? (
+            <OwnRows ensemble={ensemble} text={text} onText={setText} />
+          ) : (
+            <p>{used}, so figures on it flatter. The report will say so. The test split was used by nothing.</p>
+          )}
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const MAYBE = "This split may have chosen the members, or fitted what combines them";
+
+/** What the split was used for already. */
+function usedFor({ selection }: Ensemble, rows: Rows): string {
+  if (rows === "validation") return "The members, and each one’s best epoch, were chosen on this split";
+  return rows === selection.fitted_on ? "What combines the members was fitted on this split" : "";
+}
+
+type OwnProps = { ensemble: Ensemble; text: string; onText: (text: string) => void };
+
+function OwnRows({ ensemble, text, onText }: OwnProps) {
+  const { classes, features, task } = ensemble;
+  const last =
+    task === "classification" ? "its class" : classes.length === 1 ? "its value" : `${classes.length} values`;
+  return (
+    <>
+      <Field
+        label="Rows, as CSV"
+        hint={`A row a line: ${features} numbers, then ${last}. They should be new to all members.`}
+      >
+        <textarea className="builder-own" rows={8} value={text} onChange={event => onText(event.target.value)} />
+      </Field>
+      <input
+        type="file"
+        aria-label="A CSV file with the rows"
+        accept=".csv,.txt,text/csv,text/plain"
+        onChange={event => void event.target.files?.[0]?.text().then(onText)}
+      />
+    </>
+  );
+}

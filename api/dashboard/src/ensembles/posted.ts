@@ -1,0 +1,35 @@
+// Rows of one's own with their targets, from CSV: the target, or the targets, come last in each line.
+import type { Ensemble } from "./types";
+
+export type Posted = { inputs: number[][]; targets: (string | number | number[])[] };
+
+/** Throws an error that names the line. A first line of names is left out. */
+export function parsePosted(text: string, { features, classes, task }: Ensemble): Posted {
+  const outputs = task === "classification" ? 1 : classes.length;
+  const inputs: Posted["inputs"] = [];
+  const targets: Posted["targets"] = [];
+  text.split(/\r?\n/).forEach((line, at) => {
+    if (line.trim() === "") return;
+    const cells = line.split(/[,;\t]/).map(cell => cell.trim().replace(/^"(.*)"$/, "$1"));
+    const row = cells.slice(0, features).map(Number);
+    const wrong = row.findIndex((value, place) => !Number.isFinite(value) || cells[place] === "");
+    if (wrong === 0 && at === 0) return;
+    if (cells.length !== features + outputs) {
+      throw new Error(`Line ${at + 1} has ${cells.length} values; ${features} and ${outputs} to predict are wanted.`);
+    }
+    if (wrong >= 0) throw new Error(`Line ${at + 1}: “${(cells[wrong] ?? "").slice(0, 40)}” is not a number.`);
+    const last = cells.slice(features);
+    if (task === "classification") targets.push(classOf(last[0] ?? "", classes, at + 1));
+    else targets.push(last.map(Number));
+    inputs.push(row);
+  });
+  if (inputs.length === 0) throw new Error("There are no rows in it.");
+  return { inputs, targets };
+}
+
+function classOf(name: string, classes: readonly string[], line: number): string | number {
+  if (classes.includes(name)) return name;
+  const number = Number(name);
+  if (name !== "" && Number.isInteger(number) && number >= 0 && number < classes.length) return number;
+  throw new Error(`Line ${line}: “${name.slice(0, 40)}” is no class; there are ${classes.join(", ").slice(0, 200)}.`);
+}

@@ -1,0 +1,146 @@
+// Another version of an ensemble, and evaluations on rows that one chooses.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import type { ReactNode } from "react";
+import { keys } from "../keys";
+import { BuildVersion } from "./build";
+import { draftOf, versionHref } from "./draft";
+import { EvaluateForm } from "./evaluate";
+import { ENSEMBLE } from "./fixtures";
+import { parsePosted } from "./posted";
+import type { Ensemble } from "./types";
+import { Versions } from "./versions";
+
+let asked: { path: string; body: unknown }[];
+
+function show(children: ReactNode, refusal?: string): void {
+  asked = [];
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  queries.setQueryData(keys.session, { name: "ann", role: "admin", expires_at: null });
+  vi.stubGlobal("fetch", async (request: Request) => {
+    if (request.method === "POST") {
+      asked.push({ path: new URL(request.url).pathname, body: await request.json().catch(() => null) });
+      if (refusal) return Response.json({ detail: refusal }, { status: 409 });
+    }
+    return Response.json(ENSEMBLE);
+  });
+  HTMLDialogElement.prototype.showModal ??= vi.fn();
+  render(<QueryClientProvider client={queries}>{children}</QueryClientProvider>);
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+async function confirm(name: string) {
+  await userEvent.click(
+    within(document.querySelector("dialog") as HTMLElement).getByText(name, { selector: "button" }),
+  );
+}
+
+test("the builder of a version begins with what the ensemble is", () => {
+  const href = versionHref({ ...ENSEMBLE, quorum: 1, combine: "median", temperature: 1.25, sweep_id: null });
+  const [path, query = ""] = href.split("?");
+  expect(path).toBe("/sweeps/1/ensemble");
+  expect(draftOf(query)).toMatchObject({
+    choose: "top_k",
+    k: "2",
+    combine: "median",
+    calibrate: "yes",
+    quorum: "1",
+    replicas: "1",
+  });
+  const explicit = { ...ENSEMBLE, selection: { ...ENSEMBLE.selection, method: "explicit" } };
+  expect(draftOf(versionHref(explicit).split("?")[1] ?? "")).toMatchObject({ choose: "explicit", trials: "11,12" });
+});
+
+test("a version is built after it was said what becomes of the one that answers", async () => {
+  show(<BuildVersion request={{ sweep_id: 1, select: "greedy", k: 2 }} ensembleId={3} />);
+  await userEvent.click(screen.getByRole("button", { name: "Build the version" }));
+  expect(screen.getByText(/answers everything as soon as all its members are ready/)).toBeTruthy();
+  expect(asked).toEqual([]);
+  await confirm("Build the version");
+  await vi.waitFor(() => expect(window.location.pathname).toBe("/ensembles/3"));
+  expect(asked).toEqual([
+    { path: "/api/v1/ensembles/3/versions", body: { sweep_id: 1, select: "greedy", k: 2, canary_share: null } },
+  ]);
+});
+
+test("a canary answers a share, and a refusal stands in the dialog", async () => {
+  show(<BuildVersion request={{ sweep_id: 1 }} ensembleId={3} />, "version 2 is on its way");
+  const share = screen.getByLabelText("Canary, % of the requests");
+  await userEvent.type(share, "100");
+  expect(screen.getByText("Above 0 and below 100")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Build the version" }).hasAttribute("disabled")).toBe(true);
+  await userEvent.clear(share);
+  await userEvent.type(share, "12.5");
+  await userEvent.click(screen.getByRole("button", { name: "Build the version" }));
+  expect(screen.getByText(/It answers 12.5 % of the requests/)).toBeTruthy();
+  await confirm("Build the version");
+  expect((await screen.findByRole("alert", { hidden: true })).textContent).toBe("version 2 is on its way");
+  expect(asked[0]?.body).toMatchObject({ canary_share: 0.125 });
+});
+
+test("there is a way to another version, unless one is on its way", () => {
+  show(<Versions ensemble={ENSEMBLE} />);
+  expect(screen.getByRole("link", { name: "New version" }).getAttribute("href")).toContain("version_of=3");
+});
+
+test("with a canary there are promotion and the way back instead", async () => {
+  show(<Versions ensemble={{ ...ENSEMBLE, canary: 2, canary_share: 0.1 }} />);
+  expect(screen.queryByRole("link", { name: "New version" })).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: "Roll back" }));
+  expect(screen.getByText("Version 2 is given up.")).toBeTruthy();
+  await confirm("Roll back");
+  expect(asked.map(({ path }) => path)).toEqual(["/api/v1/ensembles/3/rollback"]);
+});
+
+function form(changes: Partial<Ensemble> = {}) {
+  return <EvaluateForm ensemble={{ ...ENSEMBLE, ...changes }} primary underWay={false} onAsked={() => undefined} />;
+}
+
+test("the test split is measured at once, one that was used only after a warning", async () => {
+  show(form({ canary: 2 }));
+  await userEvent.click(screen.getByRole("button", { name: "Evaluate on test" }));
+  expect(asked.at(-1)?.body).toEqual({ split: "test", force: false, wait_s: 0 });
+  const rows = screen.getByLabelText("Rows to measure on");
+  await userEvent.selectOptions(rows, "calibration");
+  await userEvent.click(screen.getByRole("button", { name: "Evaluate on calibration" }));
+  expect(asked.at(-1)?.body).toEqual({ split: "calibration", force: false, wait_s: 0 });
+  await userEvent.selectOptions(rows, "validation");
+  await userEvent.selectOptions(screen.getByLabelText("Version to measure"), "2");
+  await userEvent.click(screen.getByRole("button", { name: "Evaluate on validation" }));
+  expect(screen.getByText(/so figures on it flatter/)).toBeTruthy();
+  expect(asked).toHaveLength(2);
+  await confirm("Evaluate");
+  await vi.waitFor(() => expect(asked).toHaveLength(3));
+  expect(asked.at(-1)?.body).toEqual({ split: "validation", force: true, version: 2, wait_s: 0 });
+});
+
+test("rows of one's own are posted with their classes", async () => {
+  show(form());
+  await userEvent.selectOptions(screen.getByLabelText("Rows to measure on"), "posted");
+  await userEvent.click(screen.getByRole("button", { name: "Evaluate…" }));
+  await userEvent.type(screen.getByLabelText("Rows, as CSV"), "1,2,cat");
+  await confirm("Evaluate");
+  expect((await screen.findByRole("alert", { hidden: true })).textContent).toMatch(/Line 1 has 3 values; 3 and 1/);
+  await userEvent.type(screen.getByLabelText("Rows, as CSV"), "{Backspace}{Backspace}{Backspace}3,1\n0,0,1e-3,cat");
+  await confirm("Evaluate");
+  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]?.body).toEqual({
+    inputs: [
+      [1, 2, 3],
+      [0, 0, 0.001],
+    ],
+    targets: [1, "cat"],
+    wait_s: 0,
+  });
+});
+
+test("a first line of names is left out, and what is wrong is named by its line", () => {
+  expect(parsePosted("a;b;c;y\n1;2;3;dog\n", ENSEMBLE)).toEqual({ inputs: [[1, 2, 3]], targets: ["dog"] });
+  expect(() => parsePosted("1,2,3,cow", ENSEMBLE)).toThrow("Line 1: “cow” is no class; there are cat, dog.");
+  expect(() => parsePosted("1,2,3,cat\n1,,3,cat", ENSEMBLE)).toThrow("Line 2: “” is not a number.");
+  expect(() => parsePosted("a,b,c,y\n", ENSEMBLE)).toThrow("There are no rows in it.");
+  const values = { ...ENSEMBLE, task: "regression", classes: ["y1", "y2"] };
+  expect(parsePosted("1,2,3,0.5,-1", values)).toEqual({ inputs: [[1, 2, 3]], targets: [[0.5, -1]] });
+});

@@ -1,0 +1,29 @@
+// What is said before something is done with the selected trials.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { keys } from "../keys";
+import { select } from "../selection";
+import { aSweep } from "../sweep/example";
+import { SelectedActions } from "./selected-actions";
+
+test.each([
+  ["finished", "The sweep is finished; a retry starts it again."],
+  ["failed", "The sweep has failed; a retry starts it again."],
+  ["running", ""],
+])("a retry in a sweep that is %s says what becomes of the sweep", async (state, words) => {
+  const queries = new QueryClient();
+  queries.setQueryData(keys.session, { name: "ann", role: "admin", expires_at: null });
+  queries.setQueryData(keys.sweep(7, "itself"), aSweep({ state }));
+  globalThis.fetch = vi.fn(async () => Response.json(aSweep({ state })));
+  HTMLDialogElement.prototype.showModal ??= vi.fn();
+  select(7, [1, 2]);
+  render(
+    <QueryClientProvider client={queries}>
+      <SelectedActions sweepId={7} />
+    </QueryClientProvider>,
+  );
+  await userEvent.click(screen.getByRole("button", { name: "Run again" }));
+  const text = screen.getByText(/Those that failed or were cancelled are run again\./);
+  expect(text.textContent).toBe(`Those that failed or were cancelled are run again. ${words}`);
+});
