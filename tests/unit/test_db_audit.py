@@ -281,7 +281,7 @@ def test_an_artifact_that_is_a_folder_is_a_breach(sound: ServiceRig) -> None:
     folder.mkdir()
     run_sql(sound, f"UPDATE artifacts SET size_bytes = {folder.stat().st_size} WHERE trial_id = 1")
     (breach,) = look(sound).breaches
-    assert (breach.invariant, "cannot be read: Is a directory" in breach.wrong) == ("artifacts", True)
+    assert (breach.invariant, "cannot be read: it is no plain file" in breach.wrong) == ("artifacts", True)
 
 
 def test_hashing_holds_no_transaction_open(sound: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
