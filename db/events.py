@@ -1,4 +1,7 @@
-"""The outbox: a change and its event are one transaction, and clients follow the events by id."""
+"""The outbox: a change and its event are one transaction, and clients follow the events by id.
+
+They are the record of what happened, too, and all kept: the doctor and rollbacks read old ones.
+"""
 
 from __future__ import annotations
 
