@@ -24,7 +24,7 @@ from api.ensemble_views import EnsembleView, EvaluationView, Health
 from api.inputs import check_rows, rows_of
 from api.service import MAX_PREDICTION_BYTES, After, RowId, ServiceContext, body_within, context
 from api.views import Page
-from db import ensembles, evaluations, sweeps
+from db import candidates, ensemble_changes, ensembles, evaluations, sweeps
 from db.ensembles import EnsembleRow, VersionRow
 from ensemble.building import Builder
 from ensemble.local_socket import NO_TLS
@@ -59,7 +59,9 @@ def build_ensemble(body: EnsembleRequest, response: Response, service: ServiceCo
     with building(service.settings.data):
         version = _decided(body, service)
         with service.database.write() as connection:
-            ensemble_id = ensembles.create(connection, body.name, _sweep_of(body, connection), version, time.time())
+            ensemble_id = ensemble_changes.create(
+                connection, body.name, _sweep_of(body, connection), version, time.time()
+            )
             row = ensembles.get(connection, ensemble_id)
     _wake_host(service)
     response.headers["Location"] = f"/api/v1/ensembles/{ensemble_id}"
@@ -99,38 +101,38 @@ def add_version(ensemble_id: RowId, body: VersionRequest, service: ServiceContex
         _check_replaces(before, version)
         at = time.time()
         return _change(
-            service, ensemble_id, lambda c: ensembles.add_version(c, ensemble_id, version, body.canary_share, at)
+            service, ensemble_id, lambda c: ensemble_changes.add_version(c, ensemble_id, version, body.canary_share, at)
         )  # fmt: skip
 
 
 @router.post("/{ensemble_id}/promote", dependencies=[submitter])
 def promote_canary(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """The canary answers everything from now on."""
-    return _change(service, ensemble_id, lambda c: ensembles.promote(c, ensemble_id, time.time()))
+    return _change(service, ensemble_id, lambda c: ensemble_changes.promote(c, ensemble_id, time.time()))
 
 
 @router.post("/{ensemble_id}/rollback", dependencies=[submitter])
 def roll_back(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Give up the version on its way, or go back to the one before; it takes over when it is ready."""
-    return _change(service, ensemble_id, lambda c: ensembles.roll_back(c, ensemble_id, time.time()))
+    return _change(service, ensemble_id, lambda c: ensemble_changes.roll_back(c, ensemble_id, time.time()))
 
 
 @router.post("/{ensemble_id}/stop", dependencies=[submitter])
 def stop_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """End the members and give their devices back; one that is stopped already stays so."""
-    return _change(service, ensemble_id, lambda c: ensembles.stop(c, ensemble_id, time.time()))
+    return _change(service, ensemble_id, lambda c: ensemble_changes.stop(c, ensemble_id, time.time()))
 
 
 @router.post("/{ensemble_id}/start", dependencies=[submitter])
 def start_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """Have the members of a stopped ensemble again; one that runs goes on, and what failed of it is tried again."""
-    return _change(service, ensemble_id, lambda c: ensembles.start(c, ensemble_id, time.time()))
+    return _change(service, ensemble_id, lambda c: ensemble_changes.start(c, ensemble_id, time.time()))
 
 
 @router.post("/{ensemble_id}/retire", dependencies=[submitter])
 def retire_ensemble(ensemble_id: RowId, service: ServiceContext = context) -> EnsembleView:
     """End it for good; what was measured stays."""
-    return _change(service, ensemble_id, lambda c: ensembles.retire(c, ensemble_id, time.time()))
+    return _change(service, ensemble_id, lambda c: ensemble_changes.retire(c, ensemble_id, time.time()))
 
 
 def _change(service: ServiceContext, ensemble_id: int, change: Callable[[Connection], object]) -> EnsembleView:
@@ -150,17 +152,17 @@ def trials_of(body: EnsembleRequest, service: ServiceContext) -> list[TrialFiles
     """What may be chosen from. Raises `NotFoundError` for a sweep or a trial that is not there."""
     with service.database.read() as connection:
         if body.trial_ids is not None:
-            return ensembles.candidates_named(connection, body.trial_ids)
+            return candidates.named(connection, body.trial_ids)
         assert body.sweep_id is not None
         sweeps.get(connection, body.sweep_id)
-        return ensembles.candidates(connection, body.sweep_id)
+        return candidates.of_sweep(connection, body.sweep_id)
 
 
 def _sweep_of(body: EnsembleRequest, connection: Connection) -> int | None:
     """The one sweep that the members come from, if it is one."""
     if body.trial_ids is None:
         return body.sweep_id
-    found = {trial.sweep_id for trial in ensembles.candidates_named(connection, body.trial_ids)}
+    found = {trial.sweep_id for trial in candidates.named(connection, body.trial_ids)}
     return found.pop() if len(found) == 1 else None
 
 

@@ -12,7 +12,7 @@ import threading
 
 from sqlalchemy import Connection
 
-from db import ensembles, replicas
+from db import ensemble_changes, ensembles, replicas
 from db.engine import Database
 from db.ensembles import EnsembleRow
 from ensemble.keeper import Keeper
@@ -92,11 +92,11 @@ class Host:
         at = self._clock.wall_s()
         if row.target is not None and self._takes_over(row):
             log.info("version %d of ensemble %s takes over from version %d", row.target, row.name, row.version)
-            ensembles.activate(connection, row.id, row.target, at)
+            ensemble_changes.activate(connection, row.id, row.target, at)
             row = ensembles.get(connection, row.id)
         state, reason = self._standing(row)
         if (state, reason) != (row.state, row.reason):
-            ensembles.change(connection, row.id, state, reason, at)
+            ensemble_changes.change(connection, row.id, state, reason, at)
 
     def _standing(self, row: EnsembleRow) -> tuple[EnsembleState, str]:
         """The ensembles that we find without one living member begin anew: the service was stopped meanwhile."""

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from db import devices, ensembles, replicas
+from db import devices, ensemble_changes, ensembles, replicas
 from db.engine import Database
 from ensemble import placement
 from ensemble.network import ModelFile
@@ -287,7 +287,7 @@ class Keeper:
             for replica, sharing in zip(post.replicas, life.sharing, strict=True):
                 replicas.change(connection, replica.id, MemberState.READY, sharing, pid=sight.pid)
             if sight.plan and sight.plan != post.version.plan:
-                ensembles.set_plan(connection, post.key.ensemble_id, post.version.number, dict(sight.plan))
+                ensemble_changes.set_plan(connection, post.key.ensemble_id, post.version.number, dict(sight.plan))
         return True
 
     def _lose(self, life: _Life, reason: str) -> bool:

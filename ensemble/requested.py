@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from db import ensembles, sweeps
+from db import candidates, ensemble_changes, ensembles, sweeps
 from db.engine import Database
 from ensemble.building import Builder
 from ensemble.spec import EnsembleOptions
@@ -51,12 +51,12 @@ class Requested:
 
     def _create(self, sweep_id: int, options: EnsembleOptions, at: float) -> None:
         with self._database.read() as connection:
-            trials = ensembles.candidates(connection, sweep_id)
+            trials = candidates.of_sweep(connection, sweep_id)
         version = self._builder.build(options, trials, fewer=True)
         if version.selection["note"]:
             log.warning("the ensemble of sweep %d: %s", sweep_id, version.selection["note"])
         with self._database.write() as connection:
-            ensembles.create(connection, options.name, sweep_id, version, at, requested=True)
+            ensemble_changes.create(connection, options.name, sweep_id, version, at, requested=True)
 
     def _give_up(self, sweep_id: int, reason: str, at: float) -> None:
         with self._database.write() as connection:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from db import ensembles
+from db import ensemble_changes, ensembles
 from db.ensembles import EnsembleRow
 from db.replicas import ReplicaRow
 from ensemble.host import Host
@@ -105,12 +105,12 @@ class HostRig:
 
     def add_version(self, canary_share: float | None = None, **options: Any) -> int:
         with self.service.database.write() as connection:
-            return ensembles.add_version(connection, 1, new_version(self.trial_ids, **options), canary_share, AT)
+            return ensemble_changes.add_version(connection, 1, new_version(self.trial_ids, **options), canary_share, AT)
 
     def change(self, what: str) -> None:
         """A client has the ensemble: stop, start, retire, roll_back, promote."""
         with self.service.database.write() as connection:
-            getattr(ensembles, what)(connection, 1, AT)
+            getattr(ensemble_changes, what)(connection, 1, AT)
 
     def step(self, seconds: float = 0.0) -> None:
         """Some time passes, and the host looks."""

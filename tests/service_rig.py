@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from api import gateway
 from api.app import create_app
-from db import ensembles, evaluations, replicas, sweeps, tokens
+from db import ensemble_changes, ensembles, evaluations, replicas, sweeps, tokens
 from db.engine import Database
 from db.migrate import migrate
 from db.tokens import Role
@@ -213,7 +213,7 @@ class ServiceRig:
         """An ensemble of these trials, `building`; `options` are fields of its version."""
         version = new_version(trial_ids, **options)
         with self.database.write() as connection:
-            return ensembles.create(connection, name, sweep_id, version, AT, requested=requested)
+            return ensemble_changes.create(connection, name, sweep_id, version, AT, requested=requested)
 
     def ready(self, ensemble_id: int, endpoints: list[str]) -> None:
         """What the host writes when all members of the active version are up: each at an endpoint, in epoch 1."""
@@ -224,7 +224,7 @@ class ServiceRig:
                     replicas.change(
                         connection, replica.id, MemberState.READY, device_id="cpu-0", pid=77, epoch=1, endpoint=endpoint
                     )
-            ensembles.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_changes.change(connection, ensemble_id, EnsembleState.READY, "", AT)
 
     def finish_evaluation(self, evaluation_id: int, result: dict[str, Any] | None, reason: str = "") -> None:
         """What the host writes when it has measured, or could not."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException
 
-from db import ensembles, replicas
+from db import ensemble_changes, ensembles, replicas
 from ensemble.member import MemberServer
 from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
 from sweep.settings import ServiceSettings
@@ -55,7 +55,7 @@ class Serving:
         ensemble_id = self.rig.ensemble(self._sweep_id, self._trials, name, deadline_ms=20_000.0, **options)
         if canary:
             with self.rig.database.write() as connection:
-                ensembles.add_version(
+                ensemble_changes.add_version(
                     connection, ensemble_id, new_version(self._trials, deadline_ms=10_000.0), 1e-12, AT
                 )
         with self.rig.database.read() as connection:
@@ -63,7 +63,7 @@ class Serving:
         members = [member for version in row.versions.values() for member in version.members]
         networks = [self._worker(member.replicas[0].id) for member in members]
         with self.rig.database.write() as connection:
-            ensembles.change(connection, ensemble_id, EnsembleState.READY, "", AT)
+            ensemble_changes.change(connection, ensemble_id, EnsembleState.READY, "", AT)
         return networks[:3]
 
     def _worker(self, replica_id: int) -> FakeNetwork:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from api.ensemble_previews import MOST_WAITING, Turns
 from api.ensemble_samples import samples_of
-from db.ensembles import PREDICTIONS
+from db.candidates import PREDICTIONS
 from ensemble.spec import Split, Task
 from ensemble.trial_files import Architecture
 from sweep import datasets

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
-from db import ensembles, replicas
+from db import ensemble_changes, ensembles, replicas
 from ensemble.evaluation import evaluate
 from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
 from sweep.files import named
@@ -218,7 +218,7 @@ def test_a_degraded_ensemble_cannot_be_measured_and_the_member_is_named(
     with service.database.write() as connection:
         (replica,) = ensembles.get(connection, ready_id).active.members[1].replicas
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
-        ensembles.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
+        ensemble_changes.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
     assert_problem(answer, 409, "all members are needed", "member 1 is failed (its weights are gone)")
 

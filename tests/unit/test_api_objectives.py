@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from api import show
 from api.client import Client
-from db import ensembles
+from db import candidates
 from sweep.trial import TrialState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
@@ -122,8 +122,8 @@ def test_a_trial_that_violates_a_constraint_shows_it_and_is_no_candidate(several
     trial = several.client().get("/api/v1/trials/6").json()
     assert trial["constraints"] == {"megabytes": 3.5, "age": -1.0}
     with several.database.read() as connection:
-        assert [row.number for row in ensembles.candidates(connection, 1)] == [0, 1, 2, 3, 4]
-        (named,) = ensembles.candidates_named(connection, [6])
+        assert [row.number for row in candidates.of_sweep(connection, 1)] == [0, 1, 2, 3, 4]
+        (named,) = candidates.named(connection, [6])
     assert (named.number, named.state) == (5, TrialState.FINISHED)
 
 

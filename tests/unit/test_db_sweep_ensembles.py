@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from db import ensembles, events, sweeps
+from db import ensemble_changes, ensembles, events, sweeps
 from db.engine import Database
 from sweep.trial import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
@@ -29,7 +29,7 @@ def test_a_sweep_whose_ensemble_is_built_waits_no_more(service: ServiceRig) -> N
     of_a_client = service.ensemble(sweep_id, [trial_id])
     assert waiting(service.database) == [sweep_id]
     with service.database.write() as connection:
-        asked = ensembles.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
+        asked = ensemble_changes.create(connection, None, sweep_id, new_version([trial_id]), AT, requested=True)
     assert waiting(service.database) == []
     shown = service.client().get(f"/api/v1/sweeps/{sweep_id}").json()
     assert shown["ensembles"] == [of_a_client, asked]

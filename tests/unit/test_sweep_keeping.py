@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from db import audit, ensembles, keeping
+from db import audit, candidates, ensemble_changes, keeping
 from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
 from sweep.errors import DatabaseError, FencedError
 from sweep.keeping import Keeping
@@ -39,7 +39,7 @@ def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
 def kept(service: ServiceRig, sweep_id: int = 1) -> list[int]:
     """The numbers of the trials whose weights are there, in the books and on the disk."""
     with service.database.read() as connection:
-        found = [t.number for t in ensembles.candidates(connection, sweep_id) if t.model_sha256 is not None]
+        found = [t.number for t in candidates.of_sweep(connection, sweep_id) if t.model_sha256 is not None]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob(f"{sweep_id}/*/1/model.safetensors")]
     assert found == sorted(on_disk)
     return found
@@ -136,7 +136,7 @@ def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_remo
     files = client.get(f"/api/v1/trials/{trial_id}").json()["artifacts"]
     assert [(file["sha256"], file["removed"]) for file in files] == [("b" * 64, None)]
     with service.database.read() as connection:
-        assert [t.not_kept for t in ensembles.candidates_named(connection, [trial_id])] == [""]
+        assert [t.not_kept for t in candidates.named(connection, [trial_id])] == [""]
     service.trial(sweep_id, 1, 0.9)
     keeper.look(sweep_id)
     assert not second.model.exists()
@@ -192,12 +192,12 @@ def test_members_keep_their_weights_in_any_version_until_the_ensemble_is_retired
     keeper.look(sweep_id)
     assert kept(service) == [0, 1, 2, 3, 4]
     with service.database.write() as connection:
-        ensembles.stop(connection, first, AT)
-        ensembles.retire(connection, second, AT)
+        ensemble_changes.stop(connection, first, AT)
+        ensemble_changes.retire(connection, second, AT)
     keeper.look(sweep_id)
     assert kept(service) == [0, 1, 2, 3]
     with service.database.write() as connection:
-        ensembles.retire(connection, first, AT)
+        ensemble_changes.retire(connection, first, AT)
     keeper.look(sweep_id)
     assert kept(service) == [1, 3]
 
