@@ -16,27 +16,23 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from api import database_process, leftovers, login_link, own_certificate, to_copy
 from api.pulses import Pulses
+from api.service_lock import service_locked
 from sweep import ray_head
-from sweep.errors import DatabaseError, DataDirectoryError, ServiceError
+from sweep.errors import DatabaseError, ServiceError
 from sweep.fail_points import passing
 from sweep.file_system import refuse_network
 from sweep.files import write_whole
-from sweep.layout import DataDirectory
 from sweep.part import PARENT_PID, READY_FD
 from sweep.processes import become_subreaper, kill_orphans
 from sweep.room import check_room, room
 from sweep.settings import ServiceSettings
 
-LOCK_S = 1.0  # the doctor holds the service's lock for a moment, to see whether one runs
 STOP_S = 7.0  # for the parts; Ray's guardian has its own, shorter, time
 TURN_S = 1.0
 NO_ROOM_BYTES = 1 << 20
@@ -372,24 +368,6 @@ def serve(settings: ServiceSettings, say: Callable[[str], None]) -> None:
             shutil.rmtree(settings.runtime.root, ignore_errors=True)
 
 
-@contextmanager
-def service_locked(data: DataDirectory, advice: str) -> Iterator[None]:
-    """While within, no service can start on `data`. Raises `DataDirectoryError` when one runs already."""
-    lock = FileLock(data.service_lock)
-    try:
-        lock.acquire(timeout=LOCK_S)
-    except Timeout:
-        raise DataDirectoryError(
-            f"a service runs on {data.root} already{_where(data.service_file)}; {advice}"
-        ) from None
-    except OSError as error:
-        raise DataDirectoryError(f"cannot write to the data directory {data.root}: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def free_port() -> int:
     """A port that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -410,11 +388,3 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _where(service_file: Path) -> str:
-    try:
-        about = json.loads(service_file.read_text())
-        return f" (process {about['pid']}, {about['url']})"
-    except (OSError, ValueError, KeyError):
-        return ""

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, text
 
-from db import trial_pages, trials
+from db import stored_trials, trial_pages
 from sweep.imported import SAMPLER
 from sweep.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Cause, SweepState, TrialState, violates
 
@@ -302,7 +302,7 @@ def damage(connection: Connection) -> Iterator[Breach]:
 def _sweep_by_sweep(connection: Connection) -> Iterator[Breach]:
     for sweep_id, goal in connection.execute(text("SELECT id, goal FROM sweeps")).all():
         try:
-            stored = trials.stored(connection, sweep_id)
+            stored = stored_trials.stored(connection, sweep_id)
         except ValueError as error:
             yield Breach("counts", {"sweep_id": sweep_id}, f"a restarted scheduler cannot read its trials: {error}")
             continue

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from db.stored_trials import params_of
 from db.sweeps import SweepRow
 from db.tables import importances, trial_params, trial_values, trials
-from db.trials import params_of
 from sweep.errors import BadRequestError
 from sweep.trial import TrialState
 

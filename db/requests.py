@@ -12,11 +12,11 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from db import devices, events, remarks, spending, sweeps, trial_pages
 from db.devices import DeviceRow
 from db.events import NewEvent
+from db.stored_trials import distributions_of
 from db.sweeps import SweepRow
 from db.tables import devices_aside, enqueued, trial_params, trials
 from db.tables import sweeps as sweep_table
 from db.trial_pages import TrialRow
-from db.trials import distributions_of
 from sweep.changes import DeviceSetAside, SweepChanged
 from sweep.commands import (
     SweepCommand,

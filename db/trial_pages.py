@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
 from db import remarks, trial_notes
+from db.stored_trials import params_of
 from db.tables import artifacts, attempts, enqueued, removed_artifacts, trial_params, trial_values, trials
 from db.trial_cursor import Position
 from db.trial_notes import FEASIBLE
 from db.trial_order import Order
-from db.trials import params_of
 from sweep.errors import NotFoundError
 from sweep.pareto import fronts
 from sweep.trial import Params, TrialRequest, TrialState

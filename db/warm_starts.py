@@ -9,10 +9,10 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
 from db import sweeps, trial_notes
+from db.stored_trials import distributions_of, params_of
 from db.tables import metrics, trial_params, trial_values, trials, warm_trials
 from db.tables import sweeps as sweep_table
 from db.trial_notes import FEASIBLE
-from db.trials import distributions_of, params_of
 from sweep.changes import EarlierTrial
 from sweep.errors import InvalidSpecError, NotFoundError, Problem
 from sweep.spec import SweepSpec

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from sweep import command, user_code
 from sweep.causes import cause_of, disk_is_full, shown
+from sweep.channel import Channel
 from sweep.errors import BadReportError, PinningError, ScriptFailedError
 from sweep.fail_points import passing
-from sweep.handle import Channel, Trial
+from sweep.handle import Trial
 from sweep.layout import AttemptDirectory
 from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK, over_quota
 from sweep.returned import returned_values

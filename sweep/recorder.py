@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from db import device_history, devices, lease, metrics, replicas, spending, sweeps, trials, warm_starts
+from db import device_history, devices, lease, metrics, replicas, spending, stored_trials, sweeps, trials, warm_starts
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -85,7 +85,7 @@ class DatabaseRecorder:
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
-                    trials.stored(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
+                    stored_trials.stored(connection, sweep.id), sweep.reason, sweep.run_cap, sweep.priority,
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
@@ -99,8 +99,8 @@ class DatabaseRecorder:
         with self._database.read() as connection:
             return Wishes(
                 sweeps=sweeps.wishes(connection, known),
-                trials=trials.wishes(connection),
-                enqueued=trials.enqueued(connection),
+                trials=stored_trials.wishes(connection),
+                enqueued=stored_trials.enqueued(connection),
                 dedicated=replicas.dedicated(connection),
                 aside=devices.aside(connection),
             )
@@ -144,4 +144,4 @@ class DatabaseRecorder:
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""
         with self._database.read() as connection:
-            return trials.last_id(connection)
+            return stored_trials.last_id(connection)

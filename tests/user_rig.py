@@ -17,8 +17,9 @@ import torch
 
 from ensemble.network import ModelFile
 from ensemble.version import TrialFiles
+from sweep.channel import Channel
 from sweep.files import sha256_of
-from sweep.handle import Channel, Trial
+from sweep.handle import Trial
 from sweep.layout import AttemptDirectory, DataDirectory
 from sweep.trial import Assignment, TrialState
 

@@ -61,7 +61,7 @@ def check(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None
 def upgrade(data_dir: DataDir = DEFAULT_DATA_DIR, as_json: AsJson = False) -> None:
     """Bring the database to the schema of this Podium. A copy is made first; `podium serve` does so at its start."""
     from api import database_process, show  # not for --help
-    from api.supervisor import service_locked
+    from api.service_lock import service_locked
     from sweep.errors import DatabaseError
     from sweep.layout import DataDirectory
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import trials
+from db import stored_trials
 from db.audit import audit
 from db.tables import metadata
 from db.trials import IMPORTED_FROM
@@ -233,7 +233,7 @@ def test_imported_trials_never_meet_those_that_the_scheduler_plans(client: TestC
     assert ids == [IMPORTED_FROM, IMPORTED_FROM + 4]
     assert service.trial(service.sweep(), 0, 0.5) == planned + 1
     with service.database.read() as connection:
-        assert trials.last_id(connection) == planned + 1
+        assert stored_trials.last_id(connection) == planned + 1
 
 
 BREACHES = [

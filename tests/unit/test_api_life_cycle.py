@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import events, trials
+from db import events, stored_trials
 from db.tokens import Role
 from sweep.changes import (
     AttemptEnded,
@@ -337,7 +337,7 @@ def test_a_clone_has_what_the_trial_defined_by_itself_within_its_bounds(
     assert client.post(url, json={"params": {"width": 10}}).json()["params"] == {"lr": 0.01, "width": 10}
     assert_problem(client.post(url, json={"params": {"width": 3}}), 422, "3 is not within 8 and 64")
     with service.database.read() as connection:
-        distributions = [added.distributions for added in trials.enqueued(connection)]
+        distributions = [added.distributions for added in stored_trials.enqueued(connection)]
     assert distributions == [{"width": {"min": 8, "max": 64}}] * 2
 
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from api.idle_gaps import Gap, Why, gaps, silent_since, thinned, why_of
 from api.merged_spells import Spell, merged
-from db import device_history, trials
+from db import device_history, stored_trials
 from db.device_history import SpellRow
 from db.timeline import BusyRow, Stretch
 from sweep.changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
@@ -45,7 +45,7 @@ def device(service: ServiceRig, state: str, reason: str, at: float, device_id: s
 def trial(service: ServiceRig, sweep_id: int, start: float, end: float | None, **options: Any) -> int:
     """A trial with one attempt from `start` to `end`; `planned` when the search chose it."""
     with service.database.read() as connection:
-        trial_id = trials.last_id(connection) + 1
+        trial_id = stored_trials.last_id(connection) + 1
     key = AttemptKey(trial_id, 1)
     planned = TrialPlanned(trial_id, sweep_id, trial_id, {}, "random", {}, options.get("planned", start - 100))
     where = options.get("device", "cpu-0")

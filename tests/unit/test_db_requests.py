@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from db import requests, sweeps, trial_pages, trials
+from db import requests, stored_trials, sweeps, trial_pages
 from db.engine import Database
 from sweep.changes import SweepChanged
 from sweep.commands import SweepCommand, TrialCommand
@@ -62,10 +62,12 @@ def test_the_scheduler_finds_what_was_asked(service: ServiceRig) -> None:
     with service.database.write() as connection:
         requests.tell_trial(connection, trial_id, TrialCommand.STOP, AT)
         added, _ = requests.clone(connection, trial_id, {"lr": 0.02}, AT)
-        assert [(wish.trial.trial_id, wish.request) for wish in trials.wishes(connection)] == [
+        assert [(wish.trial.trial_id, wish.request) for wish in stored_trials.wishes(connection)] == [
             (trial_id, TrialRequest.STOP)
         ]
-        assert [(item.enqueued_id, item.params) for item in trials.enqueued(connection)] == [(added.id, {"lr": 0.02})]
+        assert [(item.enqueued_id, item.params) for item in stored_trials.enqueued(connection)] == [
+            (added.id, {"lr": 0.02})
+        ]
 
 
 def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
@@ -82,4 +84,4 @@ def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
         requests.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:
         assert (sweeps.get(connection, sweep_id), trial_pages.get(connection, trial_id)) == before
-        assert trials.enqueued(connection) == ()
+        assert stored_trials.enqueued(connection) == ()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from sweep.handle import Channel, Trial
+from sweep.channel import Channel
+from sweep.handle import Trial
 from sweep.trial import Assignment
 
 
