@@ -81,3 +81,36 @@ def test_a_member_that_dies_is_seen_and_seen_to_come_back(stage: Stage, visitor:
     expect(row).to_contain_text("ready", timeout=60_000)
     expect(row.get_by_role("cell").last).to_have_text(str(member["replicas"][0]["restarts"] + 1))
     wait_for("all of it is ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
+
+
+def test_a_canary_is_built_measured_and_promoted(stage: Stage, visitor: Visitor) -> None:
+    name = f"by versions {secrets.token_hex(3)}"
+    ensemble = stage.client.build_ensemble(stage.digits, k=2, name=name)["id"]
+    stage.client.wait_ensemble(ensemble, 60)
+    page = visitor.open(f"/ensembles/{ensemble}")
+    page.get_by_role("link", name="New version").click()
+    expect(page.get_by_role("heading", name="Build another version")).to_be_visible(timeout=SOON_MS)
+    expect(page.get_by_label("How many (k)")).to_have_value("2")
+    page.get_by_label("How many (k)").fill("3")
+    page.get_by_label("Canary, % of the requests").fill("20")
+    build = page.get_by_role("button", name="Build the version")
+    expect(page.get_by_role("heading", name=re.compile("^3 members"))).to_be_visible(timeout=SOON_MS)
+    build.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("20 % of the requests")
+    dialog.get_by_role("button", name="Build the version").click()
+
+    expect(page).to_have_url(re.compile(rf"/ensembles/{ensemble}$"), timeout=SOON_MS)
+    expect(page.get_by_text("Version 2 answers 20 % of the requests, as a canary.")).to_be_visible(timeout=SOON_MS)
+    wait_for("both versions are ready", lambda: stage.client.ensemble(ensemble)["state"] == "ready")
+    page.get_by_label("Rows to measure on").select_option("validation")
+    page.get_by_role("button", name="Evaluate on validation").click()
+    expect(dialog).to_contain_text("flatter")
+    dialog.get_by_role("button", name="Evaluate", exact=True).click()
+    expect(page.get_by_role("region", name="Evaluation")).to_contain_text("Beware", timeout=60_000)
+
+    press(page, "Promote the canary")
+    dialog.get_by_role("button", name="Promote").click()
+    row = page.get_by_role("row", name=re.compile("^2 (canary|target|active) "))
+    expect(row).to_contain_text("active", timeout=60_000)
+    stage.client.retire_ensemble(ensemble)
