@@ -2,6 +2,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import type { DeviceLine } from "../timeline/words";
 import { DevicesPage } from "./devices";
 
 const NOW = Date.now() / 1000;
@@ -21,7 +22,7 @@ const DEVICE = {
   members: [{ id: 4, position: 1, ensemble_id: 3, ensemble_name: "<img src=x onerror=alert(1)>" }],
   changed_at: new Date((NOW - 120) * 1000).toISOString(),
 };
-const LINE = {
+const LINE: DeviceLine = {
   id: "cpu-0",
   kind: "cpu",
   node: "node",
@@ -45,7 +46,7 @@ const LINE = {
     number: [0],
     last_number: [0],
   },
-  gaps: { start_s: [NOW - 180], end_s: [NOW], reason: [0] },
+  gaps: { start_s: [NOW - 180], end_s: [NOW], reason: [0], gaps: [1] },
   reasons: [{ why: "idle", reason: "no sweep is running", total_s: 180, gaps: 1 }],
 };
 const TIMELINE = {
