@@ -23,6 +23,10 @@ class Pulses:
         """Its process is gone; the next one begins anew."""
         self._heard_s.pop(name, None)
 
+    def is_heard(self, name: str) -> bool:
+        """Whether it has beaten since its process began."""
+        return name in self._heard_s
+
     def look(self, now_s: float) -> tuple[set[str], set[str]]:
         """The parts that are silent, and those of them that hang; nobody when we did not look for a while."""
         if self._looked_s is not None and now_s - self._looked_s > self._pause_s:

@@ -134,7 +134,8 @@ class Supervisor:
     def _judge(self, now_s: float) -> None:
         """Show who is silent, and end who has been so for long: its exit is heard of as any other."""
         silent, hung = self._pulses.look(now_s)
-        changed = [part for part in self._parts.values() if part.silent != (part.name in silent)]
+        heard = [part for part in self._parts.values() if self._pulses.is_heard(part.name)]
+        changed = [part for part in heard if part.silent != (part.name in silent)]
         for part in changed:
             part.silent = part.name in silent
             self._say(f"{part.name} {'has fallen silent' if part.silent else 'is heard of again'}")

@@ -81,7 +81,7 @@ def test_what_few_sweeps_have_is_filled_in_too_and_the_text_is_kept(stage: Stage
 
     page.get_by_role("button", name="Add an objective").click()
     expect(page.get_by_role("group", name="Objective 2")).to_be_visible(timeout=SOON_MS)
-    page.get_by_role("button", name="Let momentum take part only in some cases").click()
+    page.get_by_role("button", name="momentum only when").click()
     page.get_by_label("momentum depends on").select_option("optimizer")
     condition = page.get_by_role("group", name="Parameter momentum")
     expect(condition.get_by_label("adam")).to_be_checked(timeout=SOON_MS)

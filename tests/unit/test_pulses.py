@@ -39,6 +39,7 @@ def test_one_that_beats_again_or_begins_anew_is_not_silent() -> None:
     pulses.beat("scheduler", 20.0)
     pulses.forget("host")
     assert look_each_second(pulses, 30, since_s=21) == (set(), set())
+    assert pulses.is_heard("scheduler") and not pulses.is_heard("host")
 
 
 def test_after_a_pause_of_our_own_everybody_has_the_whole_time_again() -> None:

@@ -1,5 +1,5 @@
 // One key of the sweep file as a field: what is typed goes into the file when the field is left, or on Enter.
-import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { type Kind, type Path, quoted, shownAt, typedYaml } from "./values";
@@ -49,16 +49,23 @@ type TypedProps = {
   "aria-invalid"?: boolean;
 };
 
-/** An input that hands over what was typed when it is left. */
+/** An input that hands over what was typed when it is left; what the file gets meanwhile does not take it away. */
 export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
   const [typed, setTyped] = useState(there);
-  useEffect(() => setTyped(there), [there]);
+  const isTyping = useRef(false);
+  useEffect(() => {
+    if (!isTyping.current) setTyped(there);
+  }, [there]);
   const commit = () => {
+    isTyping.current = false;
     if (typed !== there) onCommit(typed);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter") commit();
-    if (event.key === "Escape") setTyped(there);
+    if (event.key === "Escape") {
+      isTyping.current = false;
+      setTyped(there);
+    }
   };
   return (
     <input
@@ -67,7 +74,10 @@ export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
       inputMode={numeric ? "decimal" : undefined}
       autoComplete="off"
       spellCheck={false}
-      onChange={event => setTyped(event.target.value)}
+      onChange={event => {
+        isTyping.current = true;
+        setTyped(event.target.value);
+      }}
       onBlur={commit}
       onKeyDown={onKey}
     />

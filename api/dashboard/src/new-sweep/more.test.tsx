@@ -108,7 +108,7 @@ const CONDITIONAL = {
 
 test("a condition begins with a parameter that has a list of values", async () => {
   const change = show(CONDITIONAL);
-  await userEvent.click(screen.getByRole("button", { name: "Let lr take part only in some cases" }));
+  await userEvent.click(screen.getByRole("button", { name: "lr only when" }));
   expect(change).toHaveBeenLastCalledWith([{ path: ["parameters", "lr", "when", "optimizer"], value: "adam" }]);
 });
 

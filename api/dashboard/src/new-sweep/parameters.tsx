@@ -129,7 +129,7 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
               quiet
               small
               title={`Let ${name} take part only in some cases`}
-              aria-label={`Let ${name} take part only in some cases`}
+              aria-label={`${name} only when`}
               onClick={() => addCondition(draft, name)}
             >
               when

@@ -1,0 +1,19 @@
+// A field of the form while the file changes under it.
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, test, vi } from "vitest";
+import { Typed } from "./key-field";
+
+test("what is being typed stays when the file is read meanwhile; what was handed over gives way to the file", async () => {
+  const onCommit = vi.fn();
+  const field = (there: string) => <Typed there={there} onCommit={onCommit} aria-label="Trials" />;
+  const { rerender } = render(field(""));
+  const input = screen.getByLabelText("Trials");
+  await userEvent.type(input, "-3");
+  rerender(field("24"));
+  expect(input).toHaveValue("-3");
+  await userEvent.keyboard("{Enter}");
+  expect(onCommit.mock.calls).toEqual([["-3"]]);
+  rerender(field("5"));
+  expect(input).toHaveValue("5");
+});
