@@ -12,29 +12,37 @@ FUZZ   ?=
 BIN   := .venv/bin
 RUN   := .venv/.installed
 DEV   := .venv/.installed-dev
-BENCHED := .venv/.installed-bench
+
+# Lies on top of .venv: only what the benchmarks compare with is installed in it, and .venv stays as it is.
+BENCH_VENV := .venv-bench
+BENCHED    := $(BENCH_VENV)/.installed
+KSERVE     := .venv/kserve
+PURELIB    := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 DASHBOARD := api/dashboard
 NPM_DONE  := $(DASHBOARD)/node_modules/.package-lock.json
 
 # The environment variables hold for pip's build environments too. The path is relative on purpose: pip splits the
 # value at spaces, and the folder of a checkout may have some.
-PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-	$(BIN)/python -m pip --disable-pip-version-check install -qq -c constraints.txt
+PIP_CONSTRAINED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
+PIP_ARGUMENTS   := -m pip --disable-pip-version-check install -qq -c constraints.txt
+PIP_INSTALL     := $(PIP_CONSTRAINED) $(BIN)/python $(PIP_ARGUMENTS)
 
-.PHONY: help demo test soak faults fuzz check audit lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test test-extras kserve soak faults fuzz check audit lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
 	@echo 'make test     all tests; TEST="tests/unit -k name" for some of them'
+	@echo 'make test-extras  what Ray runs where ray[default], ray[tune] and ray[serve] are installed, in .venv-bench'
+	@echo 'make kserve   the test of KServe'"'"'s client, which needs an environment of its own'
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
 	@echo 'make fuzz     20,000 requests that nobody would write: minutes; FUZZ="--cases 2000 --seed 8"'
 	@echo 'make check    format, lint, types, import rules, container files, known weaknesses of what it stands on'
 	@echo 'make audit    the last of these alone; asks pypi.org, and says so where it cannot'
-	@echo 'make bench    the benchmarks; BENCH="..." for their arguments'
+	@echo 'make bench    the benchmarks, in .venv-bench; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
-	@echo 'make clean    remove .venv and caches, and keep podium-data'
+	@echo 'make clean    remove .venv, .venv-bench and caches, and keep podium-data'
 	@echo 'make dashboard        build the pages anew, with Node: api/dashboard into api/static, types first'
 	@echo 'make dashboard-check  its types, lint and tests; that api/static is what its sources give, and small'
 	@echo 'make screenshots      every page, of a real sweep, into docs/images'
@@ -44,6 +52,14 @@ demo: $(RUN)
 
 test: $(DEV)
 	@$(BIN)/python -m $(if $(strip $(TEST)),pytest $(TEST),tests)
+
+test-extras: $(BENCHED)
+	@$(BENCH_VENV)/bin/python -c 'import ray.serve, ray.tune, ray.dashboard.optional_deps'
+	@$(BENCH_VENV)/bin/python -m pytest tests/integration/test_ray_exposure.py \
+		tests/integration/test_benchmarks.py::test_ensembles_run_against_ray_serve
+
+kserve: $(DEV) $(KSERVE)/.installed
+	@PODIUM_KSERVE_PYTHON=$(KSERVE)/bin/python $(BIN)/python -m pytest tests/integration/third_party/test_inference.py
 
 soak: $(DEV)
 	@PODIUM_SOAK=$(SOAK) $(BIN)/python -m pytest tests/integration/test_soak.py
@@ -69,7 +85,7 @@ lint-deploy:
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
 
 bench: $(BENCHED)
-	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(BENCH_VENV)/bin/python -m benchmarks $(BENCH)
 
 serve: $(RUN)
 	@exec $(BIN)/podium serve $(SERVE)
@@ -87,7 +103,7 @@ screenshots: $(DEV)
 
 clean:
 	rm -rf $(DASHBOARD)/node_modules
-	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	rm -rf .venv $(BENCH_VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	find . -name __pycache__ -type d -not -path './podium-data/*' -prune -exec rm -rf {} +
 
 $(RUN): pyproject.toml constraints.txt
@@ -107,9 +123,17 @@ $(DEV): $(RUN)
 	@$(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
+$(KSERVE)/.installed: tests/integration/third_party/kserve-requirements.txt $(RUN)
+	@echo 'Installing KServe in an environment of its own.'
+	@$(PYTHON) -m venv --clear $(KSERVE)
+	@$(KSERVE)/bin/python -m pip --disable-pip-version-check install -qq -r $<
+	@touch $@
+
 $(BENCHED): $(DEV)
-	@echo 'Installing what the benchmarks compare with.'
-	@$(PIP_INSTALL) -e '.[dev,bench]'
+	@echo 'Installing what the benchmarks compare with into $(BENCH_VENV), on top of .venv.'
+	@$(BIN)/python -m venv --clear --without-pip $(BENCH_VENV)
+	@$(BIN)/python $(PURELIB) > "$$($(BENCH_VENV)/bin/python $(PURELIB))/podium-dev.pth"
+	@$(PIP_CONSTRAINED) $(BENCH_VENV)/bin/python $(PIP_ARGUMENTS) -e '.[bench]'
 	@touch $@
 
 $(NPM_DONE): $(DASHBOARD)/package.json $(DASHBOARD)/package-lock.json $(DASHBOARD)/.npmrc

@@ -1,4 +1,4 @@
-"""Check the figures that `podium demo --json FILE` wrote: `check_demo.py FILE`; run by .ci/run.
+"""Check the figures that `podium demo` left: `check_demo.py DATA_DIRECTORY/demo.json`; run by .ci/run.
 
 Exit 1 with one sentence for each thing that does not hold.
 """

@@ -10,6 +10,7 @@ from api.commands import db, demo, devices, doctor, ensemble, login, schema, ser
 from api.commands.quick import QuickGroup
 from sweep.errors import (
     BundleError,
+    ConversionError,
     DatabaseError,
     DataDirectoryError,
     DataError,
@@ -24,6 +25,7 @@ EXIT_CODES: dict[type[PodiumError], int] = {
     InvalidSpecError: 2,
     DataError: 2,
     BundleError: 2,
+    ConversionError: 2,
     StudyError: 2,
     DatabaseError: 3,
     DataDirectoryError: 3,

@@ -58,7 +58,8 @@ class Client(EnsembleCalls, ExportCalls):
     def submit(self, document: dict[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Submit a sweep; code named by `program.code` is uploaded first. Raises `InvalidSpecError`."""
         body = self._with_bundle(document)
-        return self._object("POST", "/api/v1/sweeps", json=body, headers=_once(idempotency_key))
+        headers = {**_once(idempotency_key), **_provenance(document)}
+        return self._object("POST", "/api/v1/sweeps", json=body, headers=headers)
 
     def submit_file(self, path: Path | str) -> dict[str, Any]:
         """Submit a sweep file, W&B's too; paths in it are relative to it. Raises `InvalidSpecError` with its lines."""
@@ -75,6 +76,10 @@ class Client(EnsembleCalls, ExportCalls):
     def sweep(self, sweep_id: int) -> dict[str, Any]:
         """One sweep."""
         return self._object("GET", f"/api/v1/sweeps/{sweep_id}")
+
+    def packages(self, sweep_id: int) -> str:
+        """The packages of the service when a sweep was submitted, `name==version`, a line each."""
+        return self._request("GET", f"/api/v1/sweeps/{sweep_id}/packages").text
 
     def pause_sweep(self, sweep_id: int) -> dict[str, Any]:
         """Start nothing new of a sweep. Raises `NotPossibleError`, as all that change one, where it cannot be."""
@@ -249,6 +254,15 @@ class Client(EnsembleCalls, ExportCalls):
         sha256 = self._object("POST", "/api/v1/bundles", content=content, repeatable=True)["sha256"]
         without = {key: value for key, value in program.items() if key != "code"}
         return {**document, "program": {**without, "bundle": sha256}}
+
+
+def _provenance(document: dict[str, Any]) -> dict[str, str]:
+    """The header that says where a submission comes from."""
+    from sweep.provenance import HEADER, provenance_of  # pydantic: not for --help
+
+    program = document.get("program")
+    code = program.get("code") if isinstance(program, dict) else None
+    return {HEADER: provenance_of(None if code is None else Path(code)).to_header()}
 
 
 def _once(idempotency_key: str | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
+from urllib.parse import quote
 
 from api.connection import Connection
 from sweep.errors import PodiumError
@@ -46,6 +47,19 @@ class ExportCalls(Connection):
         with self._stream(f"{_sweep(sweep_id)}/export.jsonl", params=params) as response:
             for line in response.iter_lines():
                 yield json.loads(line)
+
+    def download(self, trial_id: int, name: str, path: Path | str) -> Path:
+        """Write a file that a trial left, `model.safetensors` or `artifacts/plot.png` say, to `path`; it appears whole.
+
+        Raises `NotFoundError`.
+        """
+        target = Path(path)
+        with (
+            self._stream(f"/api/v1/trials/{trial_id}/files/{quote(name)}") as response,
+            appearing(target) as file,
+        ):
+            _copy(response.iter_bytes(), file)
+        return target
 
     def count_trials(self, sweep_id: int, filter: str | None = None) -> int:
         """How many trials a sweep has, or how many of them a filter finds."""

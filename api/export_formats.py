@@ -41,6 +41,9 @@ def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
         "user_attrs": row.user_attrs,
         "constraints": row.constraints,
         "metrics": trial.curves,
+        "artifacts": [
+            {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256} for file in trial.artifacts
+        ],
         "cause": trial.cause,
         "message": trial.message,
         "sampler": row.sampler,

@@ -6,15 +6,17 @@ Who wants speed calls the gateway's own port.
 from __future__ import annotations
 
 import logging
+from typing import Annotated
 
 import httpx2
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 
+from api import npy_answer
 from api.auth import doorkeeper_of, session_of, viewer
 from api.departure import while_there
 from api.inference_route import InferenceRoute
 from api.prediction_view import PredictBody, PredictionView
-from api.service import MAX_PREDICTION_BYTES, RowId, ServiceContext, body_within, context
+from api.service import MAX_PREDICTION_BYTES, ServiceContext, body_within, context
 from ensemble.local_socket import NO_TLS
 from sweep.errors import NotFoundError, ServiceError
 from sweep.settings import ServiceSettings
@@ -25,7 +27,14 @@ IDLE_S = 2.0  # then a connection is closed here, before the gateway closes it u
 ASKED = frozenset(
     {b"accept", b"authorization", b"content-encoding", b"content-type", b"inference-header-content-length"}
 )
-ANSWERED = ("content-type", "inference-header-content-length", "retry-after", "www-authenticate")
+ANSWERED = (
+    "content-type",
+    "inference-header-content-length",
+    "retry-after",
+    "www-authenticate",
+    *map(str.lower, npy_answer.HEADERS),
+)
+IdOrName = Annotated[int | str, Path(description="id or name of an ensemble")]
 
 _PREDICT = {
     "requestBody": {"content": {"application/json": {"schema": PredictBody.model_json_schema()}}},
@@ -35,19 +44,24 @@ _PREDICT = {
     ],
 }
 
+_NPY = {npy_answer.NPY: {"schema": {"type": "string", "format": "binary", "description": "the outputs alone"}}}
+
 predictions = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 inference = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
 
 
 @predictions.post(
-    "/{ensemble_id}/predict",
+    "/{ensemble_id:path}/predict",
     dependencies=[viewer],
     response_class=Response,
-    responses={200: {"model": PredictionView, "description": "the answer", "content": {}}},
+    responses={200: {"model": PredictionView, "description": "the answer", "content": _NPY}},
     openapi_extra=_PREDICT,
 )
-async def predict(ensemble_id: RowId, request: Request, service: ServiceContext = context) -> Response:
-    """The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format."""
+async def predict(ensemble_id: IdOrName, request: Request, service: ServiceContext = context) -> Response:
+    """The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format.
+
+    The ensemble is given by its id or by its name.
+    """
     return await forward(request, service.settings)
 
 

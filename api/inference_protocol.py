@@ -48,14 +48,15 @@ def _aggregator(request: Request) -> Aggregator:
 @router.get("/health/live")
 def server_live() -> Response:
     """This process answers; public."""
-    return Response()
+    return _json({"live": True})
 
 
 @router.get("/health/ready")
 async def server_ready(request: Request) -> Response:
     """Every ensemble that was ever up has its quorum; public."""
     known = [each for each in _aggregator(request).traffic() if each.state not in _NOT_YET]
-    return Response(status_code=200 if all(can_answer(each.active) for each in known) else 503)
+    ready = all(can_answer(each.active) for each in known)
+    return _json({"ready": ready}, 200 if ready else 503)
 
 
 @router.get("", dependencies=[viewer])
@@ -102,7 +103,9 @@ def _index_row(snapshot: Snapshot) -> dict[str, str]:
 @router.get("/models/{name:path}/versions/{version}/ready", dependencies=[viewer])
 async def model_ready(request: Request, name: str, version: str | None = None) -> Response:
     """Whether enough members are up for a quorum."""
-    return Response(status_code=200 if can_answer(_described(request, name, version)) else 503)
+    snapshot = _described(request, name, version)
+    ready = can_answer(snapshot)
+    return _json({"name": snapshot.name, "ready": ready}, 200 if ready else 503)
 
 
 @router.get("/models/{name:path}/config", dependencies=[viewer])
@@ -155,11 +158,12 @@ async def infer(request: Request, name: str, version: str | None = None) -> Resp
 async def model_metadata(request: Request, name: str, version: str | None = None) -> Response:
     """The model's versions that answer, its input and its outputs; -1 is the number of rows."""
     snapshot = _described(request, name, version)
-    traffic = next(each for each in _aggregator(request).traffic() if each.name == name)
+    traffic = _aggregator(request).traffic_of(snapshot.ensemble_id)
+    assert traffic is not None
     outputs = outputs_of(snapshot).items()
     return _json(
         {
-            "name": name,
+            "name": snapshot.name,
             "versions": [str(each.version) for each in _versions(traffic)],
             "platform": f"podium_{snapshot.mode.value}",
             "inputs": [{"name": INPUT, "datatype": FP32, "shape": [-1, snapshot.features]}],
@@ -177,8 +181,8 @@ def nothing_else(request: Request, rest: str) -> Response:
     )
 
 
-def _json(body: object) -> Response:
-    return Response(orjson.dumps(body), media_type="application/json")
+def _json(body: object, status: int = 200) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json")
 
 
 def _versions(traffic: Traffic) -> list[Snapshot]:
@@ -189,8 +193,8 @@ def _described(request: Request, name: str, version: str | None) -> Snapshot:
     """A version to be told of: without a number the active one, never by chance the canary."""
     aggregator = _aggregator(request)
     if version is None:
-        active = next((each.active for each in aggregator.traffic() if each.name == name), None)
-        return active or aggregator.named(name, None)  # which says what is wrong
+        traffic = aggregator.find(name)
+        return aggregator.named(name, None) if traffic is None else traffic.active  # the former says what is wrong
     return aggregator.named(name, _number(name, version))
 
 
@@ -223,6 +227,6 @@ def _no_answer(prediction: Prediction) -> Response:
     detail = (
         f"{title}: {prediction.answered} of {len(snapshot.members)} members answered, the quorum is {snapshot.quorum}"
     )
-    return refusal(
-        status, title, f"{detail} ({said})" if said else detail, parameters=inference_answer.report(prediction)
-    )
+    named = f"{detail} ({said})" if said else detail
+    named = f"{named}: {prediction.first_error}" if prediction.first_error else named
+    return refusal(status, title, named, parameters=inference_answer.report(prediction))

@@ -15,12 +15,13 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from api import keys_once, tensors
+from api import input_tensors, keys_once
 from api.service import MAX_JSON_ROWS_BYTES
-from api.tensors import FP32, INPUT
+from api.tensors import INPUT
 from sweep.errors import BadRequestError, TooLargeError
 
 MAX_TIMEOUT_US = 600_000_000
+LENGTH = "Inference-Header-Content-Length"
 _FEW = 16  # tensors in a request: more than there are to ask for
 
 
@@ -94,24 +95,23 @@ def parse(content: bytes, json_bytes: int | None, features: int, outputs: Sequen
     naming what is wrong and `TooLargeError`; a size that is claimed is believed only if the bytes are there.
     """
     if json_bytes is not None and json_bytes > len(content):
-        raise BadRequestError(
-            f"Inference-Header-Content-Length: {json_bytes:,} bytes of JSON in a body of {len(content):,} bytes"
-        )
+        raise BadRequestError(f"{LENGTH}: {json_bytes:,} bytes of JSON in a body of {len(content):,} bytes")
     view = memoryview(content)
-    body = _body(view if json_bytes is None else view[:json_bytes])
+    body = _body(view, json_bytes)
     raw = view[len(content) if json_bytes is None else json_bytes :]
     parameters = body.parameters or _Parameters()
     if parameters.sequence_id:
         raise BadRequestError("sequence_id: requests are answered one by one here; leave it out")
     return InferenceRequest(
-        inputs=_inputs(body.inputs, raw, features),
+        inputs=_inputs(body.inputs, raw, json_bytes, features),
         wanted=_wanted(body.outputs, parameters.binary_data_output, outputs),
         request_id=body.id,
         deadline_ms=parameters.timeout / 1000 if parameters.timeout else None,
     )
 
 
-def _body(text: memoryview) -> _Body:
+def _body(content: memoryview, json_bytes: int | None) -> _Body:
+    text = content if json_bytes is None else content[:json_bytes]
     if len(text) > MAX_JSON_ROWS_BYTES:
         raise TooLargeError(
             f"the JSON is above {MAX_JSON_ROWS_BYTES:,} bytes: send fewer rows, or send {INPUT} as binary data"
@@ -121,38 +121,50 @@ def _body(text: memoryview) -> _Body:
         keys_once.check_read(bytes(text), values)
         return _Body.model_validate(values)
     except orjson.JSONDecodeError as error:
-        raise BadRequestError(f"the body is not JSON: {error}") from error
+        raise BadRequestError(_not_json(error, len(content), json_bytes)) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
         raise BadRequestError(f"{where}: {first['msg']}") from error
 
 
-def _inputs(found: list[_Input], raw: memoryview, features: int) -> NDArray[np.float32]:
+def _not_json(error: orjson.JSONDecodeError, body_bytes: int, json_bytes: int | None) -> str:
+    if json_bytes is not None:
+        return (
+            f"{LENGTH}: the first {json_bytes:,} of the body's {body_bytes:,} bytes are not JSON: {error}; the header "
+            "must be the number of bytes of this request's JSON"
+        )
+    return f"the body is not JSON: {error}; where binary data follows the JSON, {LENGTH} must say where it ends"
+
+
+def _inputs(found: list[_Input], raw: memoryview, json_bytes: int | None, features: int) -> NDArray[np.float32]:
     """The one input, from the JSON or from the bytes after it."""
     if [each.name for each in found] != [INPUT]:
         names = reprlib.repr([each.name for each in found])
         raise BadRequestError(f"inputs: there is one input, {INPUT!r}, and the request has {names}")
     given = found[0]
-    if given.datatype != FP32:
-        raise BadRequestError(f"{INPUT}: the datatype is {FP32}, not {reprlib.repr(given.datatype)}; convert it first")
+    input_tensors.check_datatype(given.datatype)
     if given.parameters is not None and given.parameters.shared_memory_region is not None:
         raise BadRequestError(f"{INPUT}: shared memory is not supported; send the data in the body")
-    rows = tensors.rows_of(given.shape, features)
-    _check_form(given, len(raw))
+    rows = input_tensors.rows_of(given.shape, features)
+    _check_form(given, len(raw), json_bytes)
     if given.binary_size is None:
-        return tensors.from_json(given.data, rows, features)
-    return tensors.from_bytes(raw, rows, features)
+        return input_tensors.from_json(given.data, given.datatype, rows, features)
+    return input_tensors.from_bytes(raw, given.datatype, rows, features)
 
 
-def _check_form(given: _Input, after_json: int) -> None:
+def _check_form(given: _Input, after_json: int, json_bytes: int | None) -> None:
     """Data in one form, and every byte of the body is somebody's."""
     if given.binary_size is not None and given.data is not None:
         raise BadRequestError(f"{INPUT}: give data or binary_data_size, one of the two")
     if (given.binary_size or 0) != after_json:
+        if json_bytes is None:
+            where = f"without {LENGTH}, all of the body is JSON"
+        else:
+            where = f"{LENGTH} says that the JSON ends after {json_bytes:,} bytes"
+        stated = given.binary_size or 0
         raise BadRequestError(
-            f"{INPUT}: binary_data_size is {given.binary_size or 0:,}, and {after_json:,} bytes follow the JSON; "
-            "Inference-Header-Content-Length says where it ends"
+            f"{INPUT}: binary_data_size is {stated:,}, and {after_json:,} bytes follow the JSON; {where}"
         )
 
 

@@ -18,7 +18,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class InferenceRoute(APIRoute):
-    """Answers errors as every route does, problem+json, with the protocol's own key in it: `error`."""
+    """Answers errors with the keys of problem+json, as every route does, and the protocol's own: `error`."""
 
     def get_route_handler(self) -> Handler:
         answer = super().get_route_handler()
@@ -38,5 +38,7 @@ class InferenceRoute(APIRoute):
 
 
 def refusal(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
-    """One error, in the words of both."""
-    return problems.problem(status, title, detail, error=detail.encode(errors="replace").decode(), **more)
+    """One error, in the words of both; as application/json, in which alone KServe's client looks for `error`."""
+    answer = problems.problem(status, title, detail, error=detail.encode(errors="replace").decode(), **more)
+    answer.headers["Content-Type"] = "application/json"
+    return answer

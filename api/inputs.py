@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from api.exactness import NUMERIC_KINDS, as_float32, first_inexact, inexact_sentence
 from sweep.errors import BadRequestError, EnsembleError
 
 
@@ -55,7 +56,9 @@ def check_rows(inputs: NDArray[np.float32], features: int) -> None:
 
 
 def _as_floats(array: NDArray[Any], what: str) -> NDArray[np.float32]:
-    if array.dtype.kind not in "fiu":
+    if array.dtype.kind not in NUMERIC_KINDS:
         raise EnsembleError(f"{what}: rows of numbers, all of the same length, not {array.dtype}")
-    with np.errstate(over="ignore"):  # too large for float32 is infinite, and refused as such
-        return array.astype(np.float32)
+    if array.ndim == 2 and (position := first_inexact(array)) is not None:
+        row, column = divmod(position, array.shape[1])
+        raise EnsembleError(f"{what}: {inexact_sentence(array[row, column], row, column)}")
+    return as_float32(array)  # too large for float32 is infinite, and refused as such

@@ -18,6 +18,7 @@ from sweep import datasets
 from sweep.catalog import NEEDS_ROOT
 from sweep.errors import InvalidSpecError, Problem, ServiceError
 from sweep.files import write_whole
+from sweep.layout import DataDirectory
 from sweep.spec import parse_spec
 
 MEMBERS = 3
@@ -34,7 +35,7 @@ def run(
     json_file: Path | None,
     keep: bool,
 ) -> None:
-    """Do the whole job over REST, print the table, write the figures."""
+    """Do the whole job over REST, print the table, write the figures to the data directory and to `json_file`."""
     document = sweep_document(data, data_root, trials)
     parse_spec(document, "")
     datasets.check(document["program"]["data"])  # the service would say the same, after it was started
@@ -46,8 +47,9 @@ def run(
         show.console.print(f"The service is at {client.url}; its data are in {data_dir}")
         figures = measure(client, document)
         figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
-        if json_file is not None:
-            write_whole(json_file, json.dumps(figures, indent=2).encode() + b"\n")
+        for file in (DataDirectory(data_dir).demo_figures, json_file):
+            if file is not None:
+                write_whole(file, json.dumps(figures, indent=2).encode() + b"\n")
         show.console.print(summary(figures))
         if keep:
             _stay(client)

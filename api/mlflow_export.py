@@ -54,6 +54,8 @@ def _write(client: Any, sweep: Mapping[str, Any], trials: Iterable[Mapping[str, 
     known = client.get_experiment_by_name(experiment)
     experiment_id = client.create_experiment(experiment) if known is None else known.experiment_id
     tags = {"podium.sweep_id": str(sweep["id"]), "podium.state": sweep["state"]}
+    if (commit := sweep["provenance"]["git_commit"]) is not None:
+        tags["mlflow.source.git.commit"] = commit
     started = _milliseconds(sweep["started_at"] or sweep["created_at"])
     parent = client.create_run(experiment_id, started, tags, f"sweep {sweep['id']}: {sweep['name']}").info.run_id
     for trial in trials:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from api import data_frame, history_plot
 from api.history_plot import cell, html_table
 from sweep.errors import ServiceError
+from sweep.trial import violates
 
 if TYPE_CHECKING:
     import pandas
@@ -187,7 +188,8 @@ class Sweep:
 
     def _history(self) -> str:
         goal = (self.spec.get("metrics") or [self.spec["metric"]])[0]["goal"]
-        points = [(t["number"], t["value"]) for t in self._client.trials(self.id, state="finished")]
+        finished = self._client.trials(self.id, state="finished")
+        points = [(t["number"], t["value"]) for t in finished if not violates(t["constraints"])]
         return history_plot.svg(points, self.metrics[0], maximize=goal == "maximize")
 
 

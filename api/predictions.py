@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
-from api import keys_once, problems
+from api import keys_once, npy_answer, problems
 from api.auth import admit, asks_itself, viewer
 from api.departure import while_there
 from api.inputs import check_rows, rows_of, rows_of_npy
@@ -32,10 +32,11 @@ from db.tokens import Role
 from ensemble.aggregator import Aggregator
 from ensemble.combine import uncertainty
 from ensemble.prediction import MemberReport, MemberStatus, Outcome, Prediction
-from ensemble.spec import Snapshot, Task
+from ensemble.spec import Snapshot, Task, is_id
 from sweep.errors import BadRequestError, EnsembleError, NotFoundError
 
 EVALUATION_MS = 60_000.0
+_ID_DIGITS = len(str(MAX_ID)) + 1  # more are too many
 FEW_ROWS = 100  # for which members' own outputs may be asked for by anybody
 REFUSALS = {
     Outcome.SHED: (429, "Too many predictions are under way"),
@@ -49,7 +50,7 @@ router = APIRouter(prefix="/api/v1")
 class _Asked(BaseModel):
     """What path and query say of a prediction."""
 
-    ensemble_id: Annotated[int, Field(ge=1, le=MAX_ID)]
+    ensemble: int | str  # its id, or its name
     deadline_ms: Annotated[float | None, Field(ge=1, le=600_000)] = None
     version: Annotated[int | None, Field(ge=1)] = None
     whole: bool = False
@@ -57,9 +58,12 @@ class _Asked(BaseModel):
 
     @classmethod
     def of(cls, request: Request) -> _Asked:
-        """Raises `RequestValidationError`."""
+        """Raises `RequestValidationError`, and `NotFoundError` for an id that no ensemble can have."""
+        named = request.path_params["ensemble"]
+        if is_id(named) and not 1 <= int(named[:_ID_DIGITS]) <= MAX_ID:
+            raise NotFoundError(f"there is no ensemble {named[:_ID_DIGITS]}")
         try:
-            return cls.model_validate({**request.query_params, **request.path_params})
+            return cls.model_validate({**request.query_params, "ensemble": int(named) if is_id(named) else named})
         except ValidationError as error:
             raise RequestValidationError(error.errors(include_url=False, include_input=False)) from error
 
@@ -69,14 +73,20 @@ async def predict(request: Request) -> Response:
     """The ensemble's answer for some rows.
 
     Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array of rows in numpy's format as
-    application/x-npy. With `whole` in the query, every member must answer, within a minute whatever the ensemble's
-    deadline, and its own outputs are returned too: for evaluation, so a submitter's token is needed. With `members`,
-    the outputs of those that answered are returned too, of at most `FEW_ROWS` rows; null for one that did not.
+    application/x-npy. `Accept: application/x-npy` asks for the answer in that format (`npy_answer`). With `whole` in
+    the query, every member must answer, within a minute whatever the ensemble's deadline, and its own outputs are
+    returned too: for evaluation, so a submitter's token is needed. With `members`, the outputs of those that answered
+    are returned too, of at most `FEW_ROWS` rows; null for one that did not.
     """
     await admit(request, Role.VIEWER)
     asked = _Asked.of(request)
     if asked.whole:
         await admit(request, Role.SUBMITTER)
+    answers_npy = npy_answer.is_wanted(request.headers.get("accept", "").lower())
+    if answers_npy and (asked.whole or asked.members):
+        raise EnsembleError(
+            "members: an answer in numpy's format has the ensemble's outputs alone; accept JSON instead"
+        )
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
     if is_npy:
@@ -95,12 +105,14 @@ async def predict(request: Request) -> Response:
     if prediction.outcome in REFUSALS:
         body = _answer(prediction, asked)
         return problems.problem(*REFUSALS[prediction.outcome], _missing(prediction), **body)
+    if answers_npy:
+        return npy_answer.write(prediction)
     text = await beside_if(is_large(prediction), lambda: _write(prediction, asked))
     return Response(text, media_type="application/json")
 
 
 # A plain route: to have FastAPI look at parameters and dependencies would cost each prediction as much as all the rest.
-router.add_route("/api/v1/ensembles/{ensemble_id}/predict", predict, methods=["POST"])
+router.add_route("/api/v1/ensembles/{ensemble:path}/predict", predict, methods=["POST"])
 
 
 def is_large(prediction: Prediction) -> bool:
@@ -124,21 +136,24 @@ def _missing(prediction: Prediction) -> str:
     snapshot = prediction.snapshot
     said = f"{prediction.answered} of {len(snapshot.members)} members answered, the quorum is {snapshot.quorum}"
     missing = [f"{r.member_id} {r.status.value}" for r in prediction.reports if r.status is not MemberStatus.OK]
-    return f"{said} (member {', '.join(missing)})" if missing else said
+    named = f"{said} (member {', '.join(missing)})" if missing else said
+    return f"{named}: {prediction.first_error}" if prediction.first_error else named
 
 
 async def _answering(aggregator: Aggregator, service: ServiceContext, asked: _Asked) -> Snapshot:
     """The version that is to answer. Raises `NotFoundError`."""
-    traffic = aggregator.traffic_of(asked.ensemble_id)
+    named = asked.ensemble
+    traffic = aggregator.traffic_of(named) if isinstance(named, int) else aggregator.find(named)
     if traffic is None:
-        state = await asyncio.to_thread(_state_of, service, asked.ensemble_id)
-        raise NotFoundError(f"ensemble {asked.ensemble_id} is {state}: it does not answer")
+        state = await asyncio.to_thread(_state_of, service, named)
+        raise NotFoundError(f"ensemble {named!r} is {state}: it does not answer")
     return aggregator.choose(traffic, asked.version)
 
 
-def _state_of(service: ServiceContext, ensemble_id: int) -> str:
+def _state_of(service: ServiceContext, named: int | str) -> str:
     with service.database.read() as connection:
-        return str(ensembles.get(connection, ensemble_id).state)
+        row = ensembles.get(connection, named) if isinstance(named, int) else ensembles.named(connection, named)
+    return str(row.state)
 
 
 @router.get("/replicas", dependencies=[viewer])

@@ -29,6 +29,7 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, An
     seen: dict[int, dict[str, Any]] = {}
     said: dict[int, str] = {}
     failed: set[int] = set()
+    warned: set[tuple[int, str]] = set()
     while True:
         for sweep in _look(client, sweep_ids, seen):
             _say_first_failure(client, sweep, failed)
@@ -37,6 +38,7 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, An
             if said.get(sweep["id"]) != line:
                 show.console.print(line)
                 said[sweep["id"]] = line
+            _say_warnings(sweep, name, warned)
         if all(sweep["state"] in show.OVER for sweep in seen.values()):
             return [seen[sweep_id] for sweep_id in sweep_ids]
         time.sleep(REFRESH_S)
@@ -45,10 +47,12 @@ def _follow_plain(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, An
 def _follow_live(client: Client, sweep_ids: Sequence[int]) -> list[dict[str, Any]]:
     seen: dict[int, dict[str, Any]] = {}
     failed: set[int] = set()
+    warned: set[tuple[int, str]] = set()
     with Live(console=show.console, transient=True, auto_refresh=False) as live:
         while True:
             for sweep in _look(client, sweep_ids, seen):
                 _say_first_failure(client, sweep, failed)
+                _say_warnings(sweep, f"sweep {sweep['id']}: " if len(sweep_ids) > 1 else "", warned)
             live.update(_progress(client, [seen[sweep_id] for sweep_id in sweep_ids]), refresh=True)
             if all(sweep["state"] in show.OVER for sweep in seen.values()):
                 return [seen[sweep_id] for sweep_id in sweep_ids]
@@ -75,6 +79,14 @@ def _say_first_failure(client: Client, sweep: dict[str, Any], said: set[int]) ->
     show.console.print(
         show.printable(f"trial {found['number']} (id {found['id']}) failed: {why}; podium trial logs {found['id']}")
     )
+
+
+def _say_warnings(sweep: dict[str, Any], name: str, said: set[tuple[int, str]]) -> None:
+    """Each warning once, also one that is withdrawn later."""
+    for warning in show.warnings(sweep):
+        if (sweep["id"], warning.plain) not in said:
+            said.add((sweep["id"], warning.plain))
+            show.console.print(Text(name).append_text(warning))
 
 
 def _done(sweep: dict[str, Any]) -> str:

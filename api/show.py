@@ -161,6 +161,24 @@ def budget(sweep: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def warnings(sweep: dict[str, Any]) -> list[Text]:
+    """A line for each warning of a sweep."""
+    return [Text(printable(f"warning: {warning['message']}"), style="yellow") for warning in sweep["warnings"]]
+
+
+def provenance(sweep: dict[str, Any]) -> list[str]:
+    """Where a sweep comes from, as far as that is known, a line each."""
+    known, lines = sweep["provenance"], []
+    if known["git_commit"] is not None:
+        changes = {True: " with changes that are not committed", None: " (whether there were changes is not known)"}
+        lines.append(f"code: git commit {known['git_commit']}{changes.get(known['git_dirty'], '')}")
+    if known["command"]:
+        lines.append(printable(f"submitted by: {' '.join(known['command'])}"))
+    if known["packages_sha256"] is not None:
+        lines.append(f"packages: {known['packages_sha256'][:16]}…; podium sweep packages {sweep['id']} lists them")
+    return lines
+
+
 def held(sweep: dict[str, Any]) -> str:
     """That a sweep is paused or stopping, for who wonders why nothing starts."""
     return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""

@@ -216,7 +216,7 @@ class Supervisor:
     def _find_ray(self) -> bool:
         """Read Ray's address while it is there: a Ray that ends takes the file along before we hear of its end."""
         try:
-            self._ray_address = ray_head.address_file(self._settings.runtime).read_text().strip()
+            self._ray_address = ray_head.address_of(self._settings.runtime)
         except FileNotFoundError:
             return False
         return True

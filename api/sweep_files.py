@@ -204,7 +204,7 @@ def _as_file(document: dict[str, Any]) -> dict[str, Any]:
 
 def _plan(spec: SweepSpec, found: Looked, service: ServiceContext) -> PlanView:
     return PlanView(
-        method=spec.method,
+        method=spec.method_name,
         searched_by=spec.searched_by,
         run_cap=spec.run_cap,
         grid_size=grid_size(spec),

@@ -17,7 +17,7 @@ from api.remaining import eta_s
 from api.service import After, RowId, ServiceContext, body_within, context, has_room
 from api.trial_table import Filter, Sort, TrialsAfter
 from api.views import BestView, BudgetView, Page, SweepView, TrialPage, TrialView, best_view
-from db import devices, going, requests, spending, sweeps, trial_pages, warm_starts
+from db import devices, environments, going, requests, spending, sweeps, trial_pages, warm_starts
 from db.going import Going
 from db.sweeps import SweepRow
 from db.trial_cursor import cursor_of, position_of
@@ -26,16 +26,19 @@ from db.trial_order import order_of
 from db.trial_pages import TrialRow
 from sweep import bundles
 from sweep.budget import Budget
+from sweep.class_checking import check_classes
 from sweep.code_check import check_preload
 from sweep.commands import SweepCommand
 from sweep.data_check import as_found
 from sweep.errors import InvalidSpecError, Problem
-from sweep.installed import versions
+from sweep.installed import environment, versions
 from sweep.part import wake
 from sweep.program import FunctionProgram, ImportedProgram, OwnCode
+from sweep.provenance import MAX_HEADER, Provenance
 from sweep.spec import MAX_PRIORITY, MAX_RUN_CAP, MIN_PRIORITY, SweepSpec, parse_spec
 from sweep.spending import Terms
 from sweep.trial import SWEEP_OVER, SweepState, TrialState
+from sweep.user_environment import user_environment
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
@@ -82,10 +85,15 @@ def submit_sweep(
     response: Response,
     document: Annotated[dict[str, Any], Body(openapi_examples={})],
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+    podium_provenance: Annotated[str | None, Header(max_length=MAX_HEADER)] = None,
     service: ServiceContext = context,
 ) -> SweepView:
-    """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep."""
-    sweep_id, new = accepted(parse_spec(document), service, idempotency_key)
+    """Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep.
+
+    `Podium-Provenance` is JSON that says where it comes from: git_commit, git_dirty, command.
+    """
+    said = Provenance.from_header(podium_provenance)
+    sweep_id, new = accepted(parse_spec(document), service, idempotency_key, provenance=said)
     if not new:
         response.status_code = 200
     response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
@@ -93,17 +101,33 @@ def submit_sweep(
 
 
 def accepted(
-    spec: SweepSpec, service: ServiceContext, idempotency_key: str | None, file: str | None = None
+    spec: SweepSpec,
+    service: ServiceContext,
+    idempotency_key: str | None,
+    file: str | None = None,
+    provenance: Provenance | None = None,
 ) -> tuple[int, bool]:
     """Check what only the server knows, and store the sweep, with the text of its file: its id, and whether it is new.
 
     Raises `InvalidSpecError`.
     """
     spec = checked_program(spec, service)
+    installed = environment()
     with service.database.read() as connection:
         warm_start = warm_starts.choose_for(connection, spec)
+    at = time.time()
     with service.database.write() as connection:
-        sweep_id, new = sweeps.accept(connection, spec, time.time(), idempotency_key, versions=versions(), file=file)
+        environments.add(connection, installed.sha256, installed.packages, at)
+        sweep_id, new = sweeps.accept(
+            connection,
+            spec,
+            at,
+            idempotency_key,
+            versions=versions(),
+            file=file,
+            environment=installed.sha256,
+            provenance=None if provenance is None else provenance.model_dump_json(),
+        )
         if new and warm_start is not None:
             warm_starts.add(connection, sweep_id, warm_start)
     wake(service.settings.runtime.wake_socket("scheduler"))
@@ -267,10 +291,13 @@ def checked_program(spec: SweepSpec, service: ServiceContext) -> SweepSpec:
     program = spec.program
     if isinstance(program, OwnCode):
         _check_bundle(program, service)
+        program.check_variables(user_environment())
     if isinstance(program, FunctionProgram):
         check_preload(program.preload)
     if isinstance(program, ImportedProgram):
         raise program.refusal()
+    bundle = program.bundle if isinstance(program, OwnCode) else None
+    check_classes(spec, None if bundle is None else service.settings.data.bundle(bundle))
     return as_found(spec)
 
 

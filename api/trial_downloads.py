@@ -15,12 +15,13 @@ from api.auth import viewer
 from api.service import RowId, ServiceContext, context
 from db import trial_pages
 from sweep.errors import NotFoundError
-from sweep.files import opened
-from sweep.layout import AttemptDirectory
+from sweep.files import opened_in
+from sweep.layout import ARTIFACTS, AttemptDirectory
 
 router = APIRouter(prefix="/api/v1/trials", tags=["trials"])
 CHUNK_BYTES = 256 << 10
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # trials name their files: never a path
+# Trials name their files: never a path, but for the folder of what they saved as artifacts.
+_NAME = re.compile(rf"({ARTIFACTS}/)?[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}")
 
 
 @router.get("/{trial_id}/log/whole", dependencies=[viewer], response_class=StreamingResponse)
@@ -33,14 +34,16 @@ def download_log(
     with service.database.read() as connection:
         row = trial_pages.get(connection, trial_id)
     number = row.attempt if attempt is None else attempt
-    path = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number)).log
+    log = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, number)).log
     missing = f"attempt {number} of trial {trial_id} has printed nothing yet"
-    return _sent(path, f"sweep-{row.sweep_id}-trial-{row.number}-attempt-{number}.log", "text/plain", missing)
+    return _sent(
+        log.parent, log.name, f"sweep-{row.sweep_id}-trial-{row.number}-attempt-{number}.log", "text/plain", missing
+    )
 
 
-@router.get("/{trial_id}/files/{name}", dependencies=[viewer], response_class=StreamingResponse)
+@router.get("/{trial_id}/files/{name:path}", dependencies=[viewer], response_class=StreamingResponse)
 def download_file(trial_id: RowId, name: str, service: ServiceContext = context) -> StreamingResponse:
-    """A file that a trial left: its model, a checkpoint, its predictions."""
+    """A file that a trial left: its model, its predictions, or `artifacts/NAME`, what it saved under a name."""
     with service.database.read() as connection:
         row = trial_pages.get(connection, trial_id)
         left = {each.name: each for each in trial_pages.artifacts_of(connection, trial_id)}
@@ -50,14 +53,14 @@ def download_file(trial_id: RowId, name: str, service: ServiceContext = context)
         raise NotFoundError(f"{name} of trial {trial_id} is not there any more: {left[name].removed}")
     folder = service.settings.data.attempt(row.sweep_id, row.number, left[name].attempt)
     missing = f"{name} of trial {trial_id} is not on the disk any more"
-    saved_as = f"sweep-{row.sweep_id}-trial-{row.number}-{name}"
-    return _sent(folder / name, saved_as, "application/octet-stream", missing)
+    saved_as = f"sweep-{row.sweep_id}-trial-{row.number}-{name.rpartition('/')[2]}"
+    return _sent(folder, name, saved_as, "application/octet-stream", missing)
 
 
-def _sent(path: Path, saved_as: str, kind: str, missing: str) -> StreamingResponse:
+def _sent(folder: Path, name: str, saved_as: str, kind: str, missing: str) -> StreamingResponse:
     """The file as long as it is now; what a trial put in its place to lead elsewhere is not followed."""
     try:
-        file = opened(path)
+        file = opened_in(folder, name)
     except OSError as error:
         raise NotFoundError(missing) from error
     headers = {

@@ -98,6 +98,33 @@ class BudgetView(View):
         )
 
 
+class WarningView(View):
+    """Something that a person should look at; the sweep goes on."""
+
+    code: str  # identical_results
+    message: str
+    at: datetime | None
+
+
+class ProvenanceView(View):
+    """Where a sweep comes from; null: not known."""
+
+    git_commit: str | None
+    git_dirty: bool | None  # whether anything was not committed
+    command: list[str]  # that submitted it, without secrets
+    packages_sha256: str | None  # of the list of all packages of the service: GET /sweeps/{id}/packages
+
+    @classmethod
+    def of(cls, row: SweepRow) -> ProvenanceView:
+        said = {} if row.provenance is None else json.loads(row.provenance)
+        return cls(
+            git_commit=said.get("git_commit"),
+            git_dirty=said.get("git_dirty"),
+            command=said.get("command", []),
+            packages_sha256=row.environment,
+        )
+
+
 class SweepView(View):
     """A sweep."""
 
@@ -119,6 +146,8 @@ class SweepView(View):
     devices: list[str]  # on which its trials run now
     eta_s: float | None  # seconds that it will take yet, at most; null where nobody can tell
     versions: dict[str, str] | None  # of Python and packages, as it was submitted
+    provenance: ProvenanceView
+    warnings: list[WarningView]
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -153,6 +182,8 @@ class SweepView(View):
             devices=list(devices),
             eta_s=eta_s,
             versions=None if row.versions is None else json.loads(row.versions),
+            provenance=ProvenanceView.of(row),
+            warnings=[WarningView(code=one.code, message=one.message, at=time_of(one.at)) for one in row.warnings],
             created_at=time_of(row.created_at),
             started_at=time_of(row.started_at),
             ended_at=time_of(row.ended_at),
@@ -176,6 +207,7 @@ class AttemptView(View):
     pid: int | None
     visible_devices: str | None
     torch_device: str | None
+    import_s: float | None  # that loading the program took
     started_at: datetime | None
     ended_at: datetime | None
     duration_s: float | None

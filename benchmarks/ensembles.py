@@ -135,13 +135,16 @@ def ray_serve(models: list[str], kind: str, deadline_ms: float, environment: dic
         command, cwd=_REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, **environment},
     )  # fmt: skip
-    assert process.stdin is not None
+    assert process.stdin is not None and process.stdout is not None
     try:
         _wait_until_ready(process)
         yield Served(port, _json("/", {}), process.pid, processor_time.named(process.pid, _name, "members"))
     finally:
         process.stdin.close()
-        process.wait(START_S)
+        try:
+            process.wait(START_S)
+        finally:
+            process.stdout.close()
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:

@@ -1,8 +1,10 @@
 """A closed loop of clients with connections that stay open: `python -m benchmarks.load`, a process of its own.
 
-One JSON line comes on stdin and one goes out on stdout; `start` and `ask` speak to it. Each client sends the same
-prepared bytes, reads the answer to its end, and sends again. uvloop, plain sockets and a parser in C: it is to cost
-little beside what it asks, and it says how much. Answers are read for their status at once, for the rest afterwards.
+One JSON line comes on stdin and one goes out on stdout; `start` and `ask` speak to it. A second line may end it before
+the time is over: at the first answer of so many members to a request that was sent after a given time. Each client
+sends the same prepared bytes, reads the answer to its end, and sends again. uvloop, plain sockets and a parser in C: it
+is to cost little beside what it asks, and it says how much. Answers are read for their status at once, for the rest
+afterwards.
 """
 
 from __future__ import annotations
@@ -85,6 +87,12 @@ class Asking:
 
     process: subprocess.Popen[bytes]
 
+    def end_when_whole(self, members: int, since_s: float) -> None:
+        """End at the first answer of so many members to a request sent after `since_s`, on the monotonic clock."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([members, since_s]).encode() + b"\n")
+        self.process.stdin.flush()
+
     def wait(self) -> Heard:
         """Its end. Raises `RuntimeError` when it failed."""
         said, _ = self.process.communicate()
@@ -114,13 +122,41 @@ def ask(port: int, content: bytes, clients: int, seconds: float) -> Heard:
 # In the process of its own.
 
 
-class _Client(asyncio.Protocol):
-    """One connection: asks, reads, asks again until `until_s`."""
+class _Load(asyncio.Protocol):
+    """What all clients send and have heard, and when they end; as a protocol, it reads the second line of stdin."""
 
-    def __init__(self, content: bytes, until_s: float, heard: list[tuple[float, float, int, bytes]]) -> None:
-        self._content = content
-        self._until_s = until_s
-        self._heard = heard
+    def __init__(self, content: bytes, until_s: float) -> None:
+        self.content = content
+        self.until_s = until_s
+        self.heard: list[tuple[float, float, int, bytes]] = []
+        self._line = b""
+        self._whole: tuple[int, float] | None = None
+
+    def data_received(self, data: bytes) -> None:
+        self._line += data
+        if self._line.endswith(b"\n"):
+            members, since_s = json.loads(self._line)
+            self._whole = members, since_s
+            for answer in self.heard:
+                self._end_if_whole(*answer)
+
+    def note(self, asked_s: float, status: int, body: bytes) -> None:
+        """Keep what became of a request that was sent at `asked_s`."""
+        self.heard.append((asked_s, time.monotonic() - asked_s, status, body))
+        self._end_if_whole(*self.heard[-1])
+
+    def _end_if_whole(self, asked_s: float, _took_s: float, status: int, body: bytes) -> None:
+        if self._whole is not None and status == 200:
+            members, since_s = self._whole
+            if asked_s >= since_s and _members(body) == members:
+                self.until_s = 0.0
+
+
+class _Client(asyncio.Protocol):
+    """One connection: asks, reads, asks again until the load ends."""
+
+    def __init__(self, load: _Load) -> None:
+        self._load = load
         self._asked_s: float | None = None
         self._chunks: list[bytes] = []
         self.closed = asyncio.get_running_loop().create_future()
@@ -147,43 +183,43 @@ class _Client(asyncio.Protocol):
 
     def _ask(self) -> None:
         now_s = time.monotonic()
-        if now_s >= self._until_s:
+        if now_s >= self._load.until_s:
             self._transport.close()
             return
         self._asked_s = now_s
-        self._transport.write(self._content)
+        self._transport.write(self._load.content)
 
     def _note(self, status: int) -> None:
         assert self._asked_s is not None
-        self._heard.append((self._asked_s, time.monotonic() - self._asked_s, status, b"".join(self._chunks)))
+        self._load.note(self._asked_s, status, b"".join(self._chunks))
         self._asked_s = None
         self._chunks = []
 
 
-async def _one_client(port: int, content: bytes, until_s: float, heard: list[tuple[float, float, int, bytes]]) -> None:
+async def _one_client(port: int, load: _Load) -> None:
     """Ask to the end, on another connection when one is closed."""
-    while time.monotonic() < until_s:
+    while time.monotonic() < load.until_s:
         try:
-            _, client = await asyncio.get_running_loop().create_connection(
-                lambda: _Client(content, until_s, heard), "127.0.0.1", port
-            )
+            _, client = await asyncio.get_running_loop().create_connection(lambda: _Client(load), "127.0.0.1", port)
         except OSError:
-            heard.append((time.monotonic(), 0.0, NO_ANSWER, b""))
+            load.note(time.monotonic(), NO_ANSWER, b"")
         else:
             await client.closed
-        if time.monotonic() < until_s:
+        if time.monotonic() < load.until_s:
             await asyncio.sleep(_AGAIN_S)
 
 
 async def _all_clients(port: int, content: bytes, clients: int, seconds: float) -> dict[str, Any]:
-    heard: list[tuple[float, float, int, bytes]] = []
     began_s, used_s = time.monotonic(), time.process_time()
-    until_s = began_s + seconds
-    asking = [asyncio.ensure_future(_one_client(port, content, until_s, heard)) for _ in range(clients)]
+    load = _Load(content, began_s + seconds)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: load, sys.stdin)
+    asking = [asyncio.ensure_future(_one_client(port, load)) for _ in range(clients)]
     await asyncio.wait(asking, timeout=seconds + PATIENCE_S)
     took_s, used_s = time.monotonic() - began_s, time.process_time() - used_s
     missing = [(time.monotonic() - PATIENCE_S, PATIENCE_S, NO_ANSWER, b"") for each in asking if not each.done()]
-    answers = [(asked_s, 1e3 * for_s, status, _members(body)) for asked_s, for_s, status, body in [*heard, *missing]]
+    answers = [
+        (asked_s, 1e3 * for_s, status, _members(body)) for asked_s, for_s, status, body in [*load.heard, *missing]
+    ]
     return {"answers": answers, "seconds": took_s, "processor_s": used_s}
 
 
@@ -195,7 +231,8 @@ def _members(body: bytes) -> int:
 
 def main() -> None:
     """See the module."""
-    asked = json.loads(sys.stdin.readline())
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as unbuffered:  # what follows is for the event loop
+        asked = json.loads(unbuffered.readline())
     content = base64.b64decode(asked.pop("content"))
     found = json.dumps(uvloop.run(_all_clients(content=content, **asked)))
     with open(sys.stdout.fileno(), "wb", closefd=False) as whole:  # unbuffered, `print` may write but a part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import psutil
 
@@ -24,8 +25,13 @@ def used_s(root: int, name: Naming) -> dict[str, float]:
 
 
 def named(root: int, name: Naming, wanted: str) -> tuple[int, ...]:
-    """The ids of the processes of one kind under `root`."""
-    return tuple(process.pid for process in psutil.Process(root).children(recursive=True) if name(process) == wanted)
+    """The ids of the processes of one kind under `root`; one that ends meanwhile is of no kind."""
+    found = []
+    for process in psutil.Process(root).children(recursive=True):
+        with suppress(psutil.Error):
+            if name(process) == wanted:
+                found.append(process.pid)
+    return tuple(found)
 
 
 def shares(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> str:

@@ -32,6 +32,7 @@ from sweep.recorder import DatabaseRecorder
 from sweep.scheduler import TICK_S, Scheduler
 from sweep.searching import SearchThreads
 from sweep.spec import SweepSpec, parse_spec
+from sweep.study_reading import StudyThread
 from sweep.trial import AttemptKey, Ended, TrialState
 
 SLOTS = 16
@@ -99,7 +100,8 @@ def measure(folder: Path, method: str, before: int, trials: int) -> Outcome:
     pool = WatchedSlots(SLOTS, inbox, clock, agenda, TRIAL_S)  # type: ignore[arg-type]
     pool.watch()
     scheduler = Scheduler(
-        inbox=inbox, pool=pool, searchers=SearchThreads(inbox), recorder=recorder, clock=clock,
+        inbox=inbox, pool=pool, searchers=SearchThreads(inbox), recorder=recorder,
+        study=StudyThread(inbox, recorder.study), clock=clock,
         data=DataDirectory(folder),
     )  # fmt: skip
     scheduler.adopt(pool.opened())

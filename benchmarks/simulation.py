@@ -27,6 +27,7 @@ from sweep.scheduler import TICK_S, Scheduler
 from sweep.search import Search
 from sweep.slot import FLUSH_S, POLL_S
 from sweep.spec import parse_spec
+from sweep.study_reading import StudyThread
 from sweep.trial import AttemptKey, Ended, Event, Started, TrialState
 
 
@@ -233,11 +234,13 @@ def simulate(folder: Path, slots: int, trials: int, trial_s: float, method: str 
     clock, agenda, inbox = SimulatedClock(), Agenda(), Inbox()
     pool = SimulatedSlots(slots, inbox, clock, agenda, trial_s)
     searchers = _Searchers(inbox, clock, agenda)
+    recorder = DatabaseRecorder(database)
     scheduler = Scheduler(
         inbox=inbox,
         pool=pool,
         searchers=searchers,
-        recorder=DatabaseRecorder(database),
+        recorder=recorder,
+        study=StudyThread(inbox, recorder.study),
         clock=clock,
         data=DataDirectory(folder),
     )

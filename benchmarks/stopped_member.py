@@ -52,7 +52,6 @@ class Stops:
     short: int
     short_s: float
     long_s: float
-    back_s: float  # how long to ask after SIGCONT, and after SIGKILL
 
 
 def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
@@ -72,7 +71,7 @@ def run(plan: Plan, numbers: frozenset[int]) -> list[Row]:
 
 
 def _stops(plan: Plan) -> Stops:
-    return Stops(1, 0.5, 1.0, 12.0) if plan.quick else Stops(10, 0.7, 5.0, 20.0)
+    return Stops(1, 0.5, 1.0) if plan.quick else Stops(10, 0.7, 5.0)
 
 
 def one_round(served: Served, stops: Stops, samples: Samples, plan: Plan, name: str) -> None:
@@ -83,8 +82,8 @@ def one_round(served: Served, stops: Stops, samples: Samples, plan: Plan, name: 
     try:
         _, long = heard_while(served, victim, signal.SIGSTOP, CLIENTS, stops.long_s)
     finally:
-        continued_s = until_back_s(served, victim, signal.SIGCONT, stops.back_s)
-    replaced_s = until_back_s(served, victim, signal.SIGKILL, stops.back_s)
+        continued_s = until_back_s(served, victim, signal.SIGCONT)
+    replaced_s = until_back_s(served, victim, signal.SIGKILL)
     found = {**_numbers(long, [*short, *long], stops.short + 1), CONTINUED: continued_s, REPLACED: replaced_s}
     for figure, value in found.items():
         samples[figure].append(value)
@@ -110,16 +109,21 @@ def heard_while(served: Served, victim: int, number: int, clients: int, seconds:
     return signalled_s, sorted(heard, key=lambda answer: answer.heard_s)
 
 
-def until_back_s(served: Served, victim: int, number: int, seconds: float) -> float:
-    """From a signal until one client that asks again and again has an answer of all members.
+def until_back_s(served: Served, victim: int, number: int) -> float:
+    """From a signal until one client that asks again and again has an answer of all members; it stops asking then.
 
-    Raises `RuntimeError` when it has none within `seconds`.
+    Raises `RuntimeError` when it has none within `PATIENCE_S`.
     """
-    signalled_s, answers = heard_while(served, victim, number, 1, seconds)
+    asking = served.start_asking(1, CALM_S + PATIENCE_S)
+    time.sleep(CALM_S)
+    signalled_s = time.monotonic()
+    os.kill(victim, number)
+    asking.end_when_whole(MEMBERS, signalled_s)
+    answers = sorted(asking.wait().answers, key=lambda answer: answer.heard_s)
     whole = (answer for answer in answers if answer.asked_s >= signalled_s and answer.answered == MEMBERS)
     first = next(whole, None)
     if first is None:
-        raise RuntimeError(f"not all members answered within {seconds:g} s after signal {number}")
+        raise RuntimeError(f"not all members answered within {PATIENCE_S:g} s after signal {number}")
     return first.heard_s - signalled_s
 
 

@@ -42,7 +42,7 @@ def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
         yield from _temporary(path)
     yield from _processes(data, open_keys)
     yield from _rows_of_evaluations(connection, data)
-    yield from _weights(connection, data)
+    yield from _not_kept(connection, data)
 
 
 def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
@@ -116,15 +116,25 @@ def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterato
             yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
 
 
-def _weights(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
-    """Weights that are not kept, and are there."""
+def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Weights and artifacts that are not kept, and are there."""
     for left in keeping.leaving(connection):
-        for attempt in range(1, left.attempt + 1):
-            path = AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt)).model
-            if path.exists():
-                wrong = "these weights are not kept, and the file is not gone"
-                which: dict[str, int | str] = {"trial_id": left.trial_id, "path": str(path)}
-                yield Breach("stray", which, wrong, True, (AT_REST, NO_ROOM))
+        for folder in _attempts(left, data):
+            if folder.model.exists():
+                yield _still_there(left, folder.model, "these weights are not kept, and the file is not gone")
+    for left in keeping.leaving(connection, files=keeping.FILES):
+        for folder in _attempts(left, data):
+            if folder.artifacts.exists():
+                yield _still_there(left, folder.artifacts, "these artifacts are not kept, and the folder is not gone")
+
+
+def _attempts(left: keeping.Left, data: DataDirectory) -> Iterator[AttemptDirectory]:
+    for attempt in range(1, left.attempt + 1):
+        yield AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt))
+
+
+def _still_there(left: keeping.Left, path: Path, wrong: str) -> Breach:
+    return Breach("stray", {"trial_id": left.trial_id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
 
 
 def saved(connection: Connection) -> Sequence[Row[Any]]:

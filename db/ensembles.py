@@ -108,6 +108,14 @@ def get(connection: Connection, ensemble_id: int) -> EnsembleRow:
     return rows[0]
 
 
+def named(connection: Connection, name: str) -> EnsembleRow:
+    """The one ensemble of this name. Raises `NotFoundError`."""
+    rows = _rows(connection, select(ensembles).where(ensembles.c.name == name))
+    if not rows:
+        raise NotFoundError(f"there is no ensemble {name!r}")
+    return rows[0]
+
+
 def page(connection: Connection, *, after: int | None = None, limit: int = 50) -> list[EnsembleRow]:
     """Ensembles, newest first."""
     statement = select(ensembles).order_by(ensembles.c.id.desc()).limit(limit)

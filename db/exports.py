@@ -82,6 +82,7 @@ class ExportedTrial:
     message: str | None
     distributions: dict[str, Any]  # of parameters that were drawn from others than the sweep file's
     curves: Curves = field(default_factory=dict)
+    artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # the files that are there
 
 
 def shape(connection: Connection, sweep_id: int) -> Shape:
@@ -136,8 +137,12 @@ def part(
     ids = [row.id for row in rows]
     ends = _ends(connection, ids)
     own = _distributions(connection, ids)
+    left = trial_pages.files_of(connection, ids)
     return [
-        ExportedTrial(row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {})) for row in rows
+        ExportedTrial(
+            row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {}), left.get(row.id, ())
+        )
+        for row in rows
     ]
 
 

@@ -10,7 +10,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Exists, Row, bindparam, case, delete, exists, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Exists,
+    Row,
+    Table,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects import sqlite
 
 from db import events
@@ -19,11 +32,13 @@ from db.tables import artifacts, ensemble_members, ensembles, removed_artifacts,
 from db.tables import events as events_table
 from db.trial_notes import FEASIBLE
 from ensemble.spec import EnsembleState
+from sweep.layout import ARTIFACTS
 from sweep.pareto import fronts
 from sweep.spec import spec_from_json
 from sweep.trial import SWEEP_OVER, TRIAL_OVER, TrialState
 
 MODEL = "model.safetensors"
+FILES = f"{ARTIFACTS}/*"  # what trials saved by `save_artifact`; a pattern of SQLite's GLOB, as MODEL is
 _LEFT = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
 
 
@@ -37,10 +52,17 @@ class Left:
     attempt: int  # the last one
 
 
-_SAVED_AGAIN = exists().where(artifacts.c.trial_id == trials.c.id, artifacts.c.name == MODEL).correlate(trials)
 _IS_OVER = trials.c.state.in_([state.value for state in TRIAL_OVER])
-# Up to which attempt of a trial weights go: those of one that runs again, or has done so, are another matter.
-_LAST_ATTEMPT = case((_IS_OVER & ~_SAVED_AGAIN, trials.c.attempt), else_=removed_artifacts.c.attempt)
+
+
+def _called(table: Table, files: str) -> ColumnElement[bool]:
+    return table.c.name.op("GLOB")(files)
+
+
+def _last_attempt(files: str) -> ColumnElement[int]:
+    """Up to which attempt of a trial files go: those of one that runs again, or has done so, are another matter."""
+    again = exists().where(artifacts.c.trial_id == trials.c.id, _called(artifacts, files)).correlate(trials)
+    return case((_IS_OVER & ~again, trials.c.attempt), else_=func.max(removed_artifacts.c.attempt))
 
 
 def with_keep(connection: Connection) -> list[int]:
@@ -55,52 +77,58 @@ def spec_of(connection: Connection, sweep_id: int) -> str:
     return text
 
 
-def surplus(connection: Connection, sweep_id: int, models: int) -> list[Left]:
-    """The trials with weights that are over and not among the `models` best of these, nor member of any ensemble.
+def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[Left]:
+    """The trials with such files that are over and not among the `count` best of these; of weights, no members either.
 
     A failed or cancelled trial may run again while its sweep does: it is here once the sweep is over.
     """
-    has_weights = (artifacts.c.trial_id == trials.c.id) & (artifacts.c.name == MODEL)
-    of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_weights)
+    has_files = (artifacts.c.trial_id == trials.c.id) & _called(artifacts, files)
+    of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_files)
     ranked = [each for rank in _ranked(connection, sweep_id, of_sweep) for each in rank]
     state = connection.execute(select(sweeps.c.state).where(sweeps.c.id == sweep_id)).scalar_one()
     never = [TrialState.PRUNED, *((TrialState.FAILED, TrialState.CANCELLED) if state in SWEEP_OVER else ())]
     others = connection.execute(select(*_LEFT).where(of_sweep, trials.c.state.in_([each.value for each in never])))
-    surplus = [*ranked[models:], *(Left(*row) for row in others)]
+    surplus = [*ranked[count:], *(Left(*row) for row in others)]
+    if files != MODEL:
+        return surplus
     members = set(connection.execute(select(trials.c.id).where(of_sweep, _is_member())).scalars())
     return [left for left in surplus if left.trial_id not in members]
 
 
-def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float) -> None:
-    """These weights belong to nobody any more, and may be removed; not those of a trial that became a member."""
+def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float, files: str = MODEL) -> None:
+    """These files belong to nobody any more, and may be removed; not the weights of a trial that became a member."""
     for each in left:
-        mine = (artifacts.c.trial_id == each.trial_id) & (artifacts.c.name == MODEL)
-        member = select(_is_member()).where(trials.c.id == each.trial_id).scalar_subquery()
-        row = connection.execute(delete(artifacts).where(mine, ~member).returning(artifacts)).one_or_none()
-        if row is not None:
+        mine = (artifacts.c.trial_id == each.trial_id) & _called(artifacts, files)
+        if files == MODEL:
+            mine &= ~select(_is_member()).where(trials.c.id == each.trial_id).scalar_subquery()
+        rows = connection.execute(delete(artifacts).where(mine).returning(artifacts)).all()
+        for row in rows:
             removed = dict(row._mapping, reason=reason, at=at, gone=False)
             statement = sqlite.insert(removed_artifacts).values(removed)
-            key = ["trial_id", "name"]  # a trial that ran again leaves weights a second time
+            key = ["trial_id", "name"]  # a trial that ran again leaves files a second time
             connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
+        if rows:
             event = NewEvent(at, "trial.not_kept", each.sweep_id, each.trial_id, payload={"reason": reason})
             events.add(connection, [event])
 
 
-def leaving(connection: Connection, sweep_id: int | None = None) -> list[Left]:
-    """The trials whose weights belong to nobody, and whose files may still be there."""
+def leaving(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[Left]:
+    """The trials whose weights, or other such files, belong to nobody, and may still be there."""
     statement = (
-        select(trials.c.id, trials.c.sweep_id, trials.c.number, _LAST_ATTEMPT)
+        select(trials.c.id, trials.c.sweep_id, trials.c.number, _last_attempt(files))
         .join(removed_artifacts, removed_artifacts.c.trial_id == trials.c.id)
-        .where(~removed_artifacts.c.gone)
+        .where(~removed_artifacts.c.gone, _called(removed_artifacts, files))
+        .group_by(trials.c.id)
     )
     if sweep_id is not None:
         statement = statement.where(trials.c.sweep_id == sweep_id)
     return [Left(*row) for row in connection.execute(statement)]
 
 
-def gone(connection: Connection, left: Sequence[Left]) -> None:
+def gone(connection: Connection, left: Sequence[Left], files: str = MODEL) -> None:
     """The files of these are not there any more."""
-    statement = update(removed_artifacts).where(removed_artifacts.c.trial_id == bindparam("b_id"))
+    of_trial = (removed_artifacts.c.trial_id == bindparam("b_id")) & _called(removed_artifacts, files)
+    statement = update(removed_artifacts).where(of_trial)
     connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
 
 

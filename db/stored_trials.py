@@ -85,13 +85,15 @@ def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -
     reports = _reports(connection, sweep_id, which)
     notes = trial_notes.of(connection, of_sweep)
     causes: dict[int, list[tuple[int, Cause]]] = {}
+    messages: dict[int, str] = {}
     failed = (
-        select(attempts.c.trial_id, attempts.c.number, attempts.c.cause)
+        select(attempts.c.trial_id, attempts.c.number, attempts.c.cause, attempts.c.message)
         .where(attempts.c.trial_id.in_(of_sweep), attempts.c.state == TrialState.FAILED.value)
         .order_by(attempts.c.number)
     )
-    for trial_id, number, cause in connection.execute(failed):
+    for trial_id, number, cause, message in connection.execute(failed):
         causes.setdefault(trial_id, []).append((number, Cause(cause)))
+        messages[trial_id] = message or ""
     rows = connection.execute(select(trials).where(which).order_by(trials.c.number)).all()
     placed = spending.open_attempts(connection, which)
     return tuple(
@@ -109,6 +111,7 @@ def stored(connection: Connection, sweep_id: int, trial_id: int | None = None) -
             forgiven=row.forgiven,
             ended_at=row.ended_at,
             last_cause=causes[row.id][-1][1] if row.id in causes else None,
+            last_message=messages.get(row.id, ""),
             placed_at=placed[row.id][0] if row.id in placed else None,
             seen_at=placed[row.id][1] if row.id in placed else None,
             values=tuple(notes.values[row.id].values()) if row.id in notes.values else None,

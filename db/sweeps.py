@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
 
-from db import events
+from db import events, sweep_warnings
 from db.events import NewEvent
+from db.sweep_warnings import WarningRow
 from db.tables import enqueued, ensembles, sweep_files, sweeps, trials
 from sweep.changes import SweepChanged, SweepWish
 from sweep.errors import ConflictError, NotFoundError
@@ -52,6 +53,9 @@ class SweepRow:
     built: Built
     warm_start: str | None = None  # JSON
     versions: str | None = None  # JSON
+    environment: str | None = None  # the hash of the list of installed packages
+    provenance: str | None = None  # JSON
+    warnings: tuple[WarningRow, ...] = ()
 
     @property
     def objectives(self) -> tuple[tuple[str, str], ...]:
@@ -73,6 +77,8 @@ def accept(
     *,
     versions: Mapping[str, str] | None = None,
     file: str | None = None,
+    environment: str | None = None,
+    provenance: str | None = None,
 ) -> tuple[int, bool]:
     """Store a new sweep, `queued`, and the text that it was read from; returns its id, and whether it is new.
 
@@ -101,6 +107,8 @@ def accept(
         "priority": spec.priority,
         "idempotency_key": idempotency_key,
         "versions": None if versions is None else json.dumps(versions),
+        "environment": environment,
+        "provenance": provenance,
         "created_at": at,
     }
     (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
@@ -244,11 +252,16 @@ def _built(connection: Connection, ids: Sequence[int]) -> dict[int, Built]:
 
 def _rows(connection: Connection, rows: Sequence[Row[tuple[object, ...]]]) -> list[SweepRow]:
     ids = [row._mapping["id"] for row in rows]
-    counts, built = _counts(connection, ids), _built(connection, ids)
-    return [_row(row, counts.get(id_, {}), built.get(id_, Built())) for id_, row in zip(ids, rows, strict=True)]
+    counts, built, warnings = _counts(connection, ids), _built(connection, ids), sweep_warnings.of(connection, ids)
+    return [
+        _row(row, counts.get(id_, {}), built.get(id_, Built()), warnings.get(id_, ()))
+        for id_, row in zip(ids, rows, strict=True)
+    ]
 
 
-def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Built) -> SweepRow:
+def _row(
+    row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Built, warnings: tuple[WarningRow, ...] = ()
+) -> SweepRow:
     values = row._mapping
     return SweepRow(
         id=values["id"],
@@ -268,6 +281,9 @@ def _row(row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Bui
         ensemble_error=values["ensemble_error"],
         warm_start=values["warm_start"],
         versions=values["versions"],
+        environment=values["environment"],
+        provenance=values["provenance"],
+        warnings=warnings,
         counts=counts,
         built=built,
     )

@@ -49,7 +49,18 @@ sweeps = Table(
     Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
     Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
     Column("versions", Text),  # JSON: of the packages that the service had when it was submitted
+    Column("environment", ForeignKey("environments.sha256")),  # all of these packages
+    Column("provenance", Text),  # JSON: where it comes from, as its client says; see `sweep.provenance`
     Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
+)
+
+# The packages that the service had when sweeps were submitted, each list once.
+environments = Table(
+    "environments",
+    metadata,
+    Column("sha256", String, primary_key=True),
+    Column("packages", Text, nullable=False),  # a line each
+    Column("first_at", Float, nullable=False),
 )
 
 # The text of a sweep file that came as text, as its author wrote it; a sweep that came as JSON has no row.
@@ -58,6 +69,18 @@ sweep_files = Table(
     metadata,
     Column("sweep_id", ForeignKey("sweeps.id"), primary_key=True),
     Column("text", Text, nullable=False),
+)
+
+# What a sweep warns of now, for people; a warning that no longer holds is removed.
+sweep_warnings = Table(
+    "sweep_warnings",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("code", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "code"),
+    sqlite_with_rowid=False,
 )
 
 trials = Table(
@@ -181,6 +204,7 @@ attempts = Table(
     Column("pid", Integer),
     Column("visible_devices", String),
     Column("torch_device", String),
+    Column("import_s", Float),  # that loading the program took
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float),
     Column("device_s", Float),  # how long it held its device

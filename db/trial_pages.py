@@ -54,6 +54,7 @@ class AttemptRow:
     pid: int | None
     visible_devices: str | None
     torch_device: str | None
+    import_s: float | None  # that loading the program took
     started_at: float
     ended_at: float | None
     state: str | None
@@ -228,6 +229,16 @@ def artifacts_of(connection: Connection, trial_id: int) -> list[ArtifactRow]:
     removed = removed.where(removed_artifacts.c.trial_id == trial_id, ~exists().where(again))
     found = [ArtifactRow(**row._mapping) for query in (there, removed) for row in connection.execute(query)]
     return sorted(found, key=lambda row: row.name)
+
+
+def files_of(connection: Connection, trial_ids: Sequence[int]) -> dict[int, tuple[ArtifactRow, ...]]:
+    """By trial, the files that are there, by name; trials that left none are not there."""
+    found: dict[int, tuple[ArtifactRow, ...]] = {}
+    statement = select(artifacts).where(artifacts.c.trial_id.in_(trial_ids))
+    for row in connection.execute(statement.order_by(artifacts.c.trial_id, artifacts.c.name)):
+        file = ArtifactRow(row.name, row.attempt, row.sha256, row.size_bytes)
+        found[row.trial_id] = (*found.get(row.trial_id, ()), file)
+    return found
 
 
 def running(connection: Connection, sweep_id: int, limit: int) -> list[int]:

@@ -47,6 +47,7 @@ _START = (
         pid=bindparam("b_pid"),
         visible_devices=bindparam("b_visible"),
         torch_device=bindparam("b_torch"),
+        import_s=bindparam("b_import_s"),
     )
 )
 _END_ATTEMPT = (
@@ -158,6 +159,7 @@ def start(connection: Connection, started: Sequence[AttemptStarted]) -> None:
             "b_pid": item.event.pid,
             "b_visible": item.event.visible_devices,
             "b_torch": item.event.torch_device,
+            "b_import_s": item.event.import_s,
         }
         for item in started
     ]

@@ -83,11 +83,17 @@ class Aggregator:
         raise NotFoundError(f"version {version} of ensemble {traffic.name!r} does not answer now")
 
     def named(self, name: str, version: int | None) -> Snapshot:
-        """An ensemble by name, and a version of it where one is asked for. Raises `NotFoundError`."""
-        traffic = next((item for item in self._traffic.values() if item.name == name), None)
+        """An ensemble by name or id, and a version of it where one is asked for. Raises `NotFoundError`."""
+        traffic = self.find(name)
         if traffic is None:
             raise NotFoundError(f"no ensemble {name!r} answers now")
         return self.choose(traffic, version)
+
+    def find(self, name: str) -> Traffic | None:
+        """The ensemble of this name, or of this id where no name is so. Names are unique, and never digits alone."""
+        known = self._traffic.values()
+        named = next((item for item in known if item.name == name), None)
+        return named or next((item for item in known if str(item.ensemble_id) == name), None)
 
     def health(self) -> dict[int, LinkHealth]:
         """How each replica does, by its id."""

@@ -14,7 +14,7 @@ from ensemble import fitting, scorable
 from ensemble.combine import combine, uncertainty
 from ensemble.comparison import Comparison, compare_labels, compare_values
 from ensemble.degradation import Degradation, degradation
-from ensemble.reliability import ReliabilityBin, calibration_error, reliability
+from ensemble.reliability import ReliabilityBin, calibration_error, equal_mass, equal_width
 from ensemble.scores import (
     ClassificationScores,
     Predictions,
@@ -65,7 +65,7 @@ class Evaluation:
     best_member: int  # position of the best single network, chosen before this split was seen
     comparison: Comparison  # of ensemble and best member
     uncertainty: MeanEntropy | MeanVariance
-    reliability: tuple[ReliabilityBin, ...]  # of the ensemble's probabilities as they are served; regression: empty
+    reliability: tuple[ReliabilityBin, ...]  # equal mass, of the ensemble's probabilities as served; regression: empty
     best_reliability: tuple[ReliabilityBin, ...]  # of the best single network's
     degradation: Degradation
     flags: tuple[str, ...]  # what makes these figures less than they seem
@@ -115,8 +115,8 @@ def evaluate(
         best_member=best_member,
         comparison=compare(predictions, combined, targets, best_member=best_member, seed=seed),
         uncertainty=_mean_uncertainty(combination, predictions, combined),
-        reliability=reliability(combined, targets) if classification else (),
-        best_reliability=reliability(predictions[best_member], targets) if classification else (),
+        reliability=equal_mass(combined, targets) if classification else (),
+        best_reliability=equal_mass(predictions[best_member], targets) if classification else (),
         degradation=degradation(combination, predictions, targets, best_member=best_member, seed=seed),
         flags=tuple(flags),
     )
@@ -145,12 +145,18 @@ def _scores(
     if combination.task is Task.REGRESSION:
         return regression_scores(served, targets, _variance(combination, predictions, served))
     degree = _temperature(combination, calibration)
+    width, mass = _calibration_errors(1.0, combination, predictions, served, targets)
+    after: tuple[float, float] | tuple[None, None] = (None, None)
+    if degree is not None:
+        after = _calibration_errors(degree, combination, predictions, served, targets)
     return ClassificationScores(
         accuracy=float(hits(served, targets).mean()),
         log_loss=float(log_losses(served, targets).mean()),
         brier=brier(served, targets),
-        ece=_ece(1.0, combination, predictions, served, targets),
-        ece_after_temperature=None if degree is None else _ece(degree, combination, predictions, served, targets),
+        ece_equal_width=width,
+        ece_equal_mass=mass,
+        ece_equal_width_after_temperature=after[0],
+        ece_equal_mass_after_temperature=after[1],
         temperature=degree,
     )
 
@@ -165,13 +171,13 @@ def _temperature(combination: Combination, calibration: Calibration | None) -> f
     return fitting.temperature(combine(combination, predictions, range(len(predictions))), targets)
 
 
-def _ece(
+def _calibration_errors(
     degree: float, combination: Combination, predictions: Predictions, served: Predictions, targets: NDArray[Any]
-) -> float:
-    """With this temperature after the members are combined, whatever temperature is served."""
+) -> tuple[float, float]:
+    """In bins of equal width and of equal mass, with this temperature after combining, whatever is served."""
     if degree != combination.temperature:
         served = combine(replace(combination, temperature=degree), predictions, range(len(predictions)))
-    return calibration_error(reliability(served, targets))
+    return calibration_error(equal_width(served, targets)), calibration_error(equal_mass(served, targets))
 
 
 def _variance(combination: Combination, predictions: Predictions, served: Predictions) -> NDArray[np.float32] | None:

@@ -23,6 +23,7 @@ from ensemble.grouping import Group, Placed, groups
 from ensemble.network import Predicted
 from ensemble.plans import Plan, Plans
 from ensemble.spec import Combination
+from sweep.rows_in import check_rows
 
 THREAD_ROUNDS = 5
 SPREAD_BELOW = 0.85  # of one thread's time
@@ -66,6 +67,10 @@ class RunningGroup:
 
     def run(self, rows: torch.Tensor) -> Answers:
         """Answers to rows on this group's device; a GPU may still be computing them."""
+        try:  # of one type of rows: it is part of what makes them a group
+            check_rows(self.group.modules[0], rows)
+        except ValueError as error:
+            return Answers(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
         try:
             answers = self._compute(len(rows))(rows)
         except Exception as error:  # noqa: BLE001 - a member's own fault, or the plan's: each is asked alone

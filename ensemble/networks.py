@@ -20,6 +20,7 @@ from ensemble.user_networks import Rebuilt, Weighed
 from sweep import checkpoints, models
 from sweep.errors import EnsembleError
 from sweep.files import named
+from sweep.rows_in import check_rows
 
 __all__ = ["Answering", "ModelFile", "SingleNetwork", "WholeEnsemble", "load"]
 
@@ -53,6 +54,7 @@ class SingleNetwork:
     def predict(self, inputs: NDArray[np.float32]) -> Predicted:
         """Its answers, as the only member's. Raises what the network raises."""
         rows = torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
+        check_rows(self._placed.module, rows)
         answers = self._placed.module(rows.to(self._placed.device))
         return Predicted(answers.unsqueeze(0).cpu().numpy(), {}, None)
 

@@ -71,3 +71,8 @@ class Prediction:
     def answered(self) -> int:
         """How many members count in this answer."""
         return len(self.answered_positions)
+
+    @property
+    def first_error(self) -> str:
+        """What the first member said whose network failed on these rows; empty where none did."""
+        return next((each.message for each in self.reports if each.status is MemberStatus.ERROR), "")

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: bins of equal mass, calibration error; numpy only, host and tests."""
+"""Calibration: bins of equal mass and of equal width, expected calibration error; numpy only, host and tests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,35 @@ class ReliabilityBin:
     count: int
 
 
-def reliability(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> tuple[ReliabilityBin, ...]:
+def equal_mass(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> tuple[ReliabilityBin, ...]:
     """Probabilities (rows, classes) and targets (rows,) to at most 15 bins, the least confident first.
 
     The bins have equal mass (Nixon et al. 2019): rows by rank of their confidence, not by its value, as
     a good network leaves bins of equal width almost empty. Rows of one confidence share a bin, so that the order of
     the rows does not count; with many of those the bins are fewer and not quite equal.
     """
+    confidence = probabilities.max(axis=1)
+    ranks = np.searchsorted(np.sort(confidence), confidence)
+    return _binned(probabilities, targets, ranks * BINS // len(confidence))
+
+
+def equal_width(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> tuple[ReliabilityBin, ...]:
+    """The same with 15 bins of equal width (Guo et al. 2017), of which those without rows are left out.
+
+    This is the usual binning, for comparison with published figures. A confidence on an edge counts in the upper bin,
+    and 1 in the last one.
+    """
+    edges = np.linspace(0, 1, BINS + 1, dtype=np.float32)
+    position = np.searchsorted(edges, probabilities.max(axis=1), side="right") - 1
+    return _binned(probabilities, targets, np.minimum(position, BINS - 1))
+
+
+def _binned(
+    probabilities: NDArray[np.float32], targets: NDArray[np.int64], bins: NDArray[np.int64]
+) -> tuple[ReliabilityBin, ...]:
+    """The rows by the bin of each."""
     confidence = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == targets
-    bins = np.searchsorted(np.sort(confidence), confidence) * BINS // len(confidence)
     counts = np.bincount(bins, minlength=BINS)
     confidences, hits = (np.bincount(bins, weights=values, minlength=BINS) for values in (confidence, right))
     return tuple(

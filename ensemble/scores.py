@@ -19,13 +19,18 @@ CENTRAL_95 = 1.959963984540054  # standard deviations on each side that hold 95 
 
 @dataclass(frozen=True, slots=True)
 class ClassificationScores:
-    """Of the probabilities as they are served, but for the two calibration errors; losses in nats."""
+    """Of the probabilities as they are served, but for the calibration errors (`ece`); losses in nats.
+
+    Those are of 15 bins: of equal width, the usual figure, and of equal mass, in which no bin is almost empty.
+    """
 
     accuracy: float
     log_loss: float
     brier: float
-    ece: float  # before any temperature
-    ece_after_temperature: float | None  # None: there was no temperature, and no calibration split to fit one
+    ece_equal_width: float  # both before any temperature
+    ece_equal_mass: float
+    ece_equal_width_after_temperature: float | None  # None: no temperature, and no calibration split to fit one
+    ece_equal_mass_after_temperature: float | None
     temperature: float | None
 
 

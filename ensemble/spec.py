@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: wait so long for the slow one, no longer
 DEFAULT_K = 3
 MAX_PROCESSES = 256  # of one version
+
+
+def is_id(name: str) -> bool:
+    """Whether it is the id of an ensemble rather than its name: digits alone."""
+    return re.fullmatch("[0-9]+", name) is not None
 
 
 class Mode(StrEnum):
@@ -146,6 +152,13 @@ class EnsembleOptions(BaseModel):
     )
     placement: Placement = Field(Placement.SHARED, description="dedicated: their devices run no trials")
     precision: Precision = Field(Precision.FLOAT32, description="what the networks compute in")
+
+    @field_validator("name")
+    @classmethod
+    def _is_no_id(cls, name: str | None) -> str | None:
+        if name is not None and is_id(name):
+            raise ValueError(f"{name!r} would be taken for an ensemble's id; add a letter")
+        return name
 
     @model_validator(mode="after")
     def _sound(self) -> EnsembleOptions:

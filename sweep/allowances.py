@@ -25,6 +25,9 @@ class SpecLimits(Model):
     """The bounds of each attempt: clocks in seconds, and what it may take of the machine."""
 
     trial_s: float | None = Field(None, gt=0, description="that an attempt may take; null: no limit")
+    on_timeout: Literal["fail", "finish"] = Field(
+        "fail", description="at trial_s; finish: the trial finishes with what it has reported"
+    )
     silence_s: float | None = Field(None, gt=0, description="between two reports; null: no limit")
     start_s: float = Field(60.0, gt=0, description="until the first line of your code runs")
     grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S, description="between SIGTERM and SIGKILL")
@@ -40,3 +43,6 @@ class Retries(Model):
     memory: int = Field(1, ge=0, le=100, description="the host's or the device's memory was not enough")
     user: int = Field(0, ge=0, le=100, description="your code failed, hung, or took too long")
     max_consecutive_failures: int = Field(10, ge=1, description="trials in a row; then the sweep ends, failed")
+    identical_failures: int | None = Field(
+        3, ge=1, description="trials in a row with the same error before any has finished; then the sweep ends, failed"
+    )

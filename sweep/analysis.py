@@ -22,6 +22,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.trial import create_trial
 
+from sweep.distributions import to_searched
 from sweep.processes import die_with_parent
 from sweep.space import Parameter
 from sweep.trial import Scalar
@@ -36,16 +37,24 @@ def importances_of(document: Mapping[str, Any]) -> Json:
     """The shares, largest first. Raises `ValueError` with a sentence where there is nothing to say."""
     trials = document["trials"]
     parameters = {name: Parameter.model_validate(written) for name, written in document["parameters"].items()}
-    space, left_out = _space(parameters, [trial["params"] for trial in trials])
+    configurations = [_positions(trial["params"], parameters) for trial in trials]
+    space, left_out = _space(parameters, configurations)
     values = [trial["value"] for trial in trials]
     if len(set(values)) < 2:
         raise ValueError("all trials have the same value")
     if not space:
         raise ValueError("no parameter was different in different trials")
-    found = _fanova(space, [trial["params"] for trial in trials], _ranks(values))
+    found = _fanova(space, configurations, _ranks(values))
     if not all(map(math.isfinite, found.values())):
         raise ValueError("the trials do not differ enough")
     return {"importances": dict(sorted(found.items(), key=lambda item: -item[1])), "left_out": left_out}
+
+
+def _positions(params: Mapping[str, Scalar], parameters: Mapping[str, Parameter]) -> dict[str, Scalar]:
+    """The values, but of an ordered parameter the position: a tree then splits it as a number."""
+    return {
+        name: to_searched(parameters[name], value) if name in parameters else value for name, value in params.items()
+    }
 
 
 def _space(
@@ -69,6 +78,8 @@ def _distribution(parameter: Parameter | None, values: Sequence[Scalar]) -> Base
     """The parameter's own range or choices, and all that trials had beside."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     ends = [] if parameter is None or not parameter.is_range else [parameter.min, parameter.max]
+    if parameter is not None and parameter.ordered:
+        ends = [0, len(parameter.values or []) - 1]
     if len(numbers) < len(values) or (parameter is not None and not ends and not parameter.drawn):
         return CategoricalDistribution(list(dict.fromkeys(values)))
     known = [*numbers, *(end for end in ends if end is not None)]

@@ -20,18 +20,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sweep import command, user_code
+from sweep import command, constraint_function, full_disk, user_code
 from sweep.causes import cause_of, disk_is_full, shown
 from sweep.channel import Channel
+from sweep.command_line import environment_of_function
+from sweep.ending import TrialStopped
 from sweep.errors import BadReportError, PinningError, ScriptFailedError
 from sweep.fail_points import passing
 from sweep.handle import Trial
+from sweep.import_times import ImportTimes
 from sweep.layout import AttemptDirectory
-from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK, over_quota
+from sweep.outcomes import MAX_MESSAGE, MAX_TRACEBACK
 from sweep.returned import returned_values
+from sweep.thread_variables import thread_variables
 from sweep.tracebacks import shown_traceback
-from sweep.trial import Assignment, Cause
-from sweep.usage import folder_bytes
+from sweep.trial import COUNTED, Assignment, TrialState
+from sweep.wandb_run import wandb_variables
+from sweep.wandb_sink import WandbSink
 
 if TYPE_CHECKING:
     import torch
@@ -52,12 +57,16 @@ def run(connection: socket.socket, log: int) -> int:
         return 0
     assignment = Assignment.from_dict(message["assignment"])
     trial: Trial | None = None
+    constraints: constraint_function.Evaluate | None = None
     signal.signal(signal.SIGTERM, _stop)
     try:
         _enter_namespace(assignment, log)
         device = _check_device(message["device"])
         _seed(assignment, device)
-        program = _load_program(assignment)
+        imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
+        with imports.measured():
+            program = _load_program(assignment)
+            constraints = constraint_function.load(assignment.program, assignment.code)
         trial = Trial(assignment, channel, device)
         channel.send(
             kind="started",
@@ -65,15 +74,22 @@ def run(connection: socket.socket, log: int) -> int:
             at=time.time(),
             visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             torch_device=str(device),
+            import_s=imports.total_s,
+            imports=imports.slowest,
         )
         outcome = _outcome(program, trial, assignment)
+        if constraints is not None:
+            outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
+        outcome = _with_unused(outcome, trial)
         channel.send(kind="outcome", late_prune_answers=trial.late_prune_answers, **outcome)
         passing("attempt.after-outcome")
     except _Stopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if trial is not None and not channel.cut_short:
             trial.report_last()
+            if assignment.limits.on_timeout == "finish":
+                _tell_value(trial, constraints, assignment, channel)
         return 143
     except Exception as error:  # noqa: BLE001 - whatever went wrong before user code ran is told, not lost
         channel.send(kind="outcome", **_failed(error, assignment))
@@ -87,24 +103,84 @@ def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignme
         result = program(trial)
     except _Stopped:
         raise
+    except TrialStopped:
+        return _early(trial, assignment)
     except SystemExit as error:
         trial.report_last()
         _flush()
         os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        if trial.ending.decided:  # raised by what the code does when it is stopped
+            print(shown_traceback(error), end="", file=sys.stderr)
+            return _early(trial, assignment)
         if user_code.is_pruned(error):
             return {"state": "pruned"}
         return _failed(error, assignment)
+    if trial.ending.decided:
+        return _early(trial, assignment)
     try:
-        return {"state": "finished", "values": returned_values(result, assignment.objectives)}
+        returned = trial.ending.chosen(None) if result is None else result
+        values = returned_values(returned, assignment.objectives)
+        return {"state": "finished", "values": values, "message": trial.ending.reason}
     except BadReportError as error:
         return _failed(error, assignment)
 
 
+def _early(trial: Trial, assignment: Assignment) -> dict[str, Any]:
+    """A condition of `stop` has ended it."""
+    try:
+        return trial.ending.outcome()
+    except BadReportError as error:
+        return _failed(error, assignment)
+
+
+def _tell_value(
+    trial: Trial, constraints: constraint_function.Evaluate | None, assignment: Assignment, channel: Channel
+) -> None:
+    """At the time limit: the value so far, with the constraints noted; the failure where these cannot be told."""
+    values = trial.ending.values
+    if constraints is not None and values is not None:
+        try:
+            constraints(trial, TrialState.FINISHED, values)
+        except BaseException as error:  # noqa: BLE001 - user code may raise anything
+            channel.send(kind="outcome", **_failed(error, assignment))
+            constraints = None
+    trial.ending.tell(constrained=constraints is not None)
+
+
+def _with_unused(outcome: dict[str, Any], trial: Trial) -> dict[str, Any]:
+    """Say in the log, and with a trial that counts, which enqueued values were not used."""
+    unused = trial.unused_enqueued
+    if not unused:
+        return outcome
+    words = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
+    print(f"podium: {words}", file=sys.stderr)
+    if TrialState(outcome["state"]) not in COUNTED:
+        return outcome
+    said = outcome.get("message")
+    return {**outcome, "message": f"{said}; {words}"[:MAX_MESSAGE] if said else words[:MAX_MESSAGE]}
+
+
+def _with_constraints(
+    outcome: dict[str, Any], constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
+) -> dict[str, Any]:
+    """The outcome, with the constraints noted. A trial of which they cannot be told has failed: it is not feasible."""
+    state = TrialState(outcome["state"])
+    if state not in COUNTED:
+        return outcome
+    try:
+        constraints(trial, state, outcome.get("values"))
+    except _Stopped:
+        raise
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        return _failed(error, assignment)
+    return outcome
+
+
 def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
-    cause, message = cause_of(error), f"{type(error).__name__}: {shown(error)}"
+    cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {shown(error)}", False
     if disk_is_full(error):
-        cause, message = _no_room(message, assignment)
+        cause, message, interrupted = full_disk.blame(error, message, assignment)
     if isinstance(error, ScriptFailedError):
         text = error.tail  # which the log has
     else:
@@ -115,17 +191,8 @@ def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
         "cause": cause.value,
         "message": message[:MAX_MESSAGE],
         "traceback": text[-MAX_TRACEBACK:],
+        "interrupted": interrupted,
     }
-
-
-def _no_room(message: str, assignment: Assignment) -> tuple[Cause, str]:
-    """Whose fault a full disk is: this trial's, if it took more than it may; else it can be tried again."""
-    directory = AttemptDirectory(Path(assignment.directory))
-    allowed_mb = assignment.limits.work_dir_mb
-    used = folder_bytes((directory.work, directory.temporary))
-    if allowed_mb is not None and used > allowed_mb * (1 << 20):
-        return Cause.DISK_QUOTA, over_quota(used, allowed_mb)
-    return Cause.INFRASTRUCTURE, f"the disk is full: {message}"
 
 
 def _stop(*_: object) -> NoReturn:
@@ -148,11 +215,15 @@ def _enter_namespace(assignment: Assignment, log: int) -> None:
     os.chdir(directory.work)
     os.environ["TMPDIR"] = tempfile.tempdir = str(directory.temporary)
     threads = assignment.threads or 1
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[variable] = str(threads)
+    os.environ.update(thread_variables(threads))
+    if assignment.program.get("function") is not None:
+        own = environment_of_function(assignment.program, assignment.params, directory.temporary / "args.json")
+        os.environ.update(own)
+        os.environ.update(wandb_variables(assignment.params, directory.temporary, os.environ))
+        threads = int(number) if (number := own.get("OMP_NUM_THREADS", "")).isdecimal() else threads
     import torch  # already in the template: this only binds the name
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(max(1, threads))
 
 
 def _check_device(expected: Mapping[str, Any]) -> torch.device:
@@ -186,7 +257,10 @@ def _seed(assignment: Assignment, device: torch.device) -> None:
 def _load_program(assignment: Assignment) -> Callable[[Trial], Any]:
     program = assignment.program
     if program.get("function") is not None:
-        return user_code.load(program, assignment.code)
+        sink = WandbSink()
+        sink.install(assignment.objectives)
+        function = user_code.load(program, assignment.code)
+        return lambda trial: sink.run(function, trial)
     if program.get("command") is not None:
         return command.program(program, assignment.code, assignment.limits.grace_s)
     training = importlib.import_module("sweep.training")

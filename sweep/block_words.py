@@ -37,7 +37,7 @@ def block_instead(location: Sequence[str], given: Any) -> str | None:
         return f"{{{'file' if '.' in given or '/' in given else 'name'}: {given}}}"
     if where == ("program", "metrics"):
         name = given if isinstance(given, str) else "accuracy"
-        return f"{{{name}: '{name}=([-+.0-9eE]+)'}}, say"
+        return f"{{{name}: auto}}, say"
     if where == ("validation",) and isinstance(given, list):
         return f"{{split: {_yaml(given) if len(given) == _SHARES else '[0.7, 0.1, 0.1, 0.1]'}}}"
     key = _key(where, given)

@@ -32,7 +32,11 @@ class Keep(Model):
     checkpoints: Literal["none", "best", "all"] = Field("none", description="of the finished trials; best: of the best")
     models: int | None = Field(None, ge=1, description="the weights of so many best trials; all where it is left out")
 
+    artifacts: int | None = Field(
+        None, ge=1, description="the files saved by `save_artifact`, of so many best trials; all where it is left out"
+    )
+
     @property
     def removes_something(self) -> bool:
         """Whether somebody has to look at what trials have left, after they have ended."""
-        return self.models is not None or self.checkpoints == "best"
+        return self.models is not None or self.artifacts is not None or self.checkpoints == "best"

@@ -96,8 +96,10 @@ def settings_of(model: str) -> dict[str, Setting]:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'lr'?`, or the names there are."""
+    """`did you mean 'lr'?`, or the names there are."""
     names = sorted(known)
+    if not names:
+        return "there are none"
     same = [known_name for known_name in names if known_name.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

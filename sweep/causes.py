@@ -31,7 +31,7 @@ def cause_of(error: BaseException) -> Cause:
     if isinstance(error, BadReportError):
         return Cause.BAD_REPORT
     if isinstance(error, PinningError):
-        return Cause.INFRASTRUCTURE
+        return Cause.PINNING
     if isinstance(error, ScriptFailedError):
         return _cause_in(error.tail)
     for one in _chain(error):

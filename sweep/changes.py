@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sweep.sweep_warnings import WarningCode
 from sweep.trial import (
     AttemptKey,
     Cause,
@@ -143,6 +144,16 @@ class SweepChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepWarned:
+    """A sweep warns of something, or, with an empty message, no longer does."""
+
+    sweep_id: int
+    code: WarningCode
+    message: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceChanged:
     """A device of the ledger as it is now."""
 
@@ -180,6 +191,7 @@ Change = (
     | TrialRetried
     | RequestMoot
     | SweepChanged
+    | SweepWarned
     | DeviceChanged
     | DeviceSetAside
 )
@@ -215,6 +227,7 @@ class StoredTrial:
     forgiven: int = 0  # failures of attempts up to this one no longer count
     ended_at: float | None = None
     last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
+    last_message: str = ""  # and its message
     placed_at: float | None = None  # of an attempt that has not ended: when it got its device
     seen_at: float | None = None  # and when something was last heard of it
     values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
@@ -257,6 +270,7 @@ class StoredSweep:
     over_s: float = 0.0  # how long it was over before it went on
     device_s: float = 0.0  # of the attempts that have ended
     earlier: tuple[EarlierTrial, ...] = ()  # that its search starts from; they count nowhere
+    warnings: dict[str, str] = field(default_factory=dict)  # messages by code
 
 
 @dataclass(frozen=True, slots=True)

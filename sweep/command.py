@@ -21,12 +21,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from sweep.command_line import Meaning, expanded, filled_in
+from sweep import artifacts
+from sweep.command_line import Meaning, expanded, variables_of
 from sweep.errors import BadReportError, ScriptFailedError, UserCodeError
 from sweep.handle import Pruned, Trial
 from sweep.patterns import Patterns
 from sweep.printed import JsonLines, Lines
+from sweep.wandb_run import wandb_variables, with_hook
 
+MARGIN_S = 1.0  # of the grace at most, in which a trial that is stopped keeps artifacts and sends its value
 LOOK_S = 0.1  # how often the file of metrics is read
 PATTERN_S = 1.0  # in which all patterns must have been tried on a line
 TAIL_BYTES = 4096  # of the standard error that a failure shows
@@ -47,21 +50,23 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     environment = _environment(trial, metrics_file)
     json_file = trial.directory.temporary / "args.json"
     meaning = Meaning(trial.params, sys.executable, spec["script"] or "", json_file, environment)
-    more = {name: filled_in(word, meaning) for name, word in spec["env"].items()}
-    environment |= {name: value for name, value in more.items() if value is not None}
-    process = _start(expanded(spec["command"], meaning), environment, trial.dir)
+    environment |= variables_of(spec["env"], meaning)
+    environment |= wandb_variables(trial.params, trial.directory.temporary, environment)
+    process = _start(expanded(spec["command"], meaning), with_hook(environment), trial.dir)
     listener = Listener(trial, Patterns(spec["metrics"]), JsonLines(metrics_file))
     script = Script(process, listener)
     try:
         script.follow()
     finally:
-        script.end(grace_s)
+        script.end(grace_s - min(MARGIN_S, grace_s / 2))  # the slot kills this process when the whole grace is over
+        artifacts.collect(Path(environment["PODIUM_ARTIFACTS"]), trial.save_artifact)
     trial.report_last()  # a script that died by a signal takes this process along
     _judge(process, script.tail)
     for name in trial.objectives:
         if name not in listener.last:
             raise BadReportError(_nothing_said(name))
-    return listener.last
+    chosen: dict[str, float] = trial.ending.chosen(listener.last)
+    return chosen
 
 
 def _environment(trial: Trial, metrics_file: Path) -> dict[str, str]:
@@ -71,9 +76,11 @@ def _environment(trial: Trial, metrics_file: Path) -> dict[str, str]:
         "PATH": f"{here}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "PYTHONUNBUFFERED": "1",
         "PODIUM_METRICS": str(metrics_file),
+        "PODIUM_OBJECTIVES": json.dumps([*trial.objectives]),
         "PODIUM_PARAMS": json.dumps(trial.params),
         "PODIUM_SEED": str(trial.seed),
         "PODIUM_TRIAL": str(trial.number),
+        "PODIUM_ARTIFACTS": str(artifacts.folder_of_script(trial.directory)),
     }
 
 
@@ -108,8 +115,9 @@ def _judge(process: subprocess.Popen[bytes], tail: str) -> None:
 
 def _nothing_said(metric: str) -> str:
     return (
-        f"the script ended without a value of {metric!r}; give a pattern for it in program.metrics, or have the script "
-        f'append lines like {{"step": 1, "{metric}": 0.5}} to the file that $PODIUM_METRICS names'
+        f"the script ended without a value of {metric!r}; if it prints one, add it to program.metrics, as "
+        f"{{{metric}: auto}} or by a pattern; or have it call wandb.log, or append lines like "
+        f'{{"step": 1, "{metric}": 0.5}} to the file that $PODIUM_METRICS names'
     )
 
 
@@ -145,10 +153,13 @@ class Listener:
         with contextlib.suppress(*[BadReportError] if failed else []):
             self._noted(self._file.rest())
 
-    def _noted(self, said: Iterator[tuple[int, dict[str, float]]]) -> bool:
+    def _noted(self, said: Iterator[tuple[int | None, dict[str, float]]]) -> bool:
         reported = False
         for step, values in said:
-            reported |= self._note(step, values)
+            if step is None:
+                self.last |= values
+            else:
+                reported |= self._note(step, values)
         return reported
 
     def _note(self, step: int, values: Mapping[str, float]) -> bool:

@@ -8,13 +8,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sweep import catalog
 from sweep.errors import UserCodeError
+from sweep.thread_variables import THREAD_VARIABLES
 from sweep.trial import Params, Scalar
 
 DEFAULT_COMMAND = ("${env}", "${interpreter}", "${program}", "${args}")
@@ -22,6 +26,11 @@ _MACRO = re.compile(r"\$\{([^{}]*)\}")
 _SEVERAL_WORDS = ("args", "args_no_hyphens", "args_no_boolean_flags")
 _ONE_WORD = ("args_json", "args_json_file", "program", "interpreter", "env")
 _VARIABLE = "envvar:"
+# What a trial always has, wherever the service was started.
+_OF_TRIALS = (
+    "CUDA_VISIBLE_DEVICES", "PATH", "PYTHONUNBUFFERED", "TMPDIR", *THREAD_VARIABLES,
+    "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,29 @@ def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
         elif (text := filled_in(word, meaning)) is not None:
             words.append(text)
     return words
+
+
+def variables_of(env: Mapping[str, str], meaning: Meaning) -> dict[str, str]:
+    """The variables of `program.env` with macros replaced; one that names a parameter without a value is left out.
+
+    Raises `UserCodeError` for an environment variable that is not there.
+    """
+    values = {name: filled_in(word, meaning) for name, word in env.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def environment_of_function(program: Mapping[str, Any], params: Params, json_file: Path) -> dict[str, str]:
+    """The variables that `program.env` adds for a function; sweeps of older versions have no such key."""
+    return variables_of(program.get("env") or {}, Meaning(params, sys.executable, "", json_file, os.environ))
+
+
+def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[str]:
+    """The names after `${envvar:` in words that are not among `variables`, sorted."""
+    known = {*variables, *_OF_TRIALS}
+    named = {
+        name.removeprefix(_VARIABLE) for word in words for name in _MACRO.findall(word) if name.startswith(_VARIABLE)
+    }
+    return sorted(named - known)
 
 
 def filled_in(word: str, meaning: Meaning) -> str | None:

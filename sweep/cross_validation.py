@@ -44,6 +44,8 @@ def fit(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[
             raise trial.Pruned
         if settings["patience"] and epoch - best.epoch >= settings["patience"]:
             break
+        if trial.ending.should_end():
+            break
         pace.save_if_due(partial(_save, trial, learners, epoch, {"best": best.to_dict()}))
     return best
 

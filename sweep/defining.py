@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from sweep.errors import UserCodeError
+from sweep.methods import BRUTE_FORCE, not_listed
 from sweep.past import GRID
 from sweep.space import Parameter
 from sweep.spec import SweepSpec
-from sweep.trial import Wanted
+from sweep.trial import Scalar, Wanted
 
 MAX_PARAMS = 1000  # of a trial
 MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
@@ -30,7 +31,20 @@ def definable(spec: SweepSpec, wanted: Wanted, known: int) -> Parameter:
         )
     if spec.searched_by == GRID:
         raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
-    return _parameter(wanted)
+    parameter = _parameter(wanted)
+    if spec.searched_by == BRUTE_FORCE and (complaint := not_listed(parameter)) is not None:
+        raise UserCodeError(f"suggest {name}: {complaint}")
+    return parameter
+
+
+def enqueued_value(wanted: Wanted, value: Scalar) -> Scalar:
+    """The value that was enqueued for a parameter, as its range has it. Raises `UserCodeError` where it is outside."""
+    parameter = _parameter(wanted)
+    if parameter.is_range and isinstance(value, int | float) and not isinstance(value, bool):
+        value = int(value) if parameter.integer and float(value).is_integer() else float(value)
+    if (complaint := parameter.complaint(value)) is not None:
+        raise UserCodeError(f"{wanted.name} was enqueued as {value!r}, but {complaint}; correct it, or leave it out")
+    return value
 
 
 def _parameter(wanted: Wanted) -> Parameter:

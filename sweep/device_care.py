@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from sweep.changes import Change, DeviceSetAside, Wishes
 from sweep.clock import Clock
-from sweep.errors import PinningError
 from sweep.ledger import Ledger, Slot
 from sweep.live import LiveSweep
 from sweep.live_trial import LiveTrial
-from sweep.trial import COUNTED, DISK_IS_FULL, Cause, Ended, TrialState
+from sweep.trial import COUNTED, Cause, Ended, TrialState
 from sweep.waiting import why_slot_idles
 
 log = logging.getLogger("podium.scheduler")
@@ -78,8 +77,8 @@ def _is_fault_of_device(event: Ended) -> bool:
     Code that is slow to import is so anywhere, a disk is full for all. What the attempt tells with a traceback is of
     its own doing, unless it found itself on another device than its slot's.
     """
-    if event.state is not TrialState.FAILED or event.cause not in (Cause.INFRASTRUCTURE, Cause.NODE_LOST):
+    if event.state is not TrialState.FAILED:
         return False
-    if event.traceback:
-        return event.message.startswith(PinningError.__name__)
-    return not event.message.startswith(DISK_IS_FULL)
+    if event.cause in (Cause.NODE_LOST, Cause.PINNING):
+        return True
+    return event.cause is Cause.INFRASTRUCTURE and not event.traceback

@@ -36,7 +36,7 @@ Name = Literal[
 _RANGE, _NORMAL, _BETA = ("min", "max"), ("mu", "sigma"), ("a", "b")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
-    "categorical": ("values", "probabilities"),
+    "categorical": ("values", "probabilities", "ordered"),
     "categorical_w_probabilities": ("values", "probabilities"),
     "int_uniform": _RANGE,
     "uniform": _RANGE,
@@ -54,7 +54,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "beta": _BETA,
     "q_beta": (*_BETA, "q"),
 }
-OPTIONAL = frozenset({"probabilities", "q", "mu", "sigma"})
+OPTIONAL = frozenset({"probabilities", "ordered", "q", "mu", "sigma"})
 _OWNERS = {"mu": "normal", "sigma": "normal", "a": "beta", "b": "beta", "q": "q_uniform"}
 
 _Document = dict[str, Any]

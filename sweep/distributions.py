@@ -1,11 +1,42 @@
-"""Which of Optuna's distributions a parameter is; scheduler, and whoever hands a sweep to Optuna."""
+"""Which of Optuna's distributions a parameter is; scheduler, and whoever hands a sweep to Optuna.
+
+A parameter with `ordered: true` is searched as an integer, the position of its value; everywhere else (tables, exports,
+studies for Optuna) it is a choice, and has the value itself.
+"""
 
 from __future__ import annotations
+
+from typing import cast
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
 from sweep.space import Parameter
 from sweep.steps import on_step, steps_within
+from sweep.trial import Scalar
+
+
+def searched_distribution(parameter: Parameter) -> BaseDistribution | None:
+    """What samplers see: the positions of ordered values, and otherwise as `distribution_of`."""
+    if parameter.ordered:
+        assert parameter.values is not None
+        return IntDistribution(0, len(parameter.values) - 1)
+    return distribution_of(parameter)
+
+
+def to_searched(parameter: Parameter, value: Scalar) -> Scalar:
+    """A value as samplers see it. Raises `ValueError` for one that is not among ordered values."""
+    if not parameter.ordered:
+        return value
+    assert parameter.values is not None
+    return parameter.values.index(value)
+
+
+def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
+    """The value that a sampler meant."""
+    if not parameter.ordered:
+        return value
+    assert parameter.values is not None
+    return parameter.values[cast(int, value)]
 
 
 def distribution_of(parameter: Parameter) -> BaseDistribution | None:

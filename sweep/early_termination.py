@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from sweep.optuna_classes import ClassArgs, PrunerName
 from sweep.strict import LARGEST, Model, complain
 
 # What each type takes beside `type`, `metric` and `goal`.
@@ -17,19 +18,22 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "percentile": ("percentile", "min_iter", "min_trials"),
     "threshold": ("lower", "upper", "min_iter"),
     "patient": ("patience", "min_delta", "wrap"),
+    "wilcoxon": ("p_threshold", "n_startup_steps"),
+    "custom": ("pruner", "args"),
     "none": (),  # switches off: whatever else stands there stays for when it is switched on again
 }
 _NEEDS: Mapping[str, tuple[str, str]] = {
     "percentile": ("percentile", "write percentile: 25, say, for the best quarter to go on"),
     "patient": ("patience", "write patience: 3, say, for as many reports without improvement"),
+    "custom": ("pruner", "write pruner: MODULE:CLASS"),
 }
 
 
 class Rule(Model):
     """A rule by itself: what `early_terminate` is, and what `patient` may wrap."""
 
-    type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "none"] = Field(
-        description="the rule"
+    type: Literal["asha", "hyperband", "median", "percentile", "threshold", "patient", "wilcoxon", "custom", "none"] = (
+        Field(description="the rule; custom where `pruner` is given")
     )
     min_iter: int = Field(1, ge=1, le=LARGEST, description="no trial is given up before this step")
     max_iter: int | None = Field(None, ge=1, le=LARGEST, description="hyperband: the last step of a trial")
@@ -41,6 +45,19 @@ class Rule(Model):
     upper: float | None = Field(None, allow_inf_nan=False, description="threshold: give up above")
     patience: int | None = Field(None, ge=0, description="patient: reports in a row without improvement")
     min_delta: float = Field(0.0, ge=0, allow_inf_nan=False, description="patient: what counts as improvement")
+    p_threshold: float = Field(0.1, gt=0, lt=1, description="wilcoxon: give up below this p-value")
+    n_startup_steps: int = Field(2, ge=0, le=LARGEST, description="wilcoxon: steps to compare before any is given up")
+    pruner: PrunerName | None = Field(
+        None, description="MODULE:CLASS, a subclass of optuna.pruners.BasePruner, in place of `type`"
+    )
+    args: ClassArgs = Field(default_factory=dict, description="pruner: keyword arguments of the class, as JSON values")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_class(cls, document: Any) -> Any:
+        if isinstance(document, dict) and "pruner" in document and "type" not in document:
+            return {**document, "type": "custom"}
+        return document
 
     @model_validator(mode="after")
     def _fits(self) -> Any:
@@ -85,6 +102,9 @@ class EarlyTerminate(Rule):
     `min_iter` alone, or `max_iter` and `s`, one bracket, as W&B does it: rungs at `max_iter`/`eta`^r for r up to `s`.
     `median`, `percentile`: prune what is worse, at its best so far, than that of the finished trials at the same step.
     `threshold`: prune what leaves the range of `lower` to `upper`.
+    `wilcoxon`: prune what is significantly worse than the best trial at the same steps (signed-rank test); for steps
+    that are instances or folds, each with a value of its own.
+    `custom`: any pruner class of an installed package, by `pruner` and `args`.
     `patient`: prune what has not improved for `patience` reports; with `wrap`, only if that rule would prune too.
     """
 

@@ -47,6 +47,14 @@ class InvalidSpecError(PodiumError):
         return ": ".join(part for part in parts if part)
 
 
+class ConversionError(PodiumError):
+    """A search space cannot be written as a sweep file."""
+
+
+class UnusableClassError(PodiumError):
+    """The sampler or pruner class that a sweep file names cannot be used."""
+
+
 class UnauthorizedError(PodiumError):
     """Send the header `Authorization: Bearer TOKEN`; the admin's token is in the data directory, admin.token."""
 
@@ -127,6 +135,10 @@ class UserCodeError(PodiumError):
 
 class NotInTrialError(UserCodeError, AttributeError):
     """A trial of Podium does not have that; unknown to `hasattr`, too."""
+
+
+class StudyUnavailableError(PodiumError):
+    """The service did not answer what a trial asked of its study."""
 
 
 class ScriptFailedError(UserCodeError):

@@ -11,6 +11,7 @@ _NETWORK = {
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "ceph", "lustre", "glusterfs", "fuse.sshfs",
     "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
 }  # fmt: skip
+_LOCAL = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "overlay"}
 _DOUBTFUL = {"9p"}  # folders of a host in a virtual machine or in WSL; some container runtimes have their root on it
 
 
@@ -32,6 +33,22 @@ def kind_of(path: Path, mounts: str | None = None) -> str:
         if resolved.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), right.split()[0]
     return kind
+
+
+def writable_local(mounts: str | None = None) -> list[str]:
+    """The mount points of local file systems that can be written to: asking these how full they are cannot hang."""
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text()
+        except OSError:
+            return []
+    found = []
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        if right.split()[0] in _LOCAL and "rw" in fields[5].split(","):
+            found.append(fields[4].replace("\\040", " "))
+    return found
 
 
 def is_network(kind: str) -> bool:

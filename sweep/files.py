@@ -12,6 +12,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write beside the target, sync, and rename: a reader sees the old file or the new one."""
@@ -37,11 +40,28 @@ def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
 
 def opened(path: Path) -> BufferedReader:
     """A plain file, to read. Raises `OSError` for a link, a pipe or a device that a trial's code put in its place."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return _plain(os.open(path, _FILE))
+
+
+def _plain(descriptor: int) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no plain file")
     return os.fdopen(descriptor, "rb")
+
+
+def opened_in(folder: Path, name: str) -> BufferedReader:
+    """A plain file of a folder, or of a folder in it: no link on the way is followed. Raises `OSError`."""
+    *parents, last = name.split("/")
+    where = os.open(folder, _FOLDER)
+    try:
+        for parent in parents:
+            inner = os.open(parent, _FOLDER | os.O_NOFOLLOW, dir_fd=where)
+            os.close(where)
+            where = inner
+        return _plain(os.open(last, _FILE, dir_fd=where))
+    finally:
+        os.close(where)
 
 
 def check_plain(path: Path) -> None:

@@ -11,7 +11,8 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
-from sweep.distributions import distribution_of
+from sweep.distributions import distribution_of, from_searched, searched_distribution, to_searched
+from sweep.methods import BRUTE_FORCE
 from sweep.optuna_words import CONSTRAINT, noted, searched_as
 from sweep.past import PastTrial
 from sweep.space import Parameter
@@ -21,6 +22,7 @@ from sweep.trial import Params, TrialState
 log = logging.getLogger("podium.search")
 
 MEMORY = f"{CONSTRAINT}podium:memory"  # no name of a user's
+ORDER = "podium:order"  # on a trial of brute force: what it suggested by itself, in that order
 
 
 class Form:
@@ -65,15 +67,30 @@ class Form:
             return OptunaState.FAIL, None
         return OptunaState.COMPLETE, list(values)
 
+    def _names(self, past: PastTrial) -> list[str]:
+        """Its parameters as they were suggested: for brute force they are a path in a tree, and the database sorts."""
+        if self._spec.searched_by != BRUTE_FORCE:
+            return list(past.params)
+        suggested = [*(name for name, _ in self._spec.ordered()), *past.attributes.get(ORDER, ()), *past.params]
+        return [name for name in dict.fromkeys(suggested) if name in past.params]
+
+    def params_from(self, frozen: FrozenTrial) -> Params:
+        """The values of a trial of the study, as everyone but samplers knows them."""
+        named = self._spec.parameters
+        return {n: from_searched(named[n], value) if n in named else value for n, value in frozen.params.items()}
+
     def _params_of(self, past: PastTrial) -> Params:
-        known = self._distributions_of(past)
-        return {name: value for name, value in past.params.items() if name in known}
+        known, named = self._distributions_of(past), self._spec.parameters
+        found = {name: past.params[name] for name in known}
+        return {n: to_searched(named[n], v) if n in named else v for n, v in found.items()}
 
     def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
         found: dict[str, BaseDistribution] = {}
-        for name in past.params:
+        for name in self._names(past):
             own = past.distributions.get(name)
-            distribution = distribution_of(self._spec.parameters[name]) if own is None else distribution_written(own)
+            distribution = (
+                searched_distribution(self._spec.parameters[name]) if own is None else distribution_written(own)
+            )
             if distribution is not None:
                 found[name] = distribution
         return found

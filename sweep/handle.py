@@ -5,23 +5,24 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import random
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any
 
-from sweep import suggesting
+from sweep import artifacts, checkpoint_folders
+from sweep.answers import Answers
 from sweep.channel import Channel
-from sweep.errors import BadReportError, NotInTrialError, UserCodeError
+from sweep.checkpoint_folders import CheckpointFolder
+from sweep.ending import Ending
+from sweep.errors import BadReportError, UserCodeError
 from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory
 from sweep.notes import Notes
 from sweep.returned import finite_number
-from sweep.suggesting import Distribution
+from sweep.study_handle import Storage, Study
+from sweep.suggestions import Suggestions
 from sweep.thinning import Curves
-from sweep.trial import Assignment, Params, Scalar
+from sweep.trial import Assignment
 
 if TYPE_CHECKING:
     import torch
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from sweep.resuming import Checkpoint
 
 PRUNE_ANSWER_S = 1.0
-SUGGEST_ANSWER_S = 10.0
-MAX_PARAMS = 1000
 MAX_STEP = 2**63 - 1
 
 
@@ -40,20 +39,21 @@ class Pruned(Exception):  # noqa: N818 - it is no error, and `raise trial.Pruned
     """Raised by user code to end a trial that `should_prune()`."""
 
 
-class Trial:
+class Trial(Suggestions):
     """What user code gets: Optuna's `suggest_*`, `report` and `should_prune`, and what only Podium knows."""
 
     Pruned = Pruned
 
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
-        self._assignment = assignment
-        self._channel = channel
+        super().__init__(assignment, channel, Answers(channel))
         self._asked_step: int | None = None  # of the last report
+        self.has_own_reports = False  # whether `report` was called; if not, what is logged to W&B counts
+        self._sent: dict[int, float] = {}  # reports that were sent, by step
+        self._last_report: tuple[int, float] | None = None
         self._curves = Curves(channel.send)
+        self.ending = Ending(assignment, channel.send, self._curves.send_last)
         self._notes = Notes()
-        self._params: Params = dict(assignment.params)
-        self._distributions: dict[str, Distribution] = {}
-        self._unread: dict[str, Any] | None = None  # an answer that came while another was waited for
+        self.study = Study(assignment, channel, self._answers, self)
         self._began = datetime.datetime.now()  # without a zone, as Optuna has it
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
@@ -66,11 +66,6 @@ class Trial:
     def number(self) -> int:
         """The number of this trial in its sweep, from 0."""
         return self._assignment.number
-
-    @property
-    def params(self) -> Params:
-        """The values chosen for this trial, by parameter."""
-        return dict(self._params)
 
     @property
     def seed(self) -> int:
@@ -155,11 +150,14 @@ class Trial:
         every 2nd up to 2,000, every 4th up to 4,000, and so on, some 500 more for each doubling. The last point is
         kept too, unless the process is killed.
         """
+        self.has_own_reports = True
         number = finite_number(value, f"report(value={value!r})")
         whole = hasattr(step, "__index__") and not isinstance(step, bool)  # numpy's whole numbers too
         if not whole or not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
+        self.ending.before(int(step))
         self._report(int(step), number)
+        self.ending.note(int(step), {self.metric: number})
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Record metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
@@ -171,15 +169,24 @@ class Trial:
         if not 0 <= int(step) <= MAX_STEP:
             raise BadReportError(f"log(step={step!r}): a step is a whole number from 0")
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
+        self.ending.before(int(step))
         if self.metric in finite:
             self._report(int(step), finite.pop(self.metric))
         if finite or not numbers:
             self._curves.log(int(step), finite)
+        self.ending.note(int(step), numbers)
 
     def _report(self, step: int, number: float) -> None:
         if step != self._asked_step:  # once, where it is logged and reported too
             self._asked_step = step
-            self._curves.report(step, number)
+            if self._curves.report(step, number):
+                self._sent.setdefault(step, number)
+            self._last_report = (step, number)
+
+    @property
+    def reports(self) -> dict[int, float]:
+        """What was reported so far, by step: of many reports those that are kept, and the last one."""
+        return dict(self._sent) if self._last_report is None else {**dict([self._last_report]), **self._sent}
 
     def alive(self) -> None:
         """Say that something goes on, now and then; a script does so by what it prints."""
@@ -197,7 +204,7 @@ class Trial:
         if not self._assignment.prunable or self._asked_step is None or not self._curves.ask():
             return False
         step = self._asked_step
-        answer = self._answer_to(PRUNE_ANSWER_S, lambda said: said["kind"] == "answer" and said["step"] == step)
+        answer = self._answers.wait(PRUNE_ANSWER_S, lambda said: said["kind"] == "answer" and said["step"] == step)
         if answer is None:
             self.late_prune_answers += 1
             return False
@@ -230,44 +237,24 @@ class Trial:
         """What `set_user_attr` has noted so far."""
         return dict(self._notes.user_attrs)
 
-    def suggest_float(
-        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
-    ) -> float:
-        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
-        return float(cast(float, self._suggest(name, suggesting.float_range(name, low, high, step, log))))
-
-    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
-        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
-        return int(cast(int, self._suggest(name, suggesting.int_range(name, low, high, step, log))))
-
-    def suggest_categorical(self, name: str, choices: Sequence[Scalar]) -> Any:
-        """The value of `name`: the planned one, checked against these choices, or one that the search chooses now."""
-        return self._suggest(name, suggesting.choice_of(name, choices))
-
-    def suggest_uniform(self, name: str, low: float, high: float) -> float:
-        """Optuna's old name for `suggest_float`."""
-        return self.suggest_float(name, low, high)
-
-    def suggest_loguniform(self, name: str, low: float, high: float) -> float:
-        """Optuna's old name for `suggest_float` with `log=True`."""
-        return self.suggest_float(name, low, high, log=True)
-
-    def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
-        """Optuna's old name for `suggest_float` with a step."""
-        return self.suggest_float(name, low, high, step=q)
+    @property
+    def storage(self) -> Storage:
+        """Where callbacks of optuna-integration note what is theirs; it ends with the process."""
+        return self.study._storage
 
     @property
-    def distributions(self) -> dict[str, dict[str, Any]]:
-        """What was suggested so far, each as a sweep file writes it: `{"min": 0.0, "max": 1.0}`."""
-        return {name: dict(wanted) for name, wanted in self._distributions.items()}
+    def system_attrs(self) -> dict[str, Any]:
+        """What callbacks noted in `storage`."""
+        return self.storage.get_trial_system_attrs(self._trial_id)
+
+    def set_system_attr(self, key: str, value: Any) -> None:
+        """Optuna's old way to note something in `storage`."""
+        self.storage.set_trial_system_attr(self._trial_id, key, value)
 
     @property
-    def study(self) -> NoReturn:
-        """Optuna's study is where the search is, and not in the trial."""
-        raise NotInTrialError(
-            "a trial has no study here: the search is in another process; what its trials did is in Podium's database "
-            "(podium trial list)"
-        )
+    def _trial_id(self) -> int:
+        """As Optuna's callbacks ask for it."""
+        return self._assignment.trial_id
 
     def save_model(
         self,
@@ -328,6 +315,14 @@ class Trial:
             leaving.check_predictions(self._assignment, self.directory.model, said, data, self.device)
         self.keep(self.directory.predictions)
 
+    def save_artifact(self, path: str | Path, name: str | None = None) -> None:
+        """Keep a copy of any file under a name, `path`'s own by default: an image, a table, a report.
+
+        A folder is kept as a zip archive. A file that was saved under this name before is replaced. 100 files and
+        512 MB in all; `UserCodeError` says what is too much, and which names can be.
+        """
+        self.keep(artifacts.save(self.directory, Path(path), name))
+
     def save_checkpoint(
         self,
         model: torch.nn.Module,
@@ -358,6 +353,14 @@ class Trial:
 
         return resuming.newest(self.directory, self._assignment.attempt, self._identity())
 
+    def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
+        """Keep a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
+        return checkpoint_folders.save(source, self.directory, iteration, self._identity())
+
+    def resume_folder(self) -> CheckpointFolder | None:
+        """The newest checkpoint folder of an earlier attempt of this trial; None where there is none."""
+        return checkpoint_folders.newest(self.directory, self._assignment.attempt, self._identity())
+
     def _identity(self) -> str:
         """What tells this trial from another that had its number before an older database was restored."""
         mine = self._assignment
@@ -368,44 +371,3 @@ class Trial:
         """Say that a file in the attempt's folder is complete and to be kept."""
         name = str(path.relative_to(self.directory.root))
         self._channel.send(kind="saved", name=name, sha256=sha256_of(path), size_bytes=path.stat().st_size)
-
-    def _suggest(self, name: str, wanted: Distribution) -> Scalar:
-        suggesting.check_name(name)
-        if name not in self._params:
-            self._params[name] = self._define(name, wanted)
-        elif (wrong := suggesting.complaint(self._params[name], wanted)) is not None:
-            raise UserCodeError(f"{name} is {self._params[name]!r} in this trial, {wrong}")
-        self._distributions.setdefault(name, wanted)
-        return self._params[name]
-
-    def _define(self, name: str, wanted: Distribution) -> Scalar:
-        """Have the search choose a value for what the sweep file does not name; without an answer, draw one."""
-        if len(self._params) >= MAX_PARAMS:
-            raise UserCodeError(f"suggest({name!r}): a trial has {MAX_PARAMS} parameters at most")
-        self._channel.send(kind="wanted", name=name, distribution=wanted)
-        answer = self._answer_to(SUGGEST_ANSWER_S, lambda said: said["kind"] == "suggested" and said["name"] == name)
-        if answer is None:
-            value = suggesting.drawn(wanted, random.Random(f"{self.seed}:{name}"))  # noqa: S311 - no secret
-            print(f"podium: the search did not choose {name} in time; it is {value!r}, at random", file=sys.stderr)
-            self._channel.send(kind="wanted", name=name, distribution=wanted, drawn=True, value=value)
-            return value
-        if answer["error"]:
-            raise UserCodeError(answer["error"])
-        return cast(Scalar, answer["value"])
-
-    def _answer_to(self, timeout_s: float, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-        """The message that answers a question; the last one that answers another is kept for who asks that."""
-        unread, self._unread = self._unread, None
-        if unread is not None and fits(unread):
-            return unread
-        end = time.monotonic() + timeout_s
-        while (left := end - time.monotonic()) > 0:
-            message = self._channel.receive(left)
-            if message is None:
-                break
-            if fits(message):
-                self._unread = unread
-                return message
-            unread = message
-        self._unread = unread
-        return None

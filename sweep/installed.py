@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distributions, version
 
 _PACKAGES = ("podium", "torch", "numpy", "optuna", "ray", "scikit-learn")
 
@@ -19,3 +21,24 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return {**found, "system": f"{platform.system()} {platform.machine()}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """All packages that are installed here, a line each, and the hash of that."""
+
+    packages: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.packages.encode()).hexdigest()
+
+
+@functools.cache
+def environment() -> Environment:
+    """`name==version` of each package, in the order of their names, after a line with Python and the system."""
+    found = {
+        f"{name}=={package.version}" for package in distributions() if (name := package.metadata["Name"]) is not None
+    }
+    first = f"# Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return Environment("\n".join([first, *sorted(found, key=str.lower), ""]))

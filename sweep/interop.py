@@ -20,13 +20,14 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
+    json_to_distribution,
 )
 from optuna.exceptions import ExperimentalWarning
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState as OptunaState
 
 from sweep.distributions import distribution_of
-from sweep.errors import StudyError
+from sweep.errors import ConversionError, StudyError
 from sweep.optuna_words import FROM_OPTUNA, TO_OPTUNA, constraints_of, noted
 from sweep.space import Parameter
 from sweep.trial import TrialState
@@ -150,6 +151,15 @@ def parameter_of(distribution: BaseDistribution) -> Json:
     if distribution.step is not None and (isinstance(distribution, FloatDistribution) or distribution.step != 1):
         found["step"] = distribution.step
     return found
+
+
+def distribution_from_json(name: str, written: Any) -> BaseDistribution:
+    """What `optuna.distributions.distribution_to_json` wrote, as text or parsed. Raises `ConversionError`."""
+    try:
+        return json_to_distribution(written if isinstance(written, str) else json.dumps(written))
+    except (ValueError, KeyError, TypeError) as error:
+        words = "is not what optuna.distributions.distribution_to_json writes"
+        raise ConversionError(f"{name}: {words}: {type(error).__name__}: {error}") from None
 
 
 def _containing(distribution: BaseDistribution | None, value: Any) -> BaseDistribution:

@@ -1,4 +1,4 @@
-"""Removes weights and checkpoints that a sweep does not keep; the tidying thread of the scheduler process."""
+"""Removes weights, checkpoints and artifacts that sweeps do not keep; the tidying thread of the scheduler process."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ from sweep.spec import spec_from_json
 from sweep.weights_lock import nobody_builds
 
 AT_ONCE = 20  # trials in one transaction: some 20 ms, in which the scheduler cannot write
+
+
+_PLACES: dict[str, Callable[[AttemptDirectory], Path]] = {
+    keeping.MODEL: lambda directory: directory.model,
+    keeping.FILES: lambda directory: directory.artifacts,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,10 @@ class Keeping:
     def begin(self) -> list[int]:
         """Finish what was begun before; the sweeps to look at."""
         with self._database.read() as connection:
-            left, sweep_ids = keeping.leaving(connection), keeping.with_keep(connection)
-        self._remove_weights(left)
+            left = {files: keeping.leaving(connection, files=files) for files in _PLACES}
+            sweep_ids = keeping.with_keep(connection)
+        for files in _PLACES:
+            self._remove(left[files], files)
         return sweep_ids
 
     def look(self, sweep_id: int) -> bool:
@@ -55,43 +63,50 @@ class Keeping:
         keep = self._keep_of(sweep_id)
         if keep.checkpoints == "best":
             self._keep_best_checkpoint(sweep_id)
+        if keep.artifacts is not None:
+            reason = f"its artifacts were not kept: keep.artifacts is {keep.artifacts}"
+            self._let_go(sweep_id, keep.artifacts, reason, keeping.FILES)
+            self._remove_leaving(sweep_id, keeping.FILES)
         return keep.models is None or self._keep_best_models(sweep_id, keep.models)
 
     def _read_keep(self, sweep_id: int) -> Keep:
         with self._database.read() as connection:
             return spec_from_json(keeping.spec_of(connection, sweep_id)).keep
 
-    # Weights.
+    # Weights, and files that trials saved.
 
     def _keep_best_models(self, sweep_id: int, models: int) -> bool:
         with nobody_builds(self._data) as free:
             if free:
-                self._let_go(sweep_id, models)
-        with self._database.read() as connection:
-            left = keeping.leaving(connection, sweep_id)
-        self._remove_weights(left)
+                self._let_go(sweep_id, models, f"its weights were not kept: keep.models is {models}", keeping.MODEL)
+        self._remove_leaving(sweep_id, keeping.MODEL)
         return free
 
-    def _let_go(self, sweep_id: int, models: int) -> None:
+    def _let_go(self, sweep_id: int, count: int, reason: str, files: str) -> None:
         with self._database.read() as connection:
-            surplus = keeping.surplus(connection, sweep_id, models)
-        reason = f"its weights were not kept: keep.models is {models}"
+            surplus = keeping.surplus(connection, sweep_id, count, files)
         for start in range(0, len(surplus), AT_ONCE):
             with self._database.write() as connection:
                 lease.check(connection, self._epoch)
-                keeping.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s())
+                keeping.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s(), files)
 
-    def _remove_weights(self, left: list[Left]) -> None:
+    def _remove_leaving(self, sweep_id: int, files: str) -> None:
+        with self._database.read() as connection:
+            left = keeping.leaving(connection, sweep_id, files)
+        self._remove(left, files)
+
+    def _remove(self, left: list[Left], files: str) -> None:
         if not left:
             return
+        place = _PLACES[files]
         passing("keeping.before-removal")
-        finish(removing(directory.model for each in left for directory in self._attempts(each)))
-        done = [each for each in left if not any(_is_there(directory.model) for directory in self._attempts(each))]
+        finish(removing(place(directory) for each in left for directory in self._attempts(each)))
+        done = [each for each in left if not any(_is_there(place(directory)) for directory in self._attempts(each))]
         passing("keeping.after-removal")
         if done:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self._epoch)
-                keeping.gone(connection, done)
+                keeping.gone(connection, done, files)
 
     # Checkpoints.
 
@@ -105,7 +120,8 @@ class Keeping:
                 return
             ranks = keeping.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
         others = [each for rank in ranks[1:] for each in rank]
-        finish(removing(directory.checkpoint for each in others for directory in self._attempts(each)))
+        directories = [directory for each in others for directory in self._attempts(each)]
+        finish(removing(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
         self._seen[sweep_id] = _Seen(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
     def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:

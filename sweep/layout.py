@@ -15,6 +15,8 @@ from pathlib import Path
 
 from sweep.errors import DataDirectoryError
 
+ARTIFACTS = "artifacts"  # folder of an attempt; begins the names of what lies in it
+
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
@@ -86,6 +88,11 @@ class DataDirectory:
     def evaluations(self) -> Path:
         return self.root / "evaluations"
 
+    @property
+    def demo_figures(self) -> Path:
+        """What `podium demo` measured last, as JSON."""
+        return self.root / "demo.json"
+
     def probabilities(self, evaluation_id: int) -> Path:
         """What an ensemble said of each row in an evaluation, in numpy's format."""
         return self.evaluations / f"{evaluation_id}.npy"
@@ -145,6 +152,16 @@ class AttemptDirectory:
     @property
     def checkpoint(self) -> Path:
         return self.root / "checkpoint.safetensors"
+
+    @property
+    def checkpoint_folders(self) -> Path:
+        """Checkpoints that are folders, by number; see `sweep.checkpoint_folders`."""
+        return self.root / "checkpoints"
+
+    @property
+    def artifacts(self) -> Path:
+        """What the trial saved by `save_artifact`, each file under its name."""
+        return self.root / ARTIFACTS
 
     @property
     def predictions(self) -> Path:

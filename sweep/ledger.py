@@ -9,7 +9,7 @@ from typing import Any
 
 from sweep.changes import DeviceChanged
 from sweep.live_trial import LiveTrial
-from sweep.messages import Device, SlotPool
+from sweep.messages import Device, SlotPool, StudyRead
 from sweep.trial import AttemptKey, Cause, Scalar, Wanted
 
 FAILURES_IN_A_ROW = 3  # after so many different trials a device is set aside
@@ -65,6 +65,12 @@ class Slot:
         """Tell the trial what was chosen for a parameter that it wants, or why nothing was."""
         key = [wanted.key.trial_id, wanted.key.attempt]
         self.commands.append({"kind": "suggested", "key": key, "name": wanted.name, "value": value, "error": error})
+
+    def answer_study(self, read: StudyRead) -> None:
+        """Tell the trial what it asked of its study."""
+        key = [read.asked.key.trial_id, read.asked.key.attempt]
+        said = {"request": read.asked.request, "answer": read.answer, "error": read.error}
+        self.commands.append({"kind": "study", "key": key, **said})
 
     def shown(self, at: float) -> DeviceChanged:
         """The device of a slot that is not lost, as the database should show it."""

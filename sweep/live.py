@@ -8,12 +8,17 @@ from collections import deque
 
 from sweep.account import Account
 from sweep.changes import StoredSweep, StoredTrial
+from sweep.failures import Failures
+from sweep.import_times import warning_of
 from sweep.layout import DataDirectory
 from sweep.live_trial import LiveTrial
 from sweep.messages import ASK_DEADLINE_S, Device, Searcher
-from sweep.past import CLONED, PastTrial
-from sweep.program import OwnCode
+from sweep.methods import BRUTE_FORCE, CUSTOM
+from sweep.past import CLONED, ENQUEUED_VALUES, PastTrial
+from sweep.program import FunctionProgram, OwnCode
 from sweep.spec import spec_from_json
+from sweep.stopping import STEP, TRAINING_ITERATION
+from sweep.sweep_warnings import ResultCheck, StopCheck
 from sweep.trial import (
     COUNTED,
     MEMORY_CAUSES,
@@ -26,6 +31,10 @@ from sweep.trial import (
 )
 
 AVOID_S = 60.0  # how long a trial waits for another device than the one that failed it
+_EXHAUSTED = {  # why a sweep ends whose search has no trial left
+    BRUTE_FORCE: "every configuration was tried",
+    CUSTOM: "the sampler ended the search",
+}
 _STARTING_TRIAL_S = 1.0  # a guess, until the first trial of a sweep has ended
 
 
@@ -52,8 +61,12 @@ class LiveSweep:
         self.exhausted = False
         self.counted = 0
         self.finished = 0
-        self.failures_in_a_row = 0
-        self.last_failure = ""
+        self.failures = Failures(self.spec.retries)
+        self.results = ResultCheck()
+        own = (STEP, TRAINING_ITERATION)
+        self.stops = StopCheck(condition.metric for condition in self.spec.stop if condition.metric not in own)
+        self.imports_judged = False
+        self.warnings = dict(stored.warnings)  # messages by code
         self.reason = stored.reason  # of its state, or why it waits
         self.still_since_s = -math.inf  # when the last of what ran ended; monotonic
         self.mean_ask_s = 0.0
@@ -68,6 +81,7 @@ class LiveSweep:
         self.ready.remove(trial)
         trial.attempt += 1
         trial.ran_s = trial.seen_s = 0.0
+        trial.started = None
         self.account.begin(now_s)
         self.adopt(trial, device_id, now_s)
 
@@ -93,6 +107,7 @@ class LiveSweep:
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.attempt,
             wanted=True, reported=set(stored.reports), defined=set(stored.distributions),
+            enqueued=stored.attributes.get(ENQUEUED_VALUES, {}),
         )  # fmt: skip
         self.trials[trial.number] = trial
         self.ready.appendleft(trial)
@@ -165,9 +180,10 @@ class LiveSweep:
         return tuple(metric.name for metric in self.spec.metrics or ())
 
     @property
-    def failing(self) -> bool:
-        """Whether it does nothing but fail."""
-        return self.failures_in_a_row >= self.spec.retries.max_consecutive_failures
+    def why_failing(self) -> str:
+        """Why it is to end because its trials only fail, or ""."""
+        other_reports = not self.counted and any(trial.device_id and trial.reported for trial in self.trials.values())
+        return self.failures.reason(counted=self.counted, other_reports=other_reports)
 
     @property
     def has_ended(self) -> bool:
@@ -212,18 +228,31 @@ class LiveSweep:
         quarter, hundredth = self.mean_trial_s / 4, min(self.mean_trial_s / 100, 60.0)
         return max(min(ASK_DEADLINE_S, quarter), hundredth)
 
-    def count(self, number: int, event: Ended, state: TrialState) -> None:
+    def look_again(self) -> None:
+        """A trial has more parameters, or is over: brute force may know configurations that it did not before."""
+        if self.spec.searched_by == BRUTE_FORCE:
+            self.exhausted = False
+
+    def count(self, trial: LiveTrial, event: Ended, state: TrialState) -> None:
         """Note how a trial ended, by its last attempt."""
         self.mean_trial_s += 0.2 * (event.ended_at - event.started_at - self.mean_trial_s)
         if state in COUNTED:
             self.counted += 1
-            self.account.note(number, event.value if state is TrialState.FINISHED else None, event.constraints)
-            self.failures_in_a_row = 0
+            self.account.note(trial.number, event.value if state is TrialState.FINISHED else None, event.constraints)
+            self.failures.clear()
         elif state is TrialState.FAILED:
-            self.failures_in_a_row += 1
-            self.last_failure = f"{event.cause}: {event.message}"
+            self.failures.note(event.cause, event.message, reported=bool(trial.reported))
         if state is TrialState.FINISHED:
             self.finished += 1
+            self.results.note(trial.params, event.values)
+
+    def import_warning(self, trial: LiveTrial, event: Ended) -> str | None:
+        """After the first finished trial: the warning of its imports, or ""; None after others, or if not known."""
+        started, program = trial.started, self.spec.program
+        if started is None or not isinstance(program, FunctionProgram) or self.imports_judged:
+            return None
+        self.imports_judged = True
+        return warning_of(started.imports, max(0.0, event.ended_at - started.at), program.preload)
 
     def assignment(self, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:
         """What a slot needs to run the trial's current attempt."""
@@ -248,6 +277,11 @@ class LiveSweep:
             threads=spec.resources.threads or threads,
             limits=Limits(**spec.limits.model_dump()),
             objectives=tuple(metric.name for metric in spec.objectives),
+            goals=tuple(metric.goal for metric in spec.objectives),
+            sweep_name=spec.name,
+            enqueued=trial.enqueued,
+            objective=spec.reported_rule,
+            stop=tuple((condition.metric, condition.at) for condition in spec.stop),
         )
 
     def fits(self, device: Device) -> bool:
@@ -256,16 +290,18 @@ class LiveSweep:
 
     def why_ended(self) -> tuple[SweepState, str]:
         """The state in which a sweep with nothing left to do ends, and why."""
-        if self.state is SweepState.STOPPING and not self.last_failure:
+        if self.state is SweepState.STOPPING and not self.failures.last:
             return SweepState.FINISHED, self.reason
         if not self.finished:
-            why = "; ".join(filter(None, [self.account.spent, self.last_failure])) or "all were pruned or stopped"
+            why = "; ".join(filter(None, [self.account.spent, self.failures.last])) or "all were pruned or stopped"
             return SweepState.FAILED, f"no trial finished; {why}"
         if self.state is SweepState.STOPPING and self.account.spent:
             return SweepState.FINISHED, self.reason
         if self.counted >= self.run_cap:
             return SweepState.FINISHED, "1 trial counted" if self.counted == 1 else f"{self.counted} trials counted"
-        return SweepState.FINISHED, self.reason if self.state is SweepState.STOPPING else "the grid is exhausted"
+        if self.state is SweepState.STOPPING:
+            return SweepState.FINISHED, self.reason
+        return SweepState.FINISHED, _EXHAUSTED.get(self.spec.searched_by, "the grid is exhausted")
 
     def trial_seed(self, number: int) -> int:
         """The seed of a trial: the same for each of its attempts, so that a repeat gives the same numbers."""
@@ -278,17 +314,17 @@ class LiveSweep:
             self.account.note(stored.number, stored.value, stored.constraints)
         if stored.state is TrialState.FINISHED:
             self.finished += 1
+            self.results.note(stored.params, stored.values)
         if stored.state in TRIAL_OVER:
             if stored.state is TrialState.FAILED and stored.attempt > stored.forgiven:
-                self.failures_in_a_row += 1
-                self.last_failure = str(stored.causes[-1]) if stored.causes else ""
+                self.failures.note(stored.last_cause, stored.last_message, reported=bool(stored.reports))
             elif stored.state in COUNTED:
-                self.failures_in_a_row = 0
+                self.failures.clear()
             return
         trial = LiveTrial(
             stored.trial_id, self.sweep_id, stored.number, stored.params, stored.attempt, stored.forgiven,
             wanted=stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven, reported=set(stored.reports),
-            defined=set(stored.distributions),
+            defined=set(stored.distributions), enqueued=stored.attributes.get(ENQUEUED_VALUES, {}),
         )  # fmt: skip
         if stored.placed_at is not None:
             trial.ran_s = max(0.0, at - stored.placed_at)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sweep.messages import Device
 from sweep.spec import SweepSpec
-from sweep.trial import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, AttemptKey, Cause, Ended, Params
+from sweep.trial import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, AttemptKey, Cause, Ended, Params, Started
 
 MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
 
@@ -32,6 +32,8 @@ class LiveTrial:
     failed: dict[Cause, int] = field(default_factory=dict)
     reported: set[int] = field(default_factory=set)  # steps the search has seen
     defined: set[str] = field(default_factory=set)  # parameters that the sweep file does not name
+    enqueued: Params = field(default_factory=dict)  # values for what the sweep file does not name, if it suggests that
+    started: Started | None = None  # its current attempt, if this scheduler was told
     drawn: set[str] = field(default_factory=set)  # those of them that it drew by itself, since no answer came in time
 
     @property

@@ -25,6 +25,7 @@ from sweep.room import room
 from sweep.scheduler import Scheduler
 from sweep.searching import SearchThreads
 from sweep.settings import ServiceSettings, cores
+from sweep.study_reading import StudyThread
 from sweep.tidying import Tidier
 
 
@@ -43,6 +44,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         pool=pool,
         searchers=SearchThreads(inbox),
         recorder=recorder,
+        study=StudyThread(inbox, recorder.study),
         clock=SystemClock(),
         data=settings.data,
         threads=max(1, cores() // pool.count),

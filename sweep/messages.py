@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sweep.changes import Change, Enqueued, StoredSweep, Wishes
 from sweep.past import Planned, Verdict
 from sweep.search import Search
-from sweep.trial import AttemptKey, Cause, Event, Scalar, TrialState, Wanted
+from sweep.trial import AttemptKey, Cause, Event, Scalar, StudyAsked, TrialState, Wanted
 
 ASK_DEADLINE_S = 2.0
 
@@ -86,6 +86,16 @@ class Suggested:
     value: Scalar = None
     error: str = ""
     taken: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what is to be kept with the trial, if that changed
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRead:
+    """What a trial asked through `trial.study`, or why there is no answer."""
+
+    asked: StudyAsked
+    answer: dict[str, Any]
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +117,7 @@ class Stop:
     """The service is stopping."""
 
 
-Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | Suggested | SearchFailed | Wake | Stop
+Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | Suggested | StudyRead | SearchFailed | Wake | Stop
 Inbox = queue.SimpleQueue[Message]
 
 

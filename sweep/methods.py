@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 from sweep.space import Parameter
 
-Method = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2"]
-METHODS: tuple[str, ...] = get_args(Method)
+Method = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "nsga3", "brute_force", "custom"]
+BRUTE_FORCE: Method = "brute_force"
+CUSTOM: Method = "custom"  # a class that the sweep file names
 
 GP_TRIALS = 100  # `auto` takes GP for sweeps up to so many trials: its asks get slow
 MANY_TRIALS = 1000  # and from here on what learns little from a trial, and thrives on many
 GP_PARAMETERS = 20
+MAX_LISTED = 10_000  # values of one parameter that brute force lists
 
 
 def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -> Method:
@@ -37,9 +39,22 @@ def complaint(method: str, parameters: Mapping[str, Parameter], objectives: int)
     if method != "cmaes":
         return None
     if objectives > 1:
-        return "cmaes knows one objective; with several write tpe, nsga2, gp, qmc or random"
-    if not any(parameter.is_range and not parameter.when for parameter in parameters.values()):
-        return "cmaes searches ranges, and there is none that always takes part; write tpe"
+        return "cmaes knows one objective; with several write tpe, nsga2, nsga3, gp, qmc or random"
+    if not any((one.is_range or one.ordered) and not one.when for one in parameters.values()):
+        return "cmaes searches ranges and ordered values, and there is none that always takes part; write tpe"
+    return None
+
+
+def not_listed(parameter: Parameter) -> str | None:
+    """Why brute force cannot try all values of a parameter; None where it can."""
+    count = parameter.count()
+    if count is None and parameter.integer and parameter.log:
+        assert parameter.min is not None and parameter.max is not None
+        count = int(parameter.max) - int(parameter.min) + 1
+    if count is None:
+        return "brute_force needs a finite list here: give values, or min, max and step"
+    if count > MAX_LISTED:
+        return f"brute_force lists all values, {MAX_LISTED:,} at most, and here are {count:,}; write method: grid"
     return None
 
 

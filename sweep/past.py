@@ -11,6 +11,7 @@ from sweep.trial import Params, TrialState
 ENQUEUED = "enqueue"  # the sampler of a trial that the sweep file asks for
 CLONED = "clone"  # and of one that a client added
 GRID = "grid"
+ENQUEUED_VALUES = "podium:enqueued"  # attribute of a trial: enqueued values of what the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)

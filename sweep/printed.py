@@ -12,6 +12,9 @@ from sweep.patterns import MAX_LINE, STEP
 
 MAX_JSON_LINE = 64 << 10  # bytes
 _READ_BYTES = 1 << 20  # of the file at a time
+SUMMARY = "summary"  # the key of final values
+METRICS = "metrics"  # the key of more metrics, whatever their names: one may be called step
+_NON_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 _ENDS = re.compile(rb"[\r\n]+")  # a progress bar goes back to the beginning of its line
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -44,7 +47,10 @@ def _text(line: bytes) -> str:
 
 
 class JsonLines:
-    """Reads what is appended to a file of metrics: `{"step": 1, "val_loss": 0.3}` a line."""
+    """Reads what is appended to a file of metrics: `{"step": 1, "val_loss": 0.3}` a line.
+
+    `{"summary": {"val_loss": 0.2}}` gives final values, which are no points of a curve: their step is None.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,23 +59,23 @@ class JsonLines:
         self._number = 0
         self._next_step = 0
 
-    def new(self) -> Iterator[tuple[int, dict[str, float]]]:
+    def new(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """Step and values of each line that is whole now. Raises `BadReportError` for a line that is none."""
         while content := self._read():
             *lines, self._begun = (self._begun + content).split(b"\n")
             for line in lines:
                 self._number += 1
                 if line.strip():
-                    yield self._understood(line)
+                    yield from self._values_of(line)
             if len(self._begun) > MAX_JSON_LINE:
                 raise self._wrong(f"is longer than {MAX_JSON_LINE} bytes")
 
-    def rest(self) -> Iterator[tuple[int, dict[str, float]]]:
+    def rest(self) -> Iterator[tuple[int | None, dict[str, float]]]:
         """The line that nothing has ended, now that nothing more comes. May raise `BadReportError`."""
         line, self._begun = self._begun, b""
         if line.strip():
             self._number += 1
-            yield self._understood(line)
+            yield from self._values_of(line)
 
     def _read(self) -> bytes:
         try:
@@ -81,21 +87,35 @@ class JsonLines:
         self._offset += len(content)
         return content
 
-    def _understood(self, line: bytes) -> tuple[int, dict[str, float]]:
+    def _values_of(self, line: bytes) -> Iterator[tuple[int | None, dict[str, float]]]:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):
             raise self._wrong(f"is no JSON: {line[:200]!r}") from None
         if not isinstance(said, dict):
             raise self._wrong(f'is no object like {{"step": 1, "val_loss": 0.3}}: {line[:200]!r}')
-        step = said.pop(STEP, self._next_step)
-        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-            raise self._wrong(f"has the step {step!r:.60}; a step is a whole number from 0")
-        self._next_step = step + 1
-        return step, {name: float(value) for name, value in said.items() if _is_number(value)}
+        summary = said.pop(SUMMARY) if isinstance(said.get(SUMMARY), dict) else None
+        if said or summary is None:
+            step = said.pop(STEP, self._next_step)
+            if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+                raise self._wrong(f"has the step {step!r:.60}; a step is a whole number from 0")
+            self._next_step = step + 1
+            more = said.pop(METRICS) if isinstance(said.get(METRICS), dict) else {}
+            yield step, _numbers({**said, **more})
+        if summary is not None:
+            yield None, _numbers(summary)
 
     def _wrong(self, what: str) -> BadReportError:
         return BadReportError(f"line {max(self._number, 1)} of the file in PODIUM_METRICS {what}")
+
+
+def _numbers(values: dict[str, object]) -> dict[str, float]:
+    """The numbers among the values; JSON has no NaN and no infinities, so some programs write them as strings."""
+    found = {}
+    for name, value in values.items():
+        if _is_number(value) or (isinstance(value, str) and _NON_FINITE.fullmatch(value)):
+            found[name] = float(value)  # type: ignore[arg-type]
+    return found
 
 
 def _is_number(value: object) -> bool:

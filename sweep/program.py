@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from sweep import catalog
-from sweep.command_line import DEFAULT_COMMAND, complaint_about_word
+from sweep.command_line import DEFAULT_COMMAND, complaint_about_word, missing_variables
 from sweep.data_source import Data
 from sweep.errors import InvalidSpecError, Problem
 from sweep.patterns import complaint_about_pattern
-from sweep.references import REFERENCE, RESERVED_MODULES
+from sweep.references import NOT_PRELOADED, REFERENCE
 from sweep.strict import Model, complain, is_stored
 
-NOT_PRELOADED = (*RESERVED_MODULES, "api", "db")  # a user may have modules of these names, which would be hidden
 _OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
 
 
@@ -47,6 +47,37 @@ class OwnCode(Model):
 
     code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
+    env: dict[str, str] = Field(
+        default_factory=dict, description="more environment variables; macros such as ${lr} work here too"
+    )
+
+    @field_validator("env")
+    @classmethod
+    def _variables(cls, env: dict[str, str]) -> dict[str, str]:
+        for name in env:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise complain(f"{name!r} is no name of a variable", name)
+            if name in _OURS or name.startswith("PODIUM_"):
+                raise complain(f"{name} is set by Podium for each trial; leave it out", name)
+        return env
+
+    def check_variables(self, variables: Iterable[str]) -> None:
+        """Raises `InvalidSpecError` for `${envvar:X}` where there is no variable X among those of the service."""
+        words = [(("program", "env", name), word, variables) for name, word in self.env.items()]
+        for position, word in enumerate(getattr(self, "command", [])):
+            words.append((("program", "command", str(position)), word, [*variables, *self.env]))
+        if problems := [
+            Problem(where, f"the service's environment has no variable {name!r}; start `podium serve` with it")
+            for where, word, known in words
+            for name in missing_variables([word], known)
+        ]:
+            raise InvalidSpecError(problems)
+
+    def check_env(self, parameters: dict[str, Any]) -> None:
+        """Raises for a macro in `env` that is neither one of ours nor the name of a parameter."""
+        for name, word in self.env.items():
+            if (complaint := complaint_about_word(word, parameters, alone=False)) is not None:
+                raise complain(complaint, "program", "env", name)
 
 
 class FunctionProgram(OwnCode):
@@ -60,6 +91,11 @@ class FunctionProgram(OwnCode):
     )
     argument: Literal["trial", "config"] | None = Field(
         None, description="what the function gets; by default a config where its parameter is called config or cfg"
+    )
+    constraints: str | None = Field(
+        None,
+        pattern=REFERENCE,
+        description="MODULE:FUNCTION that says by how much a trial violates its constraints, as Optuna's",
     )
     preload: list[str] = Field(
         default_factory=list, max_length=16, description="installed packages to import before the trials are forked"
@@ -76,6 +112,14 @@ class FunctionProgram(OwnCode):
                 raise complain(f"{name!r} is Podium's own; only packages that your code uses", str(position))
         return names
 
+    @field_validator("env")
+    @classmethod
+    def _without_script(cls, env: dict[str, str]) -> dict[str, str]:
+        for name, word in env.items():
+            if "${program}" in word:
+                raise complain("${program} stands for the script of a command program; a function has none", name)
+        return env
+
 
 class CommandProgram(OwnCode):
     """Your unchanged script: arguments in by macros, metrics out by patterns, or by a file of JSON lines."""
@@ -90,7 +134,6 @@ class CommandProgram(OwnCode):
     metrics: dict[str, str] = Field(
         default_factory=dict, max_length=50, description="by metric, a pattern whose first group is its value"
     )
-    env: dict[str, str] = Field(default_factory=dict, description="more environment variables; macros work here too")
 
     @field_validator("command", mode="before")
     @classmethod
@@ -108,16 +151,6 @@ class CommandProgram(OwnCode):
                 raise complain(complaint, name)
         return metrics
 
-    @field_validator("env")
-    @classmethod
-    def _variables(cls, env: dict[str, str]) -> dict[str, str]:
-        for name in env:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise complain(f"{name!r} is no name of a variable", name)
-            if name in _OURS or name.startswith("PODIUM_"):
-                raise complain(f"{name} is set by Podium for each trial; leave it out", name)
-        return env
-
     @model_validator(mode="after")
     def _has_script(self) -> CommandProgram:
         if self.script is None and any("${program}" in word for word in self.command):
@@ -129,9 +162,7 @@ class CommandProgram(OwnCode):
         for position, word in enumerate(self.command):
             if (complaint := complaint_about_word(word, parameters)) is not None:
                 raise complain(complaint, "program", "command", str(position))
-        for name, word in self.env.items():
-            if (complaint := complaint_about_word(word, parameters, alone=False)) is not None:
-                raise complain(complaint, "program", "env", name)
+        self.check_env(parameters)
 
 
 class ImportedProgram(Model):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -51,8 +53,8 @@ OpenProcess = Callable[[Search, Heard], Process]
 class SearchProcess:
     """One such process. It knows all that `search` did when it was started, and then what it is told.
 
-    `heard` is called, in a thread of its own, with each message: `ready`, `proposed`, `failed`, and `gone` at the end.
-    It dies with the thread that started it.
+    `heard` is called, in a thread of its own, with each message: `ready`, or `unusable` for a class that cannot be
+    used; `proposed`, `exhausted`, `failed`; and `gone` at the end. It dies with the thread that started it.
     """
 
     def __init__(self, search: Search, heard: Heard) -> None:
@@ -125,7 +127,7 @@ class Proposer:
     A proposal that comes late is kept for the next trial. Used in one thread; `heard` must be called there.
     """
 
-    STARTS = 3  # then sweeps go on at random: it may be what takes the machine's memory
+    STARTS = 3  # then sweeps go on at random, or fail: it may be what takes the machine's memory
 
     def __init__(
         self,
@@ -141,6 +143,9 @@ class Proposer:
         self._asked: int | None = None
         self.proposal: Planned | None = None  # made, and not taken
         self.ready = False
+        self.started_s = self.ready_s = math.inf
+        self.exhausted = False  # said instead of a proposal, and not taken
+        self.unusable = ""  # why the sampler's class cannot be used
         self.error = ""  # of the last proposal that failed, until it was taken
 
     @property
@@ -169,6 +174,7 @@ class Proposer:
             self.error = f"no search process could be started: {error}"
         else:
             self._starts = start
+            self.started_s = time.perf_counter()
 
     def feed(self, number: int) -> None:
         """A trial has changed."""
@@ -177,7 +183,13 @@ class Proposer:
 
     def ask(self) -> None:
         """Have the next trial proposed, unless one is being proposed, or there is a proposal already."""
-        if self._process is not None and self.ready and self._asked is None and self.proposal is None:
+        if (
+            self._process is not None
+            and self.ready
+            and self._asked is None
+            and self.proposal is None
+            and not self.exhausted
+        ):
             self._asked = len(self._search)
             self._process.ask(self._asked)
 
@@ -185,6 +197,11 @@ class Proposer:
         """The proposal, if there is one."""
         proposal, self.proposal = self.proposal, None
         return proposal
+
+    def take_exhausted(self) -> bool:
+        """Whether it said that nothing is left to try."""
+        exhausted, self.exhausted = self.exhausted, False
+        return exhausted
 
     def take_error(self) -> str:
         error, self.error = self.error, ""
@@ -199,18 +216,20 @@ class Proposer:
         if start != self._starts or self._process is None:
             return  # from one before
         if message["kind"] == "ready":
-            self.ready = True
+            self.ready, self.ready_s = True, time.perf_counter()
+        elif message["kind"] == "unusable":
+            self.unusable = message["error"]
         elif message["kind"] == "gone":
             log.warning(
                 "the search process has ended; %s",
-                "its sweep goes on at random" if self._last else "it is started again",
+                "it is not started again" if self._last else "it is started again",
             )
             self._process, self._asked, self.ready = None, None, False
         else:
             self._asked = None
             if message["kind"] == "failed":
                 self.error = message["error"]
+            elif message["kind"] == "exhausted":
+                self.exhausted = True
             else:
-                self.proposal = Planned(
-                    message["number"], message["params"], self._search.method, message["attributes"]
-                )
+                self.proposal = Planned(message["number"], message["params"], self._search.label, message["attributes"])

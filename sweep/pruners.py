@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import logging
 import math
 from typing import Any
 
@@ -20,15 +21,22 @@ from optuna.pruners import (
     PercentilePruner,
     SuccessiveHalvingPruner,
     ThresholdPruner,
+    WilcoxonPruner,
 )
 from optuna.trial import TrialState as OptunaState
 from optuna.trial import create_trial
 
+from sweep.class_loading import pruner_of_class
 from sweep.early_termination import EarlyTerminate, Rule
-from sweep.optuna_words import searched_as
+from sweep.errors import UnusableClassError
+from sweep.optuna_words import CONSTRAINT, noted, searched_as
 from sweep.past import PastTrial, Verdict
 from sweep.spec import SweepSpec
 from sweep.study import Study
+
+log = logging.getLogger("podium.search")
+
+MAX_FAILURES = 3  # of a pruner in a row; then its sweep fails
 
 
 class Judge:
@@ -37,13 +45,19 @@ class Judge:
     def __init__(self, spec: SweepSpec) -> None:
         self._study = Study([spec.pruned_on.goal])
         self._pruner = pruner_of(spec.early_terminate)
+        self._name = spec.early_terminate.pruner or spec.early_terminate.type
+        self._failures = 0  # in a row
+        metrics = [metric.name for metric in spec.objectives]
+        self._objective = metrics.index(spec.pruned_on.name) if spec.pruned_on.name in metrics else None
+        self._worst = math.inf if spec.pruned_on.goal == "minimize" else -math.inf
 
     def put(self, past: PastTrial) -> None:
-        """The next trial, or one that is there, is now so; parameters and values are the sampler's business."""
+        """The next trial, or one that is there, is now so; parameters are the sampler's business."""
         state = searched_as(past.state)
-        value = 0.0 if state is OptunaState.COMPLETE else None  # no pruner looks at it
         reports = {step: value for step, value in past.reports.items() if math.isfinite(value)}
-        notes = dict(past.attributes)
+        value = self._value(past, reports) if state is OptunaState.COMPLETE else None
+        finite = {name: value for name, value in past.constraints.items() if math.isfinite(value)}
+        notes = {**past.attributes, **noted(finite)}
         self._study.put(
             past.number, create_trial(state=state, value=value, system_attrs=notes, intermediate_values=reports)
         )
@@ -54,12 +68,39 @@ class Judge:
             return Verdict(prune=False, attributes={})
         before = self._study[number].system_attrs
         self._study.report(number, step, value)
-        prune = bool(self._pruner.prune(self._study.optuna, copy.copy(self._study[number])))  # some answer numpy's
+        prune = self._prune(number)
         after = self._study[number].system_attrs
-        return Verdict(prune, dict(after) if after != before else {})
+        return Verdict(prune, self.notes(number) if after != before else {})
+
+    def _prune(self, number: int) -> bool:
+        """What the pruner says. A class of a user's may raise: then the trial goes on, but not for ever without a word.
+
+        Raises `UnusableClassError`.
+        """
+        try:
+            prune = bool(self._pruner.prune(self._study.optuna, copy.copy(self._study[number])))  # some answer numpy's
+        except Exception as error:
+            self._failures += 1
+            words = f"{self._name} raised {type(error).__name__} at a report of trial {number}: {error}"
+            if self._failures >= MAX_FAILURES:
+                raise UnusableClassError(f"{words}; so it did at {MAX_FAILURES} reports in a row") from error
+            log.warning("%s; the trial goes on", words)
+            return False
+        self._failures = 0
+        return prune
+
+    def _value(self, past: PastTrial, reports: dict[int, float]) -> float:
+        """Of the metric that is pruned on: the objective's, or what was reported last; else as bad as can be."""
+        if self._objective is not None and past.objectives is not None and len(past.objectives) > self._objective:
+            value = past.objectives[self._objective]
+        else:
+            value = reports[max(reports)] if reports else self._worst
+        return value if math.isfinite(value) else self._worst
 
     def notes(self, number: int) -> dict[str, Any]:
-        return dict(self._study[number].system_attrs)
+        """What the pruner noted, and what the trial's sampler did."""
+        notes = self._study[number].system_attrs
+        return {key: note for key, note in notes.items() if not key.startswith(CONSTRAINT)}
 
     def reports(self, number: int) -> dict[int, float]:
         """All of a trial's; not to be changed."""
@@ -85,6 +126,11 @@ def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
         unwrapped = inspect.unwrap(PatientPruner.__init__)  # what is wrapped around it warns that it is experimental
         unwrapped(patient, inner, patience=early.patience, min_delta=early.min_delta)
         return patient
+    if early.type == "wilcoxon":
+        return _Wilcoxon(early.p_threshold, early.n_startup_steps)
+    if early.type == "custom":
+        assert early.pruner is not None
+        return pruner_of_class(early.pruner, early.args)
     return NopPruner()
 
 
@@ -95,6 +141,26 @@ def _halving(early: Rule) -> BasePruner:
         first = max(1, early.max_iter // early.eta**early.s)
         return _Bracket(first, early.eta, early.s)
     return HyperbandPruner(min_resource=early.min_iter, max_resource=early.max_iter, reduction_factor=early.eta)
+
+
+class _Wilcoxon(WilcoxonPruner):
+    """Against the best trial, if that reported anything: Optuna warns at each report where it did not."""
+
+    def __init__(self, p_threshold: float, n_startup_steps: int) -> None:
+        unwrapped = inspect.unwrap(WilcoxonPruner.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(self, p_threshold=p_threshold, n_startup_steps=n_startup_steps)
+
+    def prune(self, study: Any, trial: Any) -> bool:
+        try:
+            best = study.best_trial
+        except ValueError:  # none has finished, or all break a constraint
+            return False
+        if not trial.intermediate_values.keys() & best.intermediate_values.keys():
+            return False
+        trial.intermediate_values = {
+            step: value for step, value in trial.intermediate_values.items() if step in best.intermediate_values
+        }
+        return super().prune(study, trial)
 
 
 class _Bracket(SuccessiveHalvingPruner):

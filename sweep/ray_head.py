@@ -8,13 +8,11 @@ a subreaper below which all of them live, slots, trials and members too: when it
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import secrets
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -58,32 +56,29 @@ def address_file(runtime: RuntimeDirectory) -> Path:
     return runtime.ray / "ray_current_cluster"
 
 
+def address_of(runtime: RuntimeDirectory) -> str:
+    """The address of Ray; "" while it is not up. Ray creates the file first, and writes the address afterwards."""
+    try:
+        return address_file(runtime).read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
 def ensure_token(data: DataDirectory) -> None:
     """Ray's own secret: made once, mode 0600, never handed to a trial."""
     if not data.ray_token.exists():
         write_whole(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
 
-def _client_server_port() -> list[str]:
-    """Where grpcio is installed, Ray starts a client server, which cannot choose a port itself; nobody here uses it."""
-    if importlib.util.find_spec("grpc") is None:
-        return []
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return [f"--ray-client-server-port={probe.getsockname()[1]}"]
-
-
 def _command(settings: ServiceSettings) -> list[str]:
     plan = settings.devices
     gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
     return [
-        sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
-        "--port=0", "--dashboard-port=0", "--dashboard-agent-listen-port=0",
+        sys.executable, "-P", "-m", "sweep.ray_start", "start", "--head", "--block", "--port=0",
         # The monitor would add and remove nodes for an autoscaler: it only takes time from every start.
-        "--include-dashboard=false", "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats",
-        "--log-color=false",
+        "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--log-color=false",
         "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
-        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus, *_client_server_port(),
+        f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus,
     ]  # fmt: skip
 
 
@@ -122,7 +117,7 @@ def guard(settings: ServiceSettings) -> int:
             os.read(wake_read, 4096)
         if 0 in readable and not os.read(0, 4096):
             break
-        if not announced and address_file(settings.runtime).exists():
+        if not announced and address_of(settings.runtime):
             announced = True
             say_ready()
     _stop(ray)

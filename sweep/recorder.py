@@ -10,7 +10,20 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from db import device_history, devices, lease, metrics, replicas, spending, stored_trials, sweeps, trials, warm_starts
+from db import (
+    device_history,
+    devices,
+    lease,
+    metrics,
+    replicas,
+    spending,
+    stored_trials,
+    study_pages,
+    sweep_warnings,
+    sweeps,
+    trials,
+    warm_starts,
+)
 from db.engine import Database
 from sweep.changes import (
     DURABLE,
@@ -27,12 +40,14 @@ from sweep.changes import (
     SearchNotes,
     StoredSweep,
     SweepChanged,
+    SweepWarned,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
     Wishes,
 )
 from sweep.errors import DamagedError, DatabaseError, FencedError
+from sweep.trial import StudyAsked
 
 SEEN_S = 10.0  # how often it is written down that the scheduler goes on
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
@@ -48,6 +63,7 @@ _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialRetried: trials.retry,
     RequestMoot: trials.settle,
     SweepChanged: sweeps.change,
+    SweepWarned: sweep_warnings.change,
     DeviceChanged: devices.change,
     DeviceSetAside: devices.set_aside,
 }
@@ -82,6 +98,8 @@ class DatabaseRecorder:
         Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
         """
         with self._database.read() as connection:
+            found = [sweep for sweep in sweeps.unfinished(connection) if sweep.id not in known]
+            warnings = sweep_warnings.of(connection, [sweep.id for sweep in found])
             return [
                 StoredSweep(
                     sweep.id, sweep.state, sweep.spec_json, sweep.created_at,
@@ -89,9 +107,9 @@ class DatabaseRecorder:
                     sweep.terms, sweep.started_at, sweep.ended_at, sweep.over_s,
                     spending.device_s(connection, sweep.id),
                     () if sweep.warm_start is None else warm_starts.earlier_trials(connection, sweep.id),
+                    {warning.code: warning.message for warning in warnings.get(sweep.id, ())},
                 )
-                for sweep in sweeps.unfinished(connection)
-                if sweep.id not in known
+                for sweep in found
             ]  # fmt: skip
 
     def wishes(self, known: frozenset[int]) -> Wishes:
@@ -140,6 +158,11 @@ class DatabaseRecorder:
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
             device_history.stop(connection, time.time())
+
+    def study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
+        """What a trial asks of its study, as plain JSON values; in any thread."""
+        with self._database.read() as connection:
+            return study_pages.answer(connection, sweep_id, asked)
 
     def last_trial_id(self) -> int:
         """The highest trial id in use; 0 when there is none."""

@@ -6,6 +6,7 @@ import re
 
 REFERENCE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"  # module:function
 RESERVED_MODULES = ("sweep", "ensemble")  # are imported in every trial and member: a user's would be hidden
+NOT_PRELOADED = (*RESERVED_MODULES, "api", "db")  # a user may have modules of these names, which would be hidden
 _REFERENCE = re.compile(REFERENCE)
 
 
@@ -17,3 +18,9 @@ def is_reference(text: str) -> bool:
 def is_reserved(module: str) -> bool:
     """Whether a module, `package.module` say, would lie in a package of ours."""
     return module.split(".")[0] in RESERVED_MODULES
+
+
+def instance_instead(name: str) -> str:
+    """What to say where a class is named: only its instances can be called with a trial."""
+    made = name.lower() if name.lower() != name else f"the_{name}"
+    return f"{name} is a class; write `{made} = {name}(…)` below it, and name {made!r} as the function"

@@ -12,6 +12,7 @@ from sweep.changes import (
     StoredSweep,
     StoredTrial,
     SweepChanged,
+    SweepWarned,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
@@ -22,10 +23,13 @@ from sweep.errors import UserCodeError
 from sweep.live import LiveSweep, earlier_trials, past_trials
 from sweep.live_trial import LiveTrial
 from sweep.messages import Asked, Judged, Searcher, Searchers, SearchFailed, Suggested
+from sweep.past import ENQUEUED_VALUES
 from sweep.search import Search
+from sweep.sweep_warnings import WarningCode
 from sweep.trial import (
     MEMORY_CAUSES,
     SWEEP_OVER,
+    SWEEP_TRANSITIONS,
     AttemptKey,
     Cause,
     Ended,
@@ -85,6 +89,7 @@ class Roster:
         self.sweeps[sweep.sweep_id] = sweep
         self._trials |= {trial.trial_id: trial for trial in sweep.trials.values()}
         self._judge_again(sweep, stored)
+        self.warn(sweep, WarningCode.IDENTICAL_RESULTS, sweep.results.warning)
         return sweep
 
     def _judge_again(self, sweep: LiveSweep, stored: StoredSweep) -> None:
@@ -125,6 +130,18 @@ class Roster:
         if reason != sweep.reason:
             self._change(sweep, sweep.state, reason)
 
+    def warn(self, sweep: LiveSweep, code: WarningCode, message: str) -> None:
+        """Set a warning of the sweep, or withdraw it with an empty message."""
+        if message != sweep.warnings.get(code, ""):
+            sweep.warnings[code] = message
+            self._changes.append(SweepWarned(sweep.sweep_id, code, message, self._clock.wall_s()))
+
+    def stop_sweep(self, trial: LiveTrial) -> None:
+        """A trial called `study.stop()`: what runs may finish, and nothing else of its sweep starts."""
+        sweep = self.sweeps[trial.sweep_id]
+        if SweepState.STOPPING in SWEEP_TRANSITIONS[sweep.state]:
+            self.set_state(sweep, SweepState.STOPPING, f"trial {trial.number} called study.stop()")
+
     def _change(self, sweep: LiveSweep, state: SweepState, reason: str) -> None:
         ends = state in (SweepState.STOPPING, SweepState.FINISHED)
         decided_by = (sweep.run_cap, sweep.account.text) if ends else (None, None)
@@ -155,6 +172,7 @@ class Roster:
         trial = LiveTrial(
             self._last_trial_id, sweep.sweep_id, planned.number, planned.params,
             wanted=wanted, defined=set(planned.distributions),
+            enqueued=planned.attributes.get(ENQUEUED_VALUES, {}),
         )  # fmt: skip
         self._trials[trial.trial_id] = trial
         sweep.add(trial)
@@ -183,6 +201,8 @@ class Roster:
             return None
         if not message.error:
             self._define(trial, wanted, message.value)
+            if message.attributes:
+                self._changes.append(SearchNotes(trial.trial_id, dict(message.attributes)))
         return trial
 
     def note_drawn(self, trial: LiveTrial, wanted: Wanted) -> None:
@@ -198,6 +218,7 @@ class Roster:
     def _define(self, trial: LiveTrial, wanted: Wanted, value: Scalar) -> None:
         trial.params = {**trial.params, wanted.name: value}
         trial.defined.add(wanted.name)
+        self.sweeps[trial.sweep_id].look_again()
         self._changes.append(ParamDefined(trial.trial_id, wanted.name, value, wanted.distribution))
 
     def retry(self, sweep: LiveSweep, stored: StoredTrial) -> None:
@@ -225,11 +246,17 @@ class Roster:
             sweep.ready.appendleft(trial)
             return
         self._let_go(trial)
-        sweep.count(trial.number, event, state)
+        sweep.count(trial, event, state)
+        self.warn(sweep, WarningCode.IDENTICAL_RESULTS, sweep.results.warning)
+        if state is TrialState.FINISHED and not trial.ran_s:  # what it reported to a scheduler before is not known here
+            self.warn(sweep, WarningCode.UNKNOWN_STOP_METRIC, sweep.stops.warning)
+        if state is TrialState.FINISHED and (slow := sweep.import_warning(trial, event)) is not None:
+            self.warn(sweep, WarningCode.SLOW_IMPORTS, slow)
         infeasible = state is TrialState.FAILED and event.cause in MEMORY_CAUSES
         searcher_of(sweep).tell(trial.number, state, event.values, infeasible=infeasible, constraints=event.constraints)
 
     def _let_go(self, trial: LiveTrial) -> None:
+        self.sweeps[trial.sweep_id].look_again()
         self.sweeps[trial.sweep_id].drop(trial)
         del self._trials[trial.trial_id]
 

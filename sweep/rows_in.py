@@ -34,6 +34,32 @@ class RowsIn(nn.Module):
         return f"{self.shape}, {self.dtype}, {self.outputs.value}"
 
 
+def check_rows(network: nn.Module, rows: torch.Tensor) -> None:
+    """Raises `ValueError` naming the first value that a network which takes integers would be given as another one.
+
+    Converting 2.7 to int64 gives 2, and 300 to uint8 gives 44: neither is what was asked.
+    """
+    if not isinstance(network, RowsIn) or network.dtype.is_floating_point or network.dtype.is_complex:
+        return
+    lowest, beyond = _limits(network.dtype)
+    wrong = (rows != rows.trunc()) | (rows < lowest) | (rows >= beyond)
+    if bool(wrong.any()):
+        row, column = divmod(int(wrong.reshape(-1).to(torch.uint8).argmax()), rows.shape[1])
+        name = str(network.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"the network takes {name}, and the value in row {row}, column {column} is {float(rows[row, column]):g}; "
+            f"send integers from {int(lowest)} to {int(beyond) - 1}"
+        )
+
+
+def _limits(dtype: torch.dtype) -> tuple[float, float]:
+    """The lowest value of an integer type, and the first one above its highest; both are exact in float32."""
+    if dtype is torch.bool:
+        return 0.0, 2.0
+    limits = torch.iinfo(dtype)
+    return float(limits.min), float(limits.max + 1)
+
+
 def answers_of(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
     """What a network said, as float32 (rows, classes or outputs). Raises `UserCodeError` for what is no such thing.
 

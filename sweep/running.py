@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.notes import Notes
-from sweep.outcomes import ChildReport, Kill
+from sweep.outcomes import ChildReport, Chosen, Kill
+from sweep.reported_values import ReportedValues
 from sweep.said import Noted
 from sweep.trial import Assignment, AttemptKey, Cause
 from sweep.trial_log import LogPipe
@@ -33,6 +36,25 @@ class Running:
     kill: Kill | None = None
     killed_at_s: float | None = None
     exited: dict[str, Any] | None = None
+    unsent: deque[bytes] = field(default_factory=deque)  # answers on their way to the process, oldest first
+    sending: asyncio.Task[None] | None = None  # sends them
+    chosen: Chosen | None = None  # as the process says
+    ends_since_s: float | None = None  # when it said that it ends with that
+    reported: ReportedValues = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reported = ReportedValues(self.assignment.objectives, self.assignment.objective)
+
+    def choose(self, chosen: Chosen) -> None:
+        """The process has said what its value is, and, once and for all, that it ends with it."""
+        if self.chosen is None or not self.chosen.reason:
+            self.chosen = chosen
+            self.ends_since_s = time.monotonic() if chosen.reason else None
+
+    @property
+    def value_so_far(self) -> Chosen:
+        """As the process said last; else by the reports that were heard, which leave out points of long curves."""
+        return self.chosen or Chosen(self.reported.values)
 
     @property
     def key(self) -> AttemptKey:
@@ -51,6 +73,8 @@ class Running:
         if self.kill is not None and self.killed_at_s is not None:
             return self.killed_at_s + limits.grace_s, self.kill.cause
         clocks: list[tuple[float, Cause]] = []
+        if self.ends_since_s is not None:
+            clocks.append((self.ends_since_s + limits.grace_s, Cause.TIMEOUT))
         if not self.started and limits.start_s is not None:
             clocks.append((self.begun_s + limits.start_s, Cause.START_TIMEOUT))
         if limits.trial_s is not None:

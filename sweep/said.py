@@ -9,13 +9,25 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sweep.notes import too_deep
-from sweep.outcomes import ChildReport
-from sweep.trial import AttemptKey, Event, Logged, Reported, Saved, Started, Wanted
+from sweep.outcomes import ChildReport, Chosen
+from sweep.trial import (
+    STUDY_QUESTIONS,
+    AttemptKey,
+    Event,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StopAsked,
+    StudyAsked,
+    Wanted,
+)
 
 MAX_LINE_BYTES = 1 << 20
 MAX_STEP = 2**63 - 1
 MAX_NAMES = 1000  # of metrics
 MAX_NAME = 200
+MAX_IMPORTS = 10  # modules whose import times a process tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,7 @@ class Noted:
     user_attrs: dict[str, Any] = field(default_factory=dict)
 
 
-def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | Noted | None:
+def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | Noted | Chosen | None:
     """The event, note or outcome in a line, or None for a mere sign of life. Raises `ValueError` for anything else."""
     try:
         message = json.loads(line)
@@ -35,6 +47,8 @@ def understand(key: AttemptKey, line: bytes) -> Event | ChildReport | Noted | No
             return None
         if kind == "outcome":
             return ChildReport(**message)
+        if kind == "chosen":
+            return Chosen(**message)
         if kind == "noted":
             noted = Noted(**message)
             _check(isinstance(noted.constraints, dict) and isinstance(noted.user_attrs, dict), message)
@@ -72,9 +86,21 @@ def _event(key: AttemptKey, kind: str, message: dict[str, Any]) -> Event:
     if kind == "started":
         started = Started(key, **message)
         _check(_step(started.pid) and _number(started.at), message)
-        _check(_text(started.visible_devices) and _text(started.torch_device), message)
+        _check(_text(started.visible_devices) and _text(started.torch_device) and _number(started.import_s), message)
+        named = isinstance(started.imports, dict) and len(started.imports) <= MAX_IMPORTS
+        _check(named and all(_name_of_module(n) and _number(s) for n, s in started.imports.items()), message)
         return started
+    if kind == "study_asked":
+        asked = StudyAsked(key, **message)
+        _check(_step(asked.request) and _step(asked.number) and asked.what in STUDY_QUESTIONS, message)
+        return asked
+    if kind == "stop_asked":
+        return StopAsked(key, **message)
     raise ValueError(f"no such message: {kind!r}")
+
+
+def _name_of_module(name: str) -> bool:
+    return len(name) <= MAX_NAME and all(part.isidentifier() for part in name.split("."))
 
 
 def _check(right: bool, message: dict[str, Any]) -> None:

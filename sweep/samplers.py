@@ -17,27 +17,31 @@ from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.samplers import (
     BaseSampler,
+    BruteForceSampler,
     CmaEsSampler,
     GPSampler,
+    NSGAIIISampler,
     NSGAIISampler,
     QMCSampler,
     RandomSampler,
     TPESampler,
 )
+from optuna.samplers._brute_force import _TreeNode
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
-from sweep.distributions import distribution_of
-from sweep.methods import Method
+from sweep.distributions import searched_distribution
+from sweep.methods import BRUTE_FORCE, CUSTOM, Method
 from sweep.spec import SweepSpec
+from sweep.study import Study as OurStudy
 from sweep.study import fits
 from sweep.trial import violates
 
 GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
 SLOW_FROM = 1000  # trials; with one objective TPE then takes some 20 ms for the next, and at 10,000 100 ms or more
 WARM_START_AT = 10  # earlier trials; a tenth of them, the best, is the distribution that CMA-ES starts with
-_LEARNING = ("tpe", "cmaes", "nsga2")
-_NSGA2_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
+_LEARNING = ("tpe", "cmaes", "nsga2", "nsga3", BRUTE_FORCE)
+_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
 
 
 def seed_of(spec: SweepSpec, number: int) -> int:
@@ -48,6 +52,8 @@ def seed_of(spec: SweepSpec, number: int) -> int:
 
 def is_slow(method: Method, trials: int, finished: int) -> bool:
     """Whether to ask in a process beside the scheduler: torch belongs there, and what takes longer than an instant."""
+    if method == CUSTOM:
+        return True  # it may be slow, load anything, or crash
     if method == "gp":
         return finished >= GP_STARTS_AT
     return method in _LEARNING and trials >= SLOW_FROM
@@ -55,7 +61,7 @@ def is_slow(method: Method, trials: int, finished: int) -> bool:
 
 def soon_slow(method: Method, trials: int) -> bool:
     """Whether to start that process: it takes a while."""
-    return method == "gp" or (method in _LEARNING and trials >= SLOW_FROM * 9 // 10)
+    return method in ("gp", CUSTOM) or (method in _LEARNING and trials >= SLOW_FROM * 9 // 10)
 
 
 def load(method: Method) -> None:
@@ -72,6 +78,8 @@ def at_random(spec: SweepSpec, number: int) -> BaseSampler:
 def sampler_alone(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
     """The sampler for a parameter that no sweep file names, and that is asked for by itself: TPE, or at random."""
     seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
+    if method == BRUTE_FORCE:
+        return _BruteForce(spec, seed)
     return RandomSampler(seed=seed) if method in ("random", "qmc") else TPESampler(seed=seed)
 
 
@@ -96,8 +104,7 @@ def sampler_of(
         return _Sequence(spec, position, seed)
     if method == "cmaes":
         return _cmaes(spec, seed, earlier)
-    make = _SAMPLERS.get(method)
-    return RandomSampler(seed=seed) if make is None else make(spec, seed)
+    return _SAMPLERS[method](spec, seed)
 
 
 def common_space(method: Method) -> IntersectionSearchSpace:
@@ -115,7 +122,8 @@ def share(space: IntersectionSearchSpace, sampler: BaseSampler) -> BaseSampler:
 
 def marks_of_earlier(method: Method) -> dict[str, Any]:
     """What a finished trial of another sweep must have noted for the sampler to see it: NSGA-II's first generation."""
-    return {NSGAIISampler._get_generation_key(): 0} if method == "nsga2" else {}
+    keys = {"nsga2": NSGAIISampler._get_generation_key, "nsga3": _ReferencePoints._get_generation_key}
+    return {keys[method](): 0} if method in keys else {}
 
 
 def _cmaes(spec: SweepSpec, seed: int, earlier: Sequence[FrozenTrial]) -> BaseSampler:
@@ -124,16 +132,57 @@ def _cmaes(spec: SweepSpec, seed: int, earlier: Sequence[FrozenTrial]) -> BaseSa
     return _Evolution(seed, known)
 
 
+def all_tried(study: OurStudy) -> bool:
+    """Whether brute force has no configuration left, as far as is known: trials that run may yet suggest more."""
+    tree = _TreeNode()
+    _BruteForce._populate_tree(tree, study.trials(), {})
+    return not tree.is_any_expandable(exclude_running=True)
+
+
+def _population(spec: SweepSpec) -> int:
+    return min(max(spec.run_cap // 5, _POPULATION.start), _POPULATION.stop - 1)
+
+
 def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
-    size = min(max(spec.run_cap // 5, _NSGA2_POPULATION.start), _NSGA2_POPULATION.stop - 1)
-    return NSGAIISampler(seed=seed, population_size=size)
+    return NSGAIISampler(seed=seed, population_size=_population(spec))
 
 
-_SAMPLERS: Mapping[str, Callable[[SweepSpec, int], BaseSampler]] = {
+_SAMPLERS: Mapping[Method, Callable[[SweepSpec, int], BaseSampler]] = {
+    "random": lambda _, seed: RandomSampler(seed=seed),
+    "grid": lambda _, seed: RandomSampler(seed=seed),  # for what an enqueued configuration leaves open
     "tpe": lambda _, seed: TPESampler(seed=seed),
     "gp": lambda _, seed: GPSampler(seed=seed, warn_independent_sampling=False),
     "nsga2": _nsga2,
+    "nsga3": lambda spec, seed: _ReferencePoints(spec, seed),
+    "brute_force": lambda spec, seed: _BruteForce(spec, seed),
 }
+
+
+class _ReferencePoints(NSGAIIISampler):
+    """NSGA-III (Deb and Jain 2014)."""
+
+    def __init__(self, spec: SweepSpec, seed: int) -> None:
+        unwrapped = inspect.unwrap(NSGAIIISampler.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(self, seed=seed, population_size=_population(spec))
+
+
+class _BruteForce(BruteForceSampler):
+    """Every configuration, also of parameters that trials suggest by themselves."""
+
+    def __init__(self, _: SweepSpec, seed: int) -> None:
+        unwrapped = inspect.unwrap(BruteForceSampler.__init__)  # what is wrapped around it warns: experimental
+        unwrapped(self, seed=seed)
+
+    @staticmethod
+    def _populate_tree(tree: _TreeNode, trials: list[FrozenTrial], params: dict[str, Any]) -> None:
+        """A trial that failed before it suggested anything, or suggested otherwise than others, says nothing."""
+        for trial in trials:
+            if trial.state is TrialState.FAIL and not trial.params:
+                continue
+            try:
+                BruteForceSampler._populate_tree(tree, [trial], params)
+            except ValueError:
+                continue
 
 
 class _Sequence(QMCSampler):
@@ -154,7 +203,7 @@ class _Sequence(QMCSampler):
         )
         self._space: dict[str, BaseDistribution] = {}
         for name, parameter in spec.ordered():
-            distribution = distribution_of(parameter)
+            distribution = searched_distribution(parameter)
             if distribution is not None and not distribution.single():
                 self._space[name] = distribution
         self._position = position

@@ -44,14 +44,15 @@ from sweep.messages import (
     SlotOpened,
     SlotPool,
     Stop,
+    StudyRead,
     Suggested,
     Wake,
 )
 from sweep.roster import Roster, searcher_of
 from sweep.steering import Steering
+from sweep.study_reading import StudyReader
 from sweep.trial import (
     COUNTED,
-    DISK_IS_FULL,
     AttemptKey,
     Cause,
     Ended,
@@ -60,6 +61,8 @@ from sweep.trial import (
     Reported,
     Saved,
     Started,
+    StopAsked,
+    StudyAsked,
     SweepState,
     TrialState,
     Wanted,
@@ -70,7 +73,7 @@ from sweep.writing import Writer
 
 TICK_S = 1.0  # how often to look at the database when nobody wakes us
 FULL_S = 10.0
-JUST_FULL = "a trial found the disk full; others start again in a moment"
+JUST_FULL = "a trial found the data disk full; others start again in a moment"
 WAITS_S = 5.0  # a sweep that stands still for so long waits; one between two trials does not
 log = logging.getLogger("podium.scheduler")
 
@@ -85,6 +88,7 @@ class Scheduler:
         pool: SlotPool,
         searchers: Searchers,
         recorder: Recorder,
+        study: StudyReader,
         clock: Clock,
         data: DataDirectory,
         threads: int = 1,
@@ -95,6 +99,7 @@ class Scheduler:
         self._inbox = inbox
         self._pool = pool
         self._recorder = recorder
+        self._study = study
         self._clock = clock
         self._data = data
         self._threads = threads  # of a trial, where the sweep does not say
@@ -198,6 +203,8 @@ class Scheduler:
             self._hear_verdict(message)
         elif isinstance(message, Suggested):
             self._hear_suggestion(message)
+        elif isinstance(message, StudyRead):
+            self._answer_study(message)
         elif isinstance(message, SlotOpened):
             self._open_slot(message)
         elif isinstance(message, SlotLost):
@@ -336,10 +343,12 @@ class Scheduler:
                 log.warning("dropped: the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
             return
         if isinstance(event, Started):
+            trial.started = event
             self._changes.append(AttemptStarted(event))
         elif isinstance(event, Reported):
             self._hear_report(slot, trial, event)
         elif isinstance(event, Logged):
+            self._roster.sweeps[trial.sweep_id].stops.note(event.values)
             self._changes += [MetricPoint(event.key, n, event.step, v, event.at) for n, v in event.values.items()]
         elif isinstance(event, Saved):
             self._changes.append(ArtifactSaved(event))
@@ -347,11 +356,22 @@ class Scheduler:
             if event.drawn:
                 self._roster.note_drawn(trial, event)
             searcher_of(self._roster.sweeps[trial.sweep_id]).suggest(trial.number, event)
+        elif isinstance(event, StudyAsked):
+            self._study.read(trial.sweep_id, event)
+        elif isinstance(event, StopAsked):
+            self._roster.stop_sweep(trial)
         elif isinstance(event, Ended):
             self._end_attempt(trial, event)
 
+    def _answer_study(self, message: StudyRead) -> None:
+        trial = self._roster.current(message.asked.key)
+        slot = None if trial is None else self._slot_of(trial)
+        if slot is not None:
+            slot.answer_study(message)
+
     def _hear_report(self, slot: Slot, trial: LiveTrial, event: Reported) -> None:
         sweep = self._roster.sweeps[trial.sweep_id]
+        sweep.stops.note([sweep.spec.pruned_on.name])
         self._changes.append(MetricPoint(event.key, sweep.spec.pruned_on.name, event.step, event.value, event.at))
         if event.step < max(trial.reported, default=-1):  # a repeated attempt: the search has judged this step
             slot.answer(event.key, event.step, prune=False)
@@ -379,8 +399,9 @@ class Scheduler:
             slot.trial = None
             self._fair.charge(sweep.sweep_id, self._clock.monotonic_s() - trial.placed_s, sweep.priority)
             self._care.judge(slot, trial, event)
+        event = self._of_full_disk(trial, event)
         repeat = not trial.stopping and self._is_repeated(trial, event, sweep)
-        if repeat and event.state is TrialState.CANCELLED:
+        if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:
             event = replace(event, message="the service stopped")  # nobody asked for it
         self._roster.end_attempt(trial, event, repeat=repeat)
         if event.state in COUNTED and sweep.spec.keep.removes_something:
@@ -394,14 +415,25 @@ class Scheduler:
 
     def _is_repeated(self, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
         if event.state is TrialState.CANCELLED:
-            return self._stopping
-        if event.state is not TrialState.FAILED:
-            return False
-        if event.message.startswith(DISK_IS_FULL) and not trial.often_interrupted:
+            return self._stopping or event.cause is Cause.DISK_FULL
+        return event.state is TrialState.FAILED and trial.may_retry(event, sweep.spec)
+
+    def _of_full_disk(self, trial: LiveTrial, event: Ended) -> Ended:
+        """Pause placement when the data disk is full; a file system of the trial's own concerns the trial alone.
+
+        An attempt that the full data disk ended is no failure of its trial, unless that happens again and again.
+        """
+        if event.cause is not Cause.DISK_FULL:
+            return event
+        interrupted = event.state is TrialState.CANCELLED
+        short = self._short_of_room()
+        if interrupted:
             self._full_until_s = self._clock.monotonic_s() + FULL_S
-            self._no_room = JUST_FULL
-            return True
-        return trial.may_retry(event, sweep.spec)
+        if interrupted or short:
+            self._no_room = short or JUST_FULL
+        if not interrupted or not trial.often_interrupted:
+            return event
+        return replace(event, state=TrialState.FAILED)
 
     # Planning and placement.
 
@@ -474,9 +506,8 @@ class Scheduler:
             sweep.look_at_budget(self._clock.monotonic_s())
             if sweep.is_spent:
                 self._roster.set_state(sweep, SweepState.STOPPING, sweep.account.spent)
-            if sweep.failing:
-                failed = f"{sweep.failures_in_a_row} trials in a row failed, the last one with {sweep.last_failure}"
-                self._fail_sweep(sweep.sweep_id, failed)
+            if why_failing := sweep.why_failing:
+                self._fail_sweep(sweep.sweep_id, why_failing)
             elif sweep.has_ended:
                 self._finish_sweep(sweep)
 

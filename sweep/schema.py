@@ -19,9 +19,13 @@ def sweep_schema() -> dict[str, Any]:
     schema["required"] = [key for key in schema["required"] if key != "metric"]
     schema["anyOf"] = [{"required": ["metric"]}, {"required": ["metrics"]}]
     _also(schema["properties"]["method"], "bayes")
+    _also_alone(schema["properties"]["stop"])
     parameter = schema["$defs"]["Parameter"]
     kinds = [{"required": [kind]} for kind in _KINDS if kind in parameter["properties"]]
     parameter["anyOf"] = [*kinds, {"required": ["min", "max"]}]
+    for block in (block for block in schema["$defs"].values() if "pruner" in block.get("properties", {})):
+        block["required"] = [key for key in block["required"] if key != "type"]
+        block["anyOf"] = [{"required": ["type"]}, {"required": ["pruner"]}]
     _describe_blocks(schema)
     _one_sentence(schema)
     return {"$schema": DIALECT, "$id": ID, **schema, "title": "Podium sweep file"}
@@ -29,7 +33,15 @@ def sweep_schema() -> dict[str, Any]:
 
 def _also(method: dict[str, Any], name: str) -> None:
     """W&B's word for a search method, which the models take too."""
-    method["enum"] = [*method["enum"], name]
+    names = next(branch for branch in method["oneOf"] if "enum" in branch)
+    names["enum"] = [*names["enum"], name]
+
+
+def _also_alone(stop: dict[str, Any]) -> None:
+    """One condition needs no list, and Ray's `{metric: at}` is understood."""
+    several = {key: stop.pop(key) for key in ("type", "items", "maxItems")}
+    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
+    stop["anyOf"] = [several["items"], several, numbers]
 
 
 def _describe_blocks(schema: dict[str, Any]) -> None:

@@ -20,16 +20,19 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, create_trial
 from optuna.trial import TrialState as OptunaState
 
-from sweep.defining import definable
-from sweep.distributions import distribution_of
+from sweep.class_sampler import ClassSampler
+from sweep.defining import definable, enqueued_value
+from sweep.distributions import distribution_of, from_searched, searched_distribution, to_searched
 from sweep.drawing import draw
 from sweep.errors import UserCodeError
-from sweep.frozen import MEMORY, Form, distribution_written
-from sweep.grid import grid
+from sweep.frozen import MEMORY, ORDER, Form, distribution_written
+from sweep.grid import Grid
+from sweep.methods import BRUTE_FORCE, CUSTOM
 from sweep.optuna_words import CONSTRAINT, FROM_OPTUNA
-from sweep.past import CLONED, ENQUEUED, GRID, PastTrial, Planned, Verdict
+from sweep.past import CLONED, ENQUEUED, ENQUEUED_VALUES, GRID, PastTrial, Planned, Verdict
 from sweep.pruners import Judge
 from sweep.samplers import (
+    all_tried,
     at_random,
     common_space,
     is_slow,
@@ -50,6 +53,7 @@ NO_DEFINITIONS: Definitions = MappingProxyType({})
 
 TOLD = "podium:told"  # on a trial: how many were over when it was asked for
 STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
+TRIAL_NOTES = "podium:trials"  # and on trials that had ended
 _NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # what the trial's own values say as well
 
 
@@ -80,13 +84,15 @@ class Search:
     ) -> None:
         self.spec = spec
         self.method = spec.searched_by
+        self.label = spec.method_name if self.method == CUSTOM else str(self.method)  # the `sampler` of its trials
         self.earlier = tuple(earlier)
         self._form = Form(spec)
         self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
         self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
         self._judge = Judge(spec) if judges and spec.early_terminate.type != "none" else None
         self._space = common_space(self.method)
-        self._grid = grid(spec) if self.method == GRID else []
+        self._grid = Grid(spec.parameters) if self.method == GRID else None
+        self._class_sampler: ClassSampler | None = None
         self._samplers: dict[int, str] = {}
         self._chosen: Counter[str] = Counter()  # how many trials by each sampler
         self._over: set[int] = set()
@@ -113,13 +119,15 @@ class Search:
         return soon_slow(self.method, len(self._earlier) + len(self))
 
     def load(self) -> None:
-        """Import what the sampler needs, before anybody waits for it."""
+        """Import what the sampler needs, before anybody waits for it. Raises `UnusableClassError`."""
         load(self.method)
+        if self.method == CUSTOM:
+            self._class_sampler = ClassSampler(self.spec)
 
     # Asking.
 
     def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
-        """The next trial, or None when a grid is exhausted; `wanted`: the values that it must have.
+        """The next trial, or None when nothing is left to try; `wanted`: the values that it must have.
 
         `defined`: the distributions of those among them that the sweep file does not name.
         """
@@ -128,8 +136,9 @@ class Search:
         if fixed is None:
             return None
         number = len(self)
-        free = at_random(self.spec, number) if self.slow and self.is_fixed(wanted) else self._sampler(number)
-        planned = self._plan(fixed, sampler, free)
+        if sampler == self.label and self._grid is None:
+            return self.propose(number)
+        planned = self._plan(fixed, sampler, at_random(self.spec, number) if self.slow else self._sampler(number))
         if wanted is None or not defined:
             return planned
         own = {name: wanted[name] for name in defined}
@@ -140,14 +149,33 @@ class Search:
         """The next trial, drawn at random; `sampler`: what to call that."""
         return self._plan({}, sampler, at_random(self.spec, len(self)))
 
-    def propose(self, number: int) -> Planned:
-        """What the sampler chooses for the next trial, whose number this is."""
+    def propose(self, number: int) -> Planned | None:
+        """What the sampler chooses for the next trial, whose number this is; None when it has nothing left to try."""
         assert number == len(self), f"asked for trial {number}, and knows {len(self)}"
-        return self._plan({}, self.method, self._sampler(number))
+        if self.method == CUSTOM:
+            return self._propose_by_class(number)
+        if self.method == BRUTE_FORCE and all_tried(self._study):
+            return None
+        return self._plan({}, self.label, self._sampler(number))
+
+    def _propose_by_class(self, number: int) -> Planned | None:
+        """First it is given the trials that ended since; what it notes on them goes with the next one."""
+        if self._class_sampler is None:
+            self.load()
+        assert self._class_sampler is not None
+        before = dict(self._study.notes())
+        noted = self._class_sampler.catch_up(self._study)
+        if self._class_sampler.stopped:
+            return None
+        planned = self._plan({}, self.label, self._class_sampler.seeded(number), before)
+        if not noted:
+            return planned
+        self._study.note(number, TRIAL_NOTES, noted)
+        return replace(planned, attributes=self._attributes(number))
 
     def is_fixed(self, wanted: Params | None) -> bool:
         """Whether `ask` would answer with values that stand already, without its sampler."""
-        return self._fixed(wanted)[1] != self.method
+        return self._fixed(wanted)[1] != self.label
 
     def accept(self, proposal: Planned) -> Planned:
         """The next trial, with values that a search beside this one chose; maybe for a trial before it."""
@@ -158,20 +186,25 @@ class Search:
         )
         return Planned(number, proposal.params, sampler, self._attributes(number))
 
-    def _plan(self, fixed: Params, sampler: str, optunas: BaseSampler) -> Planned:
-        number, notes = len(self), dict(self._study.notes())
+    def _plan(
+        self, fixed: Params, sampler: str, optunas: BaseSampler, before: Mapping[str, Any] | None = None
+    ) -> Planned:
+        """`before`: the sampler's notes on the study, if it could change them already."""
+        number, notes = len(self), dict(self._study.notes()) if before is None else before
         trial = self._study.ask(optunas, self._known_to_optuna(fixed))
         params: Params = {}
         for name, parameter in self.spec.ordered():
             if parameter.active(params):
-                distribution = distribution_of(parameter)
+                distribution = searched_distribution(parameter)
                 if distribution is not None:
-                    params[name] = _plainly_typed(trial._suggest(name, distribution))
+                    params[name] = from_searched(parameter, _plainly_typed(trial._suggest(name, distribution)))
                 else:
                     params[name] = (
                         fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
                     )
         self._attribute_to(sampler, number)
+        if own := {name: value for name, value in fixed.items() if name not in self.spec.parameters}:
+            self._study.note(number, ENQUEUED_VALUES, own)
         self._note_ask(number, notes)
         if self._judge is not None:
             self._judge.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._noted(number)))
@@ -190,16 +223,21 @@ class Search:
         enqueued = self._chosen[ENQUEUED]
         if enqueued < len(self.spec.enqueue):
             return dict(self.spec.enqueue[enqueued]), ENQUEUED
-        if self.method != GRID:
-            return {}, self.method
+        if self._grid is None:
+            return {}, self.label
         index = self._chosen[GRID]
-        return (dict(self._grid[index]) if index < len(self._grid) else None), GRID
+        return (self._grid.shuffled(index, self.spec.seed) if index < self._grid.size else None), GRID
 
     def _known_to_optuna(self, fixed: Params) -> Params:
-        return {name: value for name, value in fixed.items() if not self.spec.parameters[name].drawn}
+        named = self.spec.parameters
+        return {
+            name: to_searched(named[name], value)
+            for name, value in fixed.items()
+            if name in named and not named[name].drawn
+        }
 
     def _sampler(self, number: int) -> BaseSampler:
-        position = self._chosen[self.method]
+        position = self._chosen[self.label]
         sampler = sampler_of(
             self.spec, self.method, number,
             position=position, finished=self._known_finished, earlier=self._earlier,
@@ -224,13 +262,22 @@ class Search:
         Raises `UserCodeError` for one that cannot be; the message is for the trial's own code.
         """
         name = wanted.name
-        known = self._study[number].params
+        known = self._form.params_from(self._study[number])
         if name in known and not wanted.drawn:
-            return cast(Scalar, known[name])
+            return known[name]
         distribution = self._definable(wanted, len(known))
-        value = wanted.value if wanted.drawn else self._chosen_alone(number, name, distribution)
+        if wanted.drawn:
+            value = wanted.value
+        elif name in (enqueued := self._study[number].system_attrs.get(ENQUEUED_VALUES, {})):
+            value = enqueued_value(wanted, enqueued[name])
+        else:
+            value = self._chosen_alone(number, name, distribution)
         self._define(number, {name: value}, {name: wanted.distribution})
         return value
+
+    def changed_by_suggesting(self, number: int) -> dict[str, Any]:
+        """What is to be kept with a trial that suggested something; nothing where that has not changed."""
+        return self._attributes(number) if self.method == BRUTE_FORCE else {}
 
     def _definable(self, wanted: Wanted, known: int) -> BaseDistribution:
         name = wanted.name
@@ -258,10 +305,11 @@ class Search:
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
         """A trial that runs has more parameters."""
         past = self.remembered(number)
-        distributions = {**past.distributions, **defined}
-        self._study.put(
-            number, self._form.frozen(replace(past, params={**past.params, **params}, distributions=distributions))
-        )
+        distributions, attributes = {**past.distributions, **defined}, past.attributes
+        if self.method == BRUTE_FORCE:
+            attributes = {**attributes, ORDER: [*attributes.get(ORDER, ()), *params]}
+        more = replace(past, params={**past.params, **params}, distributions=distributions, attributes=attributes)
+        self._study.put(number, self._form.frozen(more))
         self._know(number, distributions)
 
     def _know(self, number: int, distributions: Definitions) -> None:
@@ -328,7 +376,12 @@ class Search:
             log.warning("trial %d teaches the search nothing: %s", past.number, error)
             state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
             frozen = create_trial(state=state, system_attrs=dict(past.attributes))
+        if self._class_sampler is not None and self._ends(past.number, frozen):
+            self._class_sampler.ended.append(past.number)
         self._study.put(past.number, frozen)
+        for other, notes in past.attributes.get(TRIAL_NOTES, {}).items():
+            for key, note in notes.items():
+                self._study.note(int(other), key, note)
         if past.distributions:
             self._know(past.number, past.distributions)
         self._attribute_to(past.sampler, past.number)
@@ -359,8 +412,7 @@ class Search:
             {} if self._judge is None else self._judge.notes(number),
         )
 
-    @staticmethod
-    def _as_past(memory: _Memory) -> PastTrial:
+    def _as_past(self, memory: _Memory) -> PastTrial:
         frozen = memory.frozen
         notes = frozen.system_attrs
         infeasible = MEMORY in notes
@@ -368,7 +420,7 @@ class Search:
         return PastTrial(
             number=memory.number,
             state=TrialState.FAILED if infeasible else FROM_OPTUNA[frozen.state],
-            params=dict(frozen.params),
+            params=self._form.params_from(frozen),
             reports=dict(frozen.intermediate_values),
             attributes=_noted(frozen) | memory.judged,
             sampler=memory.sampler,
@@ -381,6 +433,10 @@ class Search:
             },
             distributions=dict(memory.defined),
         )
+
+    def _ends(self, number: int, frozen: FrozenTrial) -> bool:
+        """Whether a trial that ran until now is over."""
+        return number < len(self) and frozen.state.is_finished() and not self._study[number].state.is_finished()
 
     def _sort(self, number: int, frozen: FrozenTrial) -> None:
         if number in self._over:  # what finished trials have in common is found anew: it knows of each only once

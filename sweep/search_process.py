@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from sweep.errors import UnusableClassError
 from sweep.past import PastTrial
 from sweep.processes import die_with_parent
 from sweep.search import Search
@@ -24,22 +25,31 @@ def serve(requests: Iterator[str], answers: TextIO) -> None:
     opening = json.loads(next(requests))
     earlier = [PastTrial.from_dict(trial) for trial in opening["earlier"]]
     search = Search(spec_from_json(opening["spec"]), earlier=earlier, judges=False)
-    search.load()
+    try:
+        search.load()
+    except UnusableClassError as error:
+        _say(answers, kind="unusable", error=str(error))
+        return
     _say(answers, kind="ready")
     for line in requests:
         request = json.loads(line)
         if request["kind"] == "trial":
             search.put(PastTrial.from_dict(request["trial"]))
         else:
-            _say(answers, **_proposal(search, request["number"]))
+            answers.write(_proposal(search, request["number"]) + "\n")
+            answers.flush()
 
 
-def _proposal(search: Search, number: int) -> dict[str, Any]:
+def _proposal(search: Search, number: int) -> str:
+    """The answer as JSON; a sampler of a user's may note what is none."""
     try:
         planned = search.propose(number)
+        if planned is None:
+            return json.dumps({"kind": "exhausted", "number": number})
+        found = {"params": planned.params, "attributes": planned.attributes}
+        return json.dumps({"kind": "proposed", "number": number, **found})
     except Exception as error:  # noqa: BLE001 - that trial is drawn at random, and the next one may do
-        return {"kind": "failed", "number": number, "error": f"{type(error).__name__}: {error}"}
-    return {"kind": "proposed", "number": number, "params": planned.params, "attributes": planned.attributes}
+        return json.dumps({"kind": "failed", "number": number, "error": f"{type(error).__name__}: {error}"})
 
 
 def _say(answers: TextIO, **message: Any) -> None:

@@ -17,14 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from sweep.changes import Enqueued
-from sweep.errors import UserCodeError
+from sweep.errors import UnusableClassError, UserCodeError
 from sweep.messages import ASK_DEADLINE_S, Asked, Inbox, Judged, SearchFailed, Suggested
+from sweep.methods import BRUTE_FORCE, CUSTOM
 from sweep.past import Planned
 from sweep.proposing import Heard, OpenProcess, Proposer, SearchProcess
 from sweep.search import NO_DEFINITIONS, Definitions, Search
 from sweep.trial import AttemptKey, Params, TrialState, Wanted
 
 log = logging.getLogger("podium.search")
+
+START_S = 120.0  # that a sampler class may take to be imported and constructed
+MAX_SHOWN = 200  # characters of why it failed, with the trial
+MAX_FAILURES = 10  # of a sampler in a row; then its sweep fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class SearchThread:
         self._built_s = 0.0
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._asks: deque[_Ask] = deque()
+        self._failures = 0  # of the sampler, in a row
         threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
@@ -132,14 +138,29 @@ class SearchThread:
         """Whether it went well."""
         try:
             work()
+        except UnusableClassError as error:
+            self._inbox.put(SearchFailed(self._sweep_id, str(error), self._taken))
+            return False
         except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
             self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
             return False
         return True
 
     def _patience_s(self) -> float | None:
-        """How long the first who waits will do so; None where nobody does."""
-        return max(0.0, self._asks[0].deadline_s - time.perf_counter()) if self._asks else None
+        """How long the first who waits will do so; None where nobody does, or as long as it takes."""
+        if not self._asks or (deadline_s := self._deadline_s(self._asks[0])) is None:
+            return None
+        return min(max(0.0, deadline_s - time.perf_counter()), threading.TIMEOUT_MAX)
+
+    def _deadline_s(self, ask: _Ask) -> float | None:
+        """When to draw at random instead. Brute force must not be, and a class that is being imported has time."""
+        if self._search.method == BRUTE_FORCE:
+            return None
+        if self._search.method != CUSTOM:
+            return ask.deadline_s
+        if not self._proposer.ready:
+            return self._proposer.started_s + START_S
+        return max(ask.deadline_s, self._proposer.ready_s + ask.deadline_s - ask.began_s)
 
     def _answer(self) -> None:
         """Answer those who wait, in order, as far as that is possible now."""
@@ -159,10 +180,30 @@ class SearchThread:
         """Whether to wait for the search process; has it begin."""
         if self._search.soon_slow:
             self._proposer.start()
-        if self._here(ask) or self._proposer.proposal is not None or self._proposer.error or self._proposer.hopeless:
+        if self._here(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
+            return False
+        self._check_usable()
+        if self._proposer.error or self._proposer.hopeless:
             return False
         self._proposer.ask()
-        return time.perf_counter() < ask.deadline_s
+        deadline_s = self._deadline_s(ask)
+        return deadline_s is None or time.perf_counter() < deadline_s
+
+    def _check_usable(self) -> None:
+        """Raises `UnusableClassError` where going on at random would be another search than the one asked for."""
+        if self._proposer.unusable:
+            raise UnusableClassError(self._proposer.unusable)
+        if self._search.method not in (CUSTOM, BRUTE_FORCE):
+            return
+        label, error = self._search.label, self._proposer.error
+        if self._proposer.hopeless:
+            raise UnusableClassError(
+                f"the process of {label} ended {self._proposer.STARTS} times; see the service's log"
+            )
+        if not self._proposer.ready and time.perf_counter() > self._proposer.started_s + START_S:
+            raise UnusableClassError(f"{label} was not imported and constructed within {START_S:g} s")
+        if error and (self._search.method == BRUTE_FORCE or self._failures + 1 >= MAX_FAILURES):
+            raise UnusableClassError(f"{label} failed: {error}")
 
     def _here(self, ask: _Ask) -> bool:
         """Whether the answer is made in this thread, at once."""
@@ -172,13 +213,17 @@ class SearchThread:
         if self._here(ask):
             return self._search.ask(ask.wanted, ask.defined)
         if (proposal := self._proposer.take()) is not None:
+            self._failures = 0
             return self._search.accept(proposal)
-        return self._search.ask_at_random(f"random, for {self._search.method} {self._excuse()}")
+        if self._proposer.take_exhausted():
+            return None
+        return self._search.ask_at_random(f"random, for {self._search.label} {self._excuse()}")
 
     def _excuse(self) -> str:
         if error := self._proposer.take_error():
-            log.warning("sweep %d: %s proposed nothing: %s", self._sweep_id, self._search.method, error)
-            return "failed"
+            self._failures += 1
+            log.warning("sweep %d: %s proposed nothing: %s", self._sweep_id, self._search.label, error)
+            return f"failed: {error:.{MAX_SHOWN}}"
         return "ended too often" if self._proposer.hopeless else "was slow"
 
     def _change(self, number: int, change: Callable[[], None]) -> None:
@@ -207,7 +252,7 @@ def suggested(sweep_id: int, search: Search, number: int, wanted: Wanted, taken:
         value = search.suggest(number, wanted)
     except UserCodeError as error:
         return Suggested(sweep_id, wanted, error=str(error), taken=taken)
-    return Suggested(sweep_id, wanted, value, taken=taken)
+    return Suggested(sweep_id, wanted, value, taken=taken, attributes=search.changed_by_suggesting(number))
 
 
 class SearchThreads:

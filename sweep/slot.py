@@ -30,14 +30,27 @@ from sweep import usage
 from sweep.causes import disk_is_full
 from sweep.errors import BadReportError, UserCodeError
 from sweep.fail_points import passing
+from sweep.full_disk import ON_DATA_DISK
 from sweep.layout import AttemptDirectory
-from sweep.outcomes import MAX_MESSAGE, ChildReport, Kill, judge, over_quota, storable
+from sweep.outcomes import MAX_MESSAGE, ChildReport, Chosen, Kill, judge, over_quota, storable
 from sweep.processes import become_subreaper
 from sweep.removal import advance, finish, removing, unfinished
 from sweep.running import Running
 from sweep.said import MAX_LINE_BYTES, Noted, understand
 from sweep.templates import Templates
-from sweep.trial import COUNTED, Assignment, AttemptKey, Cause, Ended, Event, Started, TrialState, event_to_dict
+from sweep.trial import (
+    COUNTED,
+    Assignment,
+    AttemptKey,
+    Cause,
+    Ended,
+    Event,
+    Logged,
+    Reported,
+    Started,
+    TrialState,
+    event_to_dict,
+)
 from sweep.trial_log import LogPipe, TrialLog
 
 POLL_S = 10.0
@@ -45,6 +58,7 @@ FLUSH_S = 0.1  # how long an event that nobody waits for may stay in the slot
 FORK_SERVER_S = 5.0  # in which a fork server must have ended an attempt that it was told to kill
 MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
 MAX_EVENTS_A_CALL = 2_000
+MAX_UNSENT = 100  # answers to a process that does not read them
 MAX_BYTES = 8 << 20  # of these events
 MAX_BYTES_A_CALL = 2 << 20
 LOG_TAIL_BYTES = 4096
@@ -146,6 +160,9 @@ class Slot:
             return
         if command["kind"] == "answer":
             self._tell(running, kind="answer", step=command["step"], prune=command["prune"])
+        elif command["kind"] == "study":
+            answer = {name: command[name] for name in ("request", "answer", "error")}
+            self._tell(running, kind="study", **answer)
         elif command["kind"] == "suggested":
             chosen = {name: command[name] for name in ("name", "value", "error")}
             self._tell(running, kind="suggested", **chosen)
@@ -154,8 +171,17 @@ class Slot:
 
     def _tell(self, running: Running, **message: Any) -> None:
         """Answer the trial process; one that does not read its answers misses them."""
+        if len(running.unsent) < MAX_UNSENT:
+            running.unsent.append(json.dumps(message).encode() + b"\n")
+        if running.sending is None or running.sending.done():
+            running.sending = self._spawn(self._send(running))
+
+    async def _send(self, running: Running) -> None:
+        """Send the answers, each whole and in order: a page of a study is larger than the socket's buffer."""
         with contextlib.suppress(OSError):
-            running.connection.send(json.dumps(message).encode() + b"\n")
+            while running.unsent:
+                await asyncio.get_running_loop().sock_sendall(running.connection, running.unsent[0])
+                running.unsent.popleft()
 
     async def _run(self, assignment: Assignment) -> None:
         key = AttemptKey(assignment.trial_id, assignment.attempt)
@@ -177,8 +203,11 @@ class Slot:
                 self._running.connection.close()
                 self._running.log.finish(0)
                 self._running = None
-            full = "the disk is full: " if disk_is_full(error) else ""
-            self._refuse(key, f"{full}{type(error).__name__}: {error}")
+            message = f"{type(error).__name__}: {error}"
+            if disk_is_full(error):  # all that is written here is in the data directory
+                self._refuse(key, f"{ON_DATA_DISK}: {message}", Cause.DISK_FULL, interrupted=True)
+            else:
+                self._refuse(key, message)
             return
         self._spawn(self._follow(running))
         self._spawn(self._watch_clocks(running))
@@ -210,6 +239,9 @@ class Slot:
             log.exception("cannot understand attempt %s", running.key)
             self._kill(running, Kill(Cause.INFRASTRUCTURE, "its slot could not go on with it; see Ray's worker log"))
         await self._wait(lambda: running.exited is not None)
+        if running.sending is not None:
+            running.sending.cancel()
+            await asyncio.wait([running.sending])
         running.connection.close()
         for watch in watches:
             watch.cancel()
@@ -283,9 +315,15 @@ class Slot:
             return
         if isinstance(said, ChildReport):
             running.report = said
+        elif isinstance(said, Chosen):
+            running.choose(said)
         elif said is not None:
             if isinstance(said, Started):
                 running.started = True
+            elif isinstance(said, Reported):
+                running.reported.note(said.step, {running.assignment.metric: said.value})
+            elif isinstance(said, Logged):
+                running.reported.note(said.step, said.values)
             self._emit(said)
 
     def _heard_of_process(self, message: dict[str, Any]) -> None:
@@ -312,6 +350,9 @@ class Slot:
             running.kill,
             out_of_memory=out_of_memory,
             objectives=len(running.assignment.objectives),
+            chosen=running.value_so_far,
+            finish_on_timeout=running.assignment.limits.on_timeout == "finish",
+            has_constraints=running.assignment.program.get("constraints") is not None,
         )
         tail = running.log.finish(LOG_TAIL_BYTES if verdict["state"] is TrialState.FAILED else 0)
         return Ended(
@@ -386,7 +427,7 @@ class Slot:
         self._events.append((self._sequence, content))
         self._event_bytes += len(content)
         prunable = self._running is not None and self._running.assignment.prunable
-        if event.kind in ("ended", "wanted") or (prunable and event.kind == "reported"):
+        if event.kind in ("ended", "wanted", "study_asked") or (prunable and event.kind == "reported"):
             self._urgent_up_to = self._sequence
         self._spawn(self._notify())
 
@@ -417,9 +458,12 @@ class Slot:
             room -= len(content)
         return b"[" + b",".join(chosen) + b"]"
 
-    def _refuse(self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE) -> None:
+    def _refuse(
+        self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
+    ) -> None:
         now = time.time()
-        verdict = judge(ChildReport("failed", cause=cause.value, message=reason), "", None)
+        report = ChildReport("failed", cause=cause.value, message=reason, interrupted=interrupted)
+        verdict = judge(report, "", None)
         self._emit(Ended(key=key, started_at=now, ended_at=now, **verdict))
 
     def _describe(self) -> bytes:
@@ -457,5 +501,6 @@ def _bare_end(key: AttemptKey, started_at: float, error: Exception) -> Ended:
 def _checkpoints(assignment: Assignment) -> list[Path]:
     """The checkpoints of a trial, of all its attempts, that are there."""
     directory = AttemptDirectory(Path(assignment.directory))
-    paths = [attempt.checkpoint for attempt in (directory, *directory.earlier(assignment.attempt))]
+    attempts = (directory, *directory.earlier(assignment.attempt))
+    paths = [path for attempt in attempts for path in (attempt.checkpoint, attempt.checkpoint_folders)]
     return [path for path in paths if os.path.lexists(path)]

@@ -24,6 +24,7 @@ class Parameter(Model):
     distribution: Name | None = Field(None, description="W&B's name of it; most are short for min, max, log and step")
     value: Scalar = Field(None, description="a constant")
     values: list[Scalar] | None = Field(None, min_length=1, description="a choice of these")
+    ordered: bool = Field(False, description="`values` are in order: samplers search their positions as integers")
     min: int | float | None = Field(None, description="a range from here; of whole numbers if both ends are")
     max: int | float | None = Field(None, description="to here, included")
     log: bool = Field(False, description="each order of magnitude is as likely")
@@ -70,6 +71,8 @@ class Parameter(Model):
             return self
         if len(kinds) != 1:
             raise complain("give exactly one of: value, values, or min with max")
+        if self.ordered:
+            self._check_ordered()
         if self.probabilities is not None:
             self._check_probabilities(self.probabilities)
         if kinds == ["min and max"]:
@@ -106,6 +109,19 @@ class Parameter(Model):
         if not self._logarithmic:
             return ends
         return math.exp(ends) if ends < _LARGEST_EXPONENT else math.inf
+
+    def _check_ordered(self) -> None:
+        if self.values is None:
+            raise complain("ordered goes with values only; a range is in order anyway", "ordered")
+        if self.probabilities is not None:
+            raise complain("ordered and probabilities do not go together; leave one out", "ordered")
+        for index, value in enumerate(self.values):
+            if value in self.values[:index]:
+                raise complain(f"{value!r} is there twice, so its position is not known; leave one out", "values")
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values):
+            ascending = sorted(self.values)  # type: ignore[type-var]
+            if self.values not in (ascending, ascending[::-1]):
+                raise complain(f"ordered numbers must ascend or descend; write {ascending}", "values")
 
     def _check_probabilities(self, weights: list[float]) -> None:
         count = len(self.values or [])

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from ensemble.spec import REGRESSION_RULES, EnsembleOptions, Select
 from sweep import catalog, methods
@@ -15,18 +25,28 @@ from sweep.budget import Budget, Keep
 from sweep.data_source import Data
 from sweep.early_termination import EarlyTerminate
 from sweep.errors import InvalidSpecError
+from sweep.grid import MAX_POINTS, Grid, GridError
 from sweep.metric import Metric
+from sweep.optuna_classes import SamplerClass
 from sweep.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
+from sweep.references import REFERENCE
 from sweep.space import Parameter
 from sweep.spec_problems import problems_of, said_once
+from sweep.stopping import (
+    MAX_CONDITIONS,
+    STEP,
+    TRAINING_ITERATION,
+    ObjectiveRule,
+    StopCondition,
+    conditions,
+)
 from sweep.strict import Model, check_storable, complain
 from sweep.trial import Params, Scalar
 from sweep.validation import Validation
 
-GRID_LIMIT = 10_000
 MAX_PARAMETERS, MAX_ENQUEUED = 1000, 10_000
 MAX_RUN_CAP = 1_000_000
-LEARN_NOTHING = ("random", "grid", "qmc")  # methods that choose without looking at results
+LEARN_NOTHING = ("random", "grid", "qmc", "brute_force")  # methods that choose without looking at results
 MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
@@ -34,13 +54,20 @@ def _method_name(method: Any) -> Any:
     return "tpe" if method == "bayes" else method  # W&B's word
 
 
+def _method_kind(method: Any) -> str:
+    return "class" if isinstance(method, dict | SamplerClass) else "name"
+
+
+MethodName = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "nsga3", "brute_force", "auto"]
+
+
 class SweepSpec(Model):
     """A sweep: what to search, how, by which metric, with which program, and when to stop."""
 
     name: str = Field(min_length=1, max_length=120, description="what to call it")
     method: Annotated[
-        Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "auto"],
-        BeforeValidator(_method_name),
+        Annotated[MethodName, BeforeValidator(_method_name), Tag("name")] | Annotated[SamplerClass, Tag("class")],
+        Discriminator(_method_kind),
     ] = Field("tpe", description="how values are chosen: docs/search.md")
     seed: int = Field(0, ge=0, lt=2**63, description="of the search and, with its number, of each trial")
     metric: Metric
@@ -50,6 +77,15 @@ class SweepSpec(Model):
         max_length=8,
         description="several objectives, in place of `metric`, which is then the first",
     )
+    objective: ObjectiveRule = Field(
+        "last",
+        description="which reported value is a trial's, where its program returns none; best: by the metric's goal",
+    )
+    stop: Annotated[list[StopCondition], BeforeValidator(conditions)] = Field(
+        default_factory=list,
+        max_length=MAX_CONDITIONS,
+        description="what ends a trial early, as finished: {metric: step, at: 200}, or several",
+    )
     parameters: dict[str, Parameter] = Field(
         default_factory=dict,
         max_length=MAX_PARAMETERS,
@@ -58,7 +94,7 @@ class SweepSpec(Model):
     enqueue: list[dict[str, Scalar]] = Field(
         default_factory=list,
         max_length=MAX_ENQUEUED,
-        description="configurations to try first; what one leaves out is searched",
+        description="configurations to try first; what one leaves out is searched; a function may suggest other names",
     )
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
     run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
@@ -99,7 +135,19 @@ class SweepSpec(Model):
         """The method, with `auto` decided."""
         if self.method == "auto":
             return methods.choose(self.parameters, self.run_cap, len(self.objectives))
-        return self.method
+        return methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
+
+    @property
+    def method_name(self) -> str:
+        """The method as the file has it, or the sampler class."""
+        return self.method.sampler if isinstance(self.method, SamplerClass) else self.method
+
+    @property
+    def reported_rule(self) -> str:
+        """Which reported value of the first objective counts: `objective`, with `best` decided."""
+        if self.objective == "best" or isinstance(self.program, BuiltinProgram):  # which returns its best epoch
+            return "max" if self.metric.goal == "maximize" else "min"
+        return self.objective
 
     @property
     def pruned_on(self) -> Metric:
@@ -118,6 +166,13 @@ class SweepSpec(Model):
         if isinstance(self.program, BuiltinProgram):
             goals |= _reported(self.program.data)
         return (goals | {objective.name: objective.goal for objective in self.objectives}).get(metric)
+
+    @field_validator("objective", mode="before")
+    @classmethod
+    def _is_no_function(cls, rule: Any) -> Any:
+        if isinstance(rule, str) and re.fullmatch(REFERENCE, rule):
+            raise complain(f"says which reported value counts; a function goes into program: {{function: {rule!r}}}")
+        return rule
 
     @field_validator("ensemble", mode="before")
     @classmethod
@@ -138,10 +193,28 @@ class SweepSpec(Model):
         if isinstance(self.program, BuiltinProgram):
             self._check_builtin(self.program.model)
             self._check_metrics(self.program.data)
+        self._check_ending()
         self._check_is_used()
         if self.ensemble is not None:
             self._check_ensemble(self.ensemble)
         return self
+
+    def _check_ending(self) -> None:
+        if self.limits.on_timeout == "finish" and self.limits.trial_s is None:
+            raise complain("it is for limits.trial_s, and there is none; give one", "limits", "on_timeout")
+        if not isinstance(self.program, BuiltinProgram):
+            return
+        if "objective" in self.model_fields_set:
+            raise complain("the built-in loop returns the values of its best epoch; leave it out", "objective")
+        metrics = ("train_loss", *_reported(self.program.data))
+        spread = [f"{name}_std" for name in metrics[1:]] if self.validation.folds else []
+        known = (STEP, TRAINING_ITERATION, *metrics, *spread)
+        for index, condition in enumerate(self.stop):
+            if condition.metric not in known:
+                hint = catalog.suggestion(condition.metric, known)
+                raise complain(
+                    f"the built-in loop reports no {condition.metric!r}; {hint}", "stop", str(index), "metric"
+                )
 
     def _check_is_used(self) -> None:
         """A key that changes nothing is a mistake of who wrote it."""
@@ -163,8 +236,13 @@ class SweepSpec(Model):
             raise complain(message, "parameters")
         if not self.parameters and self.method == "grid":
             raise complain("a grid knows its values beforehand; name at least one parameter", "parameters")
+        if not self.parameters and isinstance(self.method, SamplerClass):
+            words = f"{self.method.sampler} chooses before the code runs; name the parameters that it is to search"
+            raise complain(words, "parameters")
         if isinstance(self.program, CommandProgram):
             self.program.check_macros(self.parameters)
+        if isinstance(self.program, FunctionProgram):
+            self.program.check_env(self.parameters)
 
     def _check_conditions(self) -> None:
         for name, parameter in self.parameters.items():
@@ -203,11 +281,21 @@ class SweepSpec(Model):
             for name, value in params.items():
                 where = ("enqueue", str(index), name)
                 if name not in self.parameters:
-                    hint = catalog.suggestion(name, self.parameters)
-                    raise complain(f"there is no parameter {name!r}; {hint}", *where)
-                if complaint := self.parameters[name].complaint(value):
+                    self._check_may_be_suggested(name, where)
+                elif complaint := self.parameters[name].complaint(value):
                     raise complain(complaint, *where)
             self._check_takes_part(params, str(index))
+
+    def _check_may_be_suggested(self, name: str, where: tuple[str, str, str]) -> None:
+        """A value for what the file does not name is for a function that suggests it."""
+        if isinstance(self.program, FunctionProgram) and self.program.argument != "config":
+            if self.method != "grid":
+                return
+            why = "a grid knows its values beforehand"
+        else:
+            hint = catalog.suggestion(name, self.parameters)
+            why = f"{hint} (only a function of a trial can suggest parameters that the file does not name)"
+        raise complain(f"there is no parameter {name!r}; {why}; name it under parameters", *where)
 
     def _check_takes_part(self, params: Params, index: str) -> None:
         """What takes no part would be left out of an enqueued configuration, and its author not know."""
@@ -221,11 +309,15 @@ class SweepSpec(Model):
     def _check_method(self) -> None:
         if self.method == "grid":
             self._check_grid()
-        if (complaint := methods.complaint(self.method, self.parameters, len(self.objectives))) is not None:
+        if self.method == methods.BRUTE_FORCE:
+            for name, parameter in self.parameters.items():
+                if (complaint := methods.not_listed(parameter)) is not None:
+                    raise complain(complaint, "parameters", name)
+        if (complaint := methods.complaint(self.method_name, self.parameters, len(self.objectives))) is not None:
             raise complain(complaint, "method")
         for name, parameter in self.parameters.items():
             if parameter.drawn and self.method not in ("random", "auto"):
-                raise complain(methods.only_at_random(self.method, parameter), "parameters", name)
+                raise complain(methods.only_at_random(self.method_name, parameter), "parameters", name)
 
     def _check_pruned_on(self) -> None:
         early = self.early_terminate
@@ -261,15 +353,18 @@ class SweepSpec(Model):
                 raise complain(f"sweep {sweep_id} is there twice; leave one out", "warm_start", str(index))
 
     def _check_grid(self) -> None:
-        size = 1
-        for place, (name, parameter) in enumerate(self.parameters.items(), 1):
-            count = parameter.count()
-            if count is None:
+        for name, parameter in self.parameters.items():
+            if parameter.count() is None:
                 raise complain("a grid needs a finite list here: give values, or min, max and step", "parameters", name)
-            size *= count
-            if size > GRID_LIMIT:
-                least = "" if place == len(self.parameters) else "at least "
-                raise complain(f"the grid has {least}{size:,} points, above {GRID_LIMIT:,}", "parameters")
+        try:
+            size = Grid(self.parameters).size
+        except GridError as error:
+            raise complain(str(error), "parameters") from None
+        if size > MAX_POINTS:
+            words = (
+                f"the grid has more than {MAX_POINTS:,} points; write method: random, which draws from the same values"
+            )
+            raise complain(words, "parameters")
 
     def _check_builtin(self, model: str) -> None:
         settings = catalog.settings_of(model)

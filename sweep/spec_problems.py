@@ -18,7 +18,10 @@ from sweep.type_words import words_of, words_of_union
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
 _BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 MAX_SAID = 20  # problems of one file
-_TAGS = frozenset({"builtin", "function", "command", "imported"})
+_TAGS = {
+    "program": frozenset({"builtin", "function", "command", "imported"}),
+    "method": frozenset({"name", "class"}),
+}
 
 
 def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[Problem]:
@@ -74,8 +77,8 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
 
 
 def _as_in_file(location: list[str]) -> tuple[str, ...]:
-    """Without the name of the kind of program, which no file says."""
-    if location[:1] == ["program"] and location[1:2] and location[1] in _TAGS:
+    """Without the name of the kind of program or method, which no file says."""
+    if len(location) > 1 and location[1] in _TAGS.get(location[0], ()):
         del location[1]
     return tuple(location)
 

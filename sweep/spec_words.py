@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from sweep.grid import grid
+from sweep.grid import MAX_POINTS, Grid, GridError
 from sweep.space import Parameter
-from sweep.spec import GRID_LIMIT, SweepSpec
+from sweep.spec import SweepSpec
 from sweep.trial import Scalar
 
 _SHOWN = 12  # choices in one cell
@@ -29,13 +28,14 @@ def space(spec: SweepSpec) -> list[dict[str, Any]]:
 
 
 def grid_size(spec: SweepSpec) -> int | None:
-    """How many configurations there are in all; None where a range is continuous. Above the limit, conditions aside."""
-    counts = [parameter.count() for parameter in spec.parameters.values()]
-    known = [count for count in counts if count is not None]
-    if not counts or len(known) < len(counts):
+    """How many configurations there are in all; None where a range is continuous, or there are too many."""
+    if not spec.parameters or any(parameter.count() is None for parameter in spec.parameters.values()):
         return None
-    size = math.prod(known)
-    return len(grid(spec)) if size <= GRID_LIMIT else size
+    try:
+        size = Grid(spec.parameters).size
+    except GridError:
+        return None
+    return size if size <= MAX_POINTS else None
 
 
 def kind(parameter: Parameter) -> str:
@@ -43,7 +43,7 @@ def kind(parameter: Parameter) -> str:
     if parameter.distribution is not None:
         return parameter.distribution
     if parameter.values is not None:
-        return "choice"
+        return "ordered choice" if parameter.ordered else "choice"
     if not parameter.is_range:
         return "constant"
     return "whole number" if parameter.integer else "number"

@@ -45,7 +45,7 @@ class Steering:
             self._cancel(sweep)
         elif sweep.state in SWEEP_OVER:
             self._roster.set_state(sweep, SweepState.QUEUED, "it goes on, on request")
-            sweep.failures_in_a_row = 0
+            sweep.failures.clear()
 
     def carry_out(self, wishes: Wishes) -> None:
         """All that clients want of sweeps that were taken in, and of their trials."""

@@ -13,7 +13,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.samplers import BaseSampler
-from optuna.storages import InMemoryStorage
+from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import FrozenTrial, Trial
 from optuna.trial import TrialState as OptunaState
 
@@ -31,6 +31,10 @@ class _Storage(InMemoryStorage):
             frozen = copy.copy(frozen)
             frozen.number, frozen._trial_id = self._get_trial(trial_id).number, trial_id
             self._set_trial(trial_id, frozen)
+
+    def get_best_trial(self, study_id: int) -> FrozenTrial:
+        """Looked for: the one that Optuna remembers may have been replaced."""
+        return BaseStorage.get_best_trial(self, study_id)
 
 
 class Study:

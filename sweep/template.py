@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,9 +14,10 @@ from typing import Any
 from sweep import fail_points
 from sweep.errors import UserCodeError
 from sweep.processes import kill_orphans
+from sweep.thread_variables import thread_variables
+from sweep.user_environment import user_environment
 
 PRELOAD_S = 20.0  # a slot that is silent for longer is taken for dead
-_MASKED = ("RAY_", "PODIUM_")
 
 
 class Template:
@@ -64,7 +64,8 @@ class Template:
             await asyncio.wait_for(asyncio.shield(self._warm), PRELOAD_S if self._preload else None)
         except TimeoutError:
             self.kill()
-            raise UserCodeError(f"program.preload: importing {self._names} takes over {PRELOAD_S:g} s") from None
+            words = f"program.preload: importing {self._names} takes over {PRELOAD_S:g} s"
+            raise UserCodeError(f"{words}, on a busy machine perhaps; leave out what takes longest") from None
 
     @property
     def _names(self) -> str:
@@ -75,9 +76,13 @@ class Template:
         if self._process is not None:
             self._process.poll()  # the one before, reaped just now
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # one request, one packet
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_MASKED)}
-        environment |= {"CUDA_VISIBLE_DEVICES": self._visible, "OMP_NUM_THREADS": "1"}
-        environment |= fail_points.for_fork_server()
+        environment = {
+            **user_environment(),
+            # One thread while the packages are imported: a fork would lose the others.
+            **thread_variables(1),
+            "CUDA_VISIBLE_DEVICES": self._visible,
+            **fail_points.for_fork_server(),
+        }
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "sweep.forkserver", str(theirs.fileno()), *self._preload],

@@ -31,6 +31,7 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict
     The same seed on the same device with the same number of threads gives the same numbers, with or without an
     interruption: a checkpoint is kept now and then, and the trial's next attempt goes on from it.
     """
+    trial.ending.defer()
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
     data = datasets.load(spec["data"], split, trial.data_cache)
     settings = complete_settings(spec["model"], trial.params)
@@ -66,6 +67,8 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         if trial.should_prune():
             raise trial.Pruned
         if settings["patience"] and epoch - best.epoch >= settings["patience"]:
+            break
+        if trial.ending.should_end():
             break
         extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
         pace.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))

@@ -114,13 +114,16 @@ class Cause(StrEnum):
     HOST_MEMORY = "host_memory"
     DEVICE_MEMORY = "device_memory"
     DISK_QUOTA = "disk_quota"
+    DISK_FULL = "disk_full"
+    PINNING = "pinning"
     NODE_LOST = "node_lost"
     CANCELLED = "cancelled"
     INFRASTRUCTURE = "infrastructure"
 
 
-INFRASTRUCTURE_CAUSES = frozenset({Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT})
-DISK_IS_FULL = "the disk is full"  # begins the message of an attempt that ended so, by no fault of its own
+INFRASTRUCTURE_CAUSES = frozenset(
+    {Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT, Cause.PINNING, Cause.DISK_FULL}
+)
 MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})
 
 
@@ -142,6 +145,7 @@ class Limits:
     memory_mb: float | None = None  # of host memory, its whole process tree together
     log_mb: float = 8.0  # of the log that are kept: its beginning and its end
     work_dir_mb: float | None = 1024.0  # in the working and temporary directories together
+    on_timeout: str = "fail"  # or finish: with what was reported until `trial_s`
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +170,15 @@ class Assignment:
     threads: int | None = None
     limits: Limits = field(default_factory=Limits)
     objectives: tuple[str, ...] = ()  # the metrics that the trial is judged by, in order
+    goals: tuple[str, ...] = ()  # minimize or maximize, of each objective
+    sweep_name: str = ""
+    enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest by itself
+    objective: str = "last"  # min or max: which reported value counts, where the program returns none
+    stop: tuple[tuple[str, float], ...] = ()  # metrics that end the trial, as finished, and from which value on
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
+        object.__setattr__(self, "goals", tuple(self.goals) or ("minimize",) * len(self.objectives))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -176,7 +186,8 @@ class Assignment:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Assignment:
         defined = tuple(values.get("defined", ()))
-        return cls(**{**values, "defined": defined, "limits": Limits(**values["limits"])})
+        stop = tuple((name, at) for name, at in values.get("stop", ()))
+        return cls(**{**values, "defined": defined, "stop": stop, "limits": Limits(**values["limits"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,8 @@ class Started:
     at: float  # seconds since the epoch
     visible_devices: str  # CUDA_VISIBLE_DEVICES as the process saw it
     torch_device: str
+    import_s: float = 0.0  # that loading the program took
+    imports: dict[str, float] = field(default_factory=dict)  # seconds by installed module that user code imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +258,28 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class StudyAsked:
+    """A trial reads its sweep through `trial.study`; its process waits for the answer."""
+
+    kind: ClassVar[str] = "study_asked"
+    key: AttemptKey
+    request: int  # counts the questions of the attempt; the answer has it too
+    what: str  # one of `STUDY_QUESTIONS`
+    number: int = 0  # `trials`: of the first trial to return; `curve`: of the trial whose reports are wanted
+
+
+STUDY_QUESTIONS = ("best", "trials", "curve")
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """A trial called `study.stop()`: no other trial of its sweep is to start."""
+
+    kind: ClassVar[str] = "stop_asked"
+    key: AttemptKey
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The last event of an attempt: its process tree is gone and its slot is free."""
 
@@ -274,8 +309,10 @@ class Ended:
             object.__setattr__(self, "value", self.values[0])
 
 
-Event = Started | Reported | Logged | Saved | Wanted | Ended
-_EVENTS: dict[str, type[Event]] = {cls.kind: cls for cls in (Started, Reported, Logged, Saved, Wanted, Ended)}
+Event = Started | Reported | Logged | Saved | Wanted | StudyAsked | StopAsked | Ended
+_EVENTS: dict[str, type[Event]] = {
+    cls.kind: cls for cls in (Started, Reported, Logged, Saved, Wanted, StudyAsked, StopAsked, Ended)
+}
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import operator
 import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from sweep.errors import UserCodeError
 from sweep.handle import Pruned, Trial
-from sweep.references import is_reserved
+from sweep.nested_params import flat_and_nested
+from sweep.ray_tune import TuneSession
+from sweep.references import instance_instead, is_reserved
+from sweep.reported import STEPS, named_step, number_of
 
 _CONFIGS = ("config", "cfg")  # as Ray Tune's users call it
-_STEPS = ("step", "epoch", "training_iteration")
 
 
 def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
@@ -27,10 +26,28 @@ def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
 
     Raises `UserCodeError` when it is not there or takes no argument, and whatever the import raises.
     """
-    module_name, _, name = spec["function"].partition(":")
+    reference = spec["function"]
+    tune = TuneSession()
+    tune.install()
+    function = named(reference, code)
+    name = reference.partition(":")[2]
+    takes_nothing = "wandb" in sys.modules and _takes_nothing(function)  # as `wandb.agent` calls it
+    wants_config = not takes_nothing and _wants_config(function, name, spec.get("argument"))
+
+    def program(trial: Trial) -> Any:
+        tune.begin(trial)
+        arguments = () if takes_nothing else (flat_and_nested(trial.params) if wants_config else trial,)
+        return tune.end(_followed(function(*arguments), trial))
+
+    return program
+
+
+def named(reference: str, code: str | None) -> Callable[..., Any]:
+    """What `module:name` names in the user's code. Raises `UserCodeError` where that cannot be called with a trial."""
+    module_name, _, name = reference.partition(":")
     if is_reserved(module_name):
         raise UserCodeError(f"{module_name}: the names sweep and ensemble are Podium's own; rename your module")
-    if code is not None:
+    if code is not None and code not in sys.path:
         sys.path.insert(0, code)
     module = _module(module_name)
     function = getattr(module, name, None)
@@ -38,8 +55,10 @@ def load(spec: Mapping[str, Any], code: str | None) -> Callable[[Trial], Any]:
         _check_not_hidden(module, module_name, code)
         what = "no function" if function is None else f"{type(function).__name__} {function!r:.40}, no function,"
         raise UserCodeError(f"{module_name}.py has {what} {name!r}")
-    wants_config = _wants_config(function, name, spec.get("argument"))
-    return lambda trial: _followed(function(dict(trial.params) if wants_config else trial), trial)
+    if isinstance(function, type):
+        raise UserCodeError(f"{module_name}.py: {instance_instead(name)}")
+    found: Callable[..., Any] = function
+    return found
 
 
 def _module(name: str) -> ModuleType:
@@ -66,20 +85,37 @@ def _check_not_hidden(module: ModuleType, name: str, code: str | None) -> None:
         raise UserCodeError(f"{name!r} is the name of another module ({file or 'built in'}), too; rename yours")
 
 
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    try:
+        return not inspect.signature(function).parameters
+    except (ValueError, TypeError):  # written in C, say
+        return False
+
+
 def _wants_config(function: Callable[..., Any], name: str, argument: str | None) -> bool:
     """Whether the function gets the values of the parameters, and not the trial. Raises `UserCodeError`."""
+    first = check_one_argument(function, name, "trial")
+    return argument == "config" or (argument is None and first in _CONFIGS)
+
+
+def check_one_argument(function: Callable[..., Any], name: str, called: str) -> str | None:
+    """The name of a function's first parameter, None where that cannot be known. Raises `UserCodeError`.
+
+    It is called with one argument; `called` is what to call that in the message.
+    """
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):  # written in C, say
-        return argument == "config"
+        return None
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     if not positional:
-        raise UserCodeError(f"{name} takes no argument; write `def {name}(trial):` or `def {name}(config):`")
+        config = f" or `def {name}(config):`" if called == "trial" else ""
+        raise UserCodeError(f"{name} takes no argument; write `def {name}({called}):`{config}")
     needed = [p.name for p in positional[1:] if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     needed += [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     if needed:
         raise UserCodeError(f"{name} wants {', '.join(needed)} beside its first argument; give them a default")
-    return argument == "config" or (argument is None and positional[0].name in _CONFIGS)
+    return positional[0].name
 
 
 def _followed(result: Any, trial: Trial) -> Any:
@@ -98,7 +134,7 @@ def _follow(reports: Generator[Any, None, Any], trial: Trial) -> Any:
         try:
             said = next(reports)
         except StopIteration as end:
-            return last if end.value is None else end.value
+            return trial.ending.chosen(last) if end.value is None else end.value
         last = {**last, **said} if isinstance(last, Mapping) and isinstance(said, Mapping) else said
         step = _report(said, step, trial) + 1
         if trial.should_prune():
@@ -111,9 +147,14 @@ def _report(said: Any, step: int, trial: Trial) -> int:
     if not isinstance(said, Mapping):
         trial.report(said, step)
         return step
-    step = next((found for key in _STEPS if (found := _whole(said.get(key))) is not None), step)
-    others = {str(key): _number(value) for key, value in said.items() if key != trial.metric and key not in _STEPS}
-    if others := {key: number for key, number in others.items() if number is not None}:
+    named = named_step(said)
+    step = step if named is None else named
+    others = {
+        str(key): number_of(value)
+        for key, value in said.items()
+        if key != trial.metric and (key not in STEPS or trial.ending.watches(key))
+    }
+    if others := {key: number for key, number in others.items() if number is not None and math.isfinite(number)}:
         trial.log(others, step)
     if trial.metric in said:
         trial.report(said[trial.metric], step)
@@ -125,22 +166,3 @@ def is_pruned(error: BaseException) -> bool:
     return isinstance(error, Pruned) or any(
         kind.__name__ == "TrialPruned" and kind.__module__.split(".")[0] == "optuna" for kind in type(error).__mro__
     )
-
-
-def _whole(value: Any) -> int | None:
-    """A whole number of Python, numpy or torch; None for anything else."""
-    try:
-        return None if isinstance(value, bool | np.bool_) else operator.index(value)
-    except TypeError:
-        return None
-
-
-def _number(value: Any) -> float | None:
-    """A finite number of Python, numpy or torch, or in a tensor of one; None for anything else."""
-    if isinstance(value, bool | np.bool_ | str | bytes):
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # torch raises the last of many values
-        return None
-    return number if math.isfinite(number) else None

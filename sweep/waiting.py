@@ -66,7 +66,7 @@ def _why_not(sweep: LiveSweep, device: Device) -> str:
         return "runs its last trials"
     if sweep.ready:
         return "has trials that just failed here"
-    return "has tried its whole grid" if sweep.exhausted else "is choosing its next trial"
+    return "has no configuration left to start" if sweep.exhausted else "is choosing its next trial"
 
 
 def _holders(slots: Iterable[Slot]) -> list[str]:

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sweep.errors import InvalidSpecError
+from sweep.errors import Problem
+from sweep.grid import Grid, GridError
+from sweep.space import Parameter
 
 Location = tuple[str, ...]
 MAX_DEPTH = 16
-GRID_LIMIT = 10_000
 _EXPONENTS = frozenset({"log_uniform", "q_log_uniform", "inv_log_uniform"})
 
 
-def converted_parameters(block: Any, notes: list[str], origins: dict[Location, Location]) -> Any:
-    """`parameters` of ours; `origins` gets where each one stands in the file. Raises `InvalidSpecError`."""
+def converted_parameters(
+    block: Any, notes: list[str], origins: dict[Location, Location], problems: list[Problem]
+) -> Any:
+    """`parameters` of ours; `origins` gets where each one stands in the file, `problems` what cannot be converted.
+
+    A parameter that cannot be is a constant, so that what names it can be checked.
+    """
     if not isinstance(block, dict):
         return block  # our own check says what is wrong with it
     found: dict[str, Any] = {}
-    for name, parameter, where in _flattened(block, (), ("parameters",)):
+    for name, parameter, where in _flattened(block, (), ("parameters",), problems):
         if name in found:
-            raise InvalidSpecError.at(where, f"there are two parameters {name!r}: one nested, one by its name")
+            problems.append(Problem(where, f"there are two parameters {name!r}: one nested, one by its name"))
+            continue
         found[name] = _with_defaults(parameter)
         origins["parameters", name] = where
         if str(parameter.get("distribution")) in _EXPONENTS:
@@ -31,20 +38,20 @@ def converted_parameters(block: Any, notes: list[str], origins: dict[Location, L
 
 
 def _flattened(
-    block: Mapping[str, Any], names: tuple[str, ...], where: Location
+    block: Mapping[str, Any], names: tuple[str, ...], where: Location, problems: list[Problem]
 ) -> Iterator[tuple[str, dict[str, Any], Location]]:
     for name, parameter in block.items():
         here = (*where, name)
         if not isinstance(parameter, dict):
-            words = f"a parameter is a mapping; for a constant write {{value: {parameter!r}}}"
-            raise InvalidSpecError.at(here, words)
-        if len(names) > MAX_DEPTH:
-            raise InvalidSpecError.at(here, "parameters are nested too deeply")
-        if isinstance(parameter.get("parameters"), dict):
+            problems.append(Problem(here, f"a parameter is a mapping; for a constant write {{value: {parameter!r}}}"))
+            yield ".".join((*names, name)), {"value": 0}, here
+        elif len(names) > MAX_DEPTH:
+            problems.append(Problem(here, "parameters are nested too deeply"))
+        elif isinstance(parameter.get("parameters"), dict):
             if more := sorted(parameter.keys() - {"parameters"}):
                 words = f"a parameter with parameters of its own has no {more[0]}; give that to one of them"
-                raise InvalidSpecError.at((*here, more[0]), words)
-            yield from _flattened(parameter["parameters"], (*names, name), (*here, "parameters"))
+                problems.append(Problem((*here, more[0]), words))
+            yield from _flattened(parameter["parameters"], (*names, name), (*here, "parameters"), problems)
         else:
             yield ".".join((*names, name)), parameter, here
 
@@ -59,19 +66,9 @@ def _with_defaults(parameter: dict[str, Any]) -> dict[str, Any]:
 
 
 def grid_size(parameters: Any) -> int | None:
-    """How many points a grid over converted parameters has; None where that is not to be seen here, or absurd."""
-    size = 1
-    for parameter in parameters.values() if isinstance(parameters, dict) else ():
-        count = _count(parameter)
-        if count is None or (size := size * count) > GRID_LIMIT:
-            return None
-    return size or None
-
-
-def _count(parameter: Mapping[str, Any]) -> int | None:
-    if isinstance(parameter.get("values"), list):
-        return len(parameter["values"])
-    low, high, step = parameter.get("min"), parameter.get("max"), parameter.get("q", 1)
-    if isinstance(low, int) and isinstance(high, int) and isinstance(step, int) and step > 0:
-        return max(0, (high - low) // step + 1)
-    return 1 if "value" in parameter else None
+    """How many points a grid over converted parameters has; None where one is wrong, or continuous."""
+    try:
+        found = {name: Parameter.model_validate(parameter) for name, parameter in parameters.items()}
+        return None if any(one.count() is None for one in found.values()) else Grid(found).size
+    except (ValueError, TypeError, LookupError, AttributeError, GridError):  # our own check says what is wrong with it
+        return None

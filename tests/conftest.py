@@ -15,6 +15,8 @@ from db.engine import Database
 from db.migrate import migrate
 from tests.rig import Rig
 
+SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service
+
 # Everywhere new examples each time; in CI always the same ones, so that a run says something about the change alone.
 settings.register_profile("podium", deadline=None, database=None, derandomize="CI" in os.environ)
 settings.load_profile("podium")
@@ -34,12 +36,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """How files are handed to workers: whole, and those of the browser together, since they share one service."""
+    """How files are handed to workers: whole, and those of a folder together that share one service."""
     from xdist.scheduler import LoadFileScheduling
 
     class Files(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return "tests/browser" if nodeid.startswith("tests/browser/") else nodeid.partition("::")[0]
+            return next((folder for folder in SHARING if nodeid.startswith(folder)), nodeid.partition("::")[0])
 
     return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 

@@ -22,6 +22,7 @@ from sweep.trial import (
     Reported,
     Scalar,
     Started,
+    StudyAsked,
     Wanted,
     event_from_dict,
 )
@@ -157,6 +158,12 @@ def suggested(event: Event, value: Scalar, error: str = "") -> dict[str, Any]:
     assert isinstance(event, Wanted)
     key = [event.key.trial_id, event.key.attempt]
     return {"kind": "suggested", "key": key, "name": event.name, "value": value, "error": error}
+
+
+def study_answer(event: StudyAsked, answer: dict[str, Any], error: str = "") -> dict[str, Any]:
+    """The command that tells a trial what it asked of its study."""
+    key = [event.key.trial_id, event.key.attempt]
+    return {"kind": "study", "key": key, "request": event.request, "answer": answer, "error": error}
 
 
 def key_of(assignment: Assignment) -> AttemptKey:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sweep.changes import Enqueued
-from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened
+from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened, StudyRead
 from sweep.search import Search
 from sweep.searching import suggested
 from sweep.trial import (
@@ -16,9 +16,12 @@ from sweep.trial import (
     Cause,
     Ended,
     Event,
+    Logged,
     Reported,
     Scalar,
     Started,
+    StopAsked,
+    StudyAsked,
     TrialState,
     Wanted,
 )
@@ -51,6 +54,7 @@ class FakeSlot:
     stops: list[Cause] = field(default_factory=list)
     answers: list[tuple[int, bool]] = field(default_factory=list)
     suggestions: list[tuple[str, Scalar, str]] = field(default_factory=list)  # name, value, error
+    study: list[dict[str, Any]] = field(default_factory=list)  # what it asked of its study, answered
 
     @property
     def key(self) -> AttemptKey | None:
@@ -96,6 +100,8 @@ class FakePool:
             return
         if command["kind"] == "answer":
             slot.answers.append((command["step"], command["prune"]))
+        elif command["kind"] == "study":
+            slot.study.append(command["answer"])
         elif command["kind"] == "suggested":
             slot.suggestions.append((command["name"], command["value"], command["error"]))
         else:
@@ -124,9 +130,20 @@ class FakePool:
         key = self._key(device_id)
         self._tell(device_id, Reported(key, step, value, self._clock.wall_s()))
 
+    def log(self, device_id: str, step: int, values: dict[str, float]) -> None:
+        self._tell(device_id, Logged(self._key(device_id), step, values, self._clock.wall_s()))
+
     def want(self, device_id: str, name: str, distribution: dict[str, Any], **drawn: Any) -> None:
         """The trial suggests a parameter that the sweep file does not name."""
         self._tell(device_id, Wanted(self._key(device_id), name, distribution, **drawn))
+
+    def ask_study(self, device_id: str, what: str, number: int = 0) -> None:
+        """The trial reads its study."""
+        self._tell(device_id, StudyAsked(self._key(device_id), 1, what, number))
+
+    def ask_stop(self, device_id: str) -> None:
+        """The trial calls `study.stop()`."""
+        self._tell(device_id, StopAsked(self._key(device_id)))
 
     def end(
         self,
@@ -229,3 +246,14 @@ class InlineSearchers:
 
     def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> InlineSearcher:
         return InlineSearcher(sweep_id, taken, build(), self._inbox)
+
+
+class InlineStudies:
+    """Answers at once what trials ask of their studies; see `sweep.study_reading.StudyReader`."""
+
+    def __init__(self, inbox: Inbox, answer: Callable[[int, StudyAsked], dict[str, Any]]) -> None:
+        self._inbox = inbox
+        self._answer = answer
+
+    def read(self, sweep_id: int, asked: StudyAsked) -> None:
+        self._inbox.put(StudyRead(asked, self._answer(sweep_id, asked)))

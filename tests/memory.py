@@ -23,6 +23,7 @@ from sweep.changes import (
     StoredSweep,
     StoredTrial,
     SweepChanged,
+    SweepWarned,
     SweepWish,
     TrialDropped,
     TrialPlanned,
@@ -78,11 +79,12 @@ class MemoryTrial:
         ends = [self.attempts[number] for number in sorted(self.attempts) if number > self.forgiven]
         causes = tuple(end.cause for end in ends if end and end.state is TrialState.FAILED and end.cause)
         runs = self.state is TrialState.RUNNING
-        failed = [end.cause for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
+        failed = [end for _, end in sorted(self.attempts.items()) if end and end.state is TrialState.FAILED]
         return StoredTrial(
             self.trial_id, self.number, self.state, dict(self.params), self.value, self.attempt,
             self.sampler, dict(self.attributes), reports, causes, self.forgiven, self.ended_at,
-            failed[-1] if failed else None, self.placed_at if runs else None, self.seen_at if runs else None,
+            failed[-1].cause if failed else None, failed[-1].message if failed else "",
+            self.placed_at if runs else None, self.seen_at if runs else None,
             self.values, dict(self.constraints), copy.deepcopy(self.distributions),
         )  # fmt: skip
 
@@ -104,6 +106,7 @@ class MemorySweep:
     over_s: float = 0.0
     device_s: float = 0.0
     earlier: tuple[EarlierTrial, ...] = ()
+    warnings: dict[str, str] = field(default_factory=dict)
 
 
 class MemoryRecorder:
@@ -176,6 +179,7 @@ class MemoryRecorder:
             StoredSweep(
                 s.sweep_id, s.state, s.spec.to_json(), s.created_at, tuple(t.stored(s.spec) for t in of_sweep),
                 s.reason, s.run_cap, s.priority, s.terms, s.started_at, s.ended_at, s.over_s, s.device_s, s.earlier,
+                dict(s.warnings),
             )
             for s in self.sweeps.values()
             for of_sweep in [self.of(s.sweep_id)]
@@ -250,6 +254,11 @@ class MemoryRecorder:
             self.trials[change.trial_id].requested = None
         elif isinstance(change, SweepChanged):
             self._change(change)
+        elif isinstance(change, SweepWarned):
+            warnings = self.sweeps[change.sweep_id].warnings
+            warnings.pop(change.code, None)
+            if change.message:
+                warnings[change.code] = change.message
         elif isinstance(change, DeviceChanged):
             self.devices[change.device_id] = change
         elif isinstance(change, DeviceSetAside):

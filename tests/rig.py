@@ -9,8 +9,8 @@ from typing import Any
 from sweep.layout import DataDirectory
 from sweep.messages import Inbox, Message, SearchFailed, Wake
 from sweep.scheduler import Scheduler
-from sweep.trial import COUNTED, TRIAL_OVER, SweepState, TrialState
-from tests.fakes import FakeClock, FakePool, InlineSearchers
+from sweep.trial import COUNTED, TRIAL_OVER, StudyAsked, SweepState, TrialState
+from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudies
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
 from tests.specs import spec
 
@@ -33,6 +33,7 @@ class Rig:
             pool=self.pool,
             searchers=InlineSearchers(self.inbox),
             recorder=self.recorder,
+            study=InlineStudies(self.inbox, self._study),
             clock=self.clock,
             data=DataDirectory(Path("data")),
         )
@@ -40,6 +41,10 @@ class Rig:
         self.settle()
 
     restart = start
+
+    def _study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
+        """The numbers and states of all trials, whatever is asked."""
+        return {"trials": [(trial.number, trial.state.value) for trial in self.recorder.of(sweep_id)]}
 
     def submit(self, **changes: Any) -> MemorySweep:
         """A client submits a sweep, and the scheduler takes it up."""

@@ -14,7 +14,9 @@ _BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 # Each block with the heading that its keys have.
 BLOCKS = {
     "": "The file",
+    "SamplerClass": "method, a sampler class",
     "Metric": "metric",
+    "StopCondition": "stop",
     "Parameter": "parameters.NAME",
     "EarlyTerminate": "early_terminate",
     "Budget": "budget",

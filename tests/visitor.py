@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "api" / "static" / "index.html"
-AXE = ROOT / "api" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+_AXE = resources.files("axe_playwright_python") / "axe.min.js"  # axe-core, from PyPI: the tests need no npm
 Theme = Literal["dark", "light"]
 DESK = (1280, 800)
 PHONE = (390, 844)
@@ -141,7 +142,7 @@ class Visitor:
 
 def serious(page: Page) -> list[str]:
     """What axe finds serious or critical on the page as it stands, each with the elements it is about."""
-    page.evaluate(AXE.read_text())
+    page.evaluate(_AXE.read_text("utf-8"))
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"

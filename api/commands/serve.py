@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +53,8 @@ def serve(
     data = DataDirectory(data_dir.absolute())
     if sys.stderr.isatty():  # somebody sits there and waits
         _say(f"Starting Podium (data in {data.root}, devices: {devices}); a login link comes when it is ready")
-    from api import supervisor
+    with _interrupts_held():
+        from api import supervisor
 
     parent = os.environ.pop(PARENT, None)
     if parent is not None:
@@ -69,6 +72,16 @@ def serve(
         proxies=proxies,
     )
     supervisor.serve(settings, _say)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Deliver SIGINT and SIGTERM afterwards: Python ignores an interrupt in a callback of its import locks."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commands import transfer, validate
+from api.commands import convert, transfer, validate
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Devices, SpecFile, SweepId, SweepIds
 from api.commands.quick import QuickGroup
@@ -96,16 +96,29 @@ def show_sweep(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR, as_json:
     reason = f" ({sweep['reason']})" if sweep["reason"] else ""
     show.console.print(show.printable(f"sweep {sweep['id']} {sweep['name']!r}: {sweep['state']}{reason}"))
     show.console.print(f"{show.counts(sweep) or 'no trials yet'}; {show.best(sweep)}")
+    for warning in show.warnings(sweep):
+        show.console.print(warning)
     if used := show.budget(sweep):
         show.console.print(f"budget: {used}")
     if sweep["warm_start"] is not None:
         show.console.print(show.warm_start(sweep["warm_start"]))
     if best:
         show.console.print(show.top_table(sweep, best))
+    for line in show.provenance(sweep):
+        show.console.print(line)
     for ensemble in built:
         show.console.print(show_ensemble.headline(ensemble))
     if sweep["ensemble_error"] is not None:
         show.console.print(_no_ensemble(sweep))
+
+
+@app.command("packages")
+def packages(sweep_id: SweepId, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+    """List the installed packages of a submission."""
+    from api.client import Client  # the HTTP client: not for --help
+
+    with Client.of(data_dir) as client:
+        print(client.packages(sweep_id), end="")
 
 
 @app.command("list")
@@ -131,7 +144,7 @@ def list_sweeps(
             show.state(s["state"]),
             sum(s["counts"].values()),
             show.number((s["best"] or {}).get("value")),
-            s["reason"],
+            "; ".join(filter(None, [s["reason"], *map(str, show.warnings(s))])),
         )
         for s in found
     ]
@@ -254,5 +267,6 @@ def _no_ensemble(sweep: dict[str, Any]) -> str:
     return f"no ensemble: {sweep['ensemble_error']}"
 
 
+app.command("convert")(convert.convert)
 app.command("export")(transfer.export_sweep)
 app.command("import")(transfer.import_sweep)

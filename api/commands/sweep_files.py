@@ -5,19 +5,21 @@ Imported by commands when they run: pydantic, YAML and numpy are not for --help.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from api.client import Client
 from sweep import bundles
+from sweep.class_checking import check_classes
 from sweep.code_check import Found, check_code, check_preload
 from sweep.data_check import as_found
 from sweep.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
-from sweep.program import FunctionProgram, ImportedProgram
+from sweep.program import FunctionProgram, ImportedProgram, OwnCode
 from sweep.spec import SweepSpec, parse_spec
 from sweep.spec_file import SweepFile, read_sweep_file
-from sweep.spec_notes import notes_of
+from sweep.spec_notes import notes_of, search_notes
 from sweep.warm_start import judged_otherwise
 
 _DATA_PATHS = ("root", "idx", "file")
@@ -55,12 +57,26 @@ def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
 def foreseen(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
     """What is valid and may not do what is meant. Raises `InvalidSpecError` for what a service would refuse."""
     notes = notes_of(file.spec, Path(document["program"].get("code") or file.folder))
+    notes += _variable_notes(file.spec)
     try:
         if isinstance(file.spec.program, FunctionProgram):
             check_preload(file.spec.program.preload)
+        code = document["program"].get("code")
+        check_classes(file.spec, None if code is None else Path(code))
         return notes + (_warm_start_notes(file.spec, data_dir) if file.spec.warm_start else [])
     except InvalidSpecError as error:
         raise file.located(error) from None
+
+
+def _variable_notes(spec: SweepSpec) -> list[str]:
+    """`${envvar:X}` without X here; the service, which may have another environment, refuses what it does not have."""
+    try:
+        if isinstance(spec.program, OwnCode):
+            spec.program.check_variables(os.environ)
+    except InvalidSpecError as error:
+        words = "checked in the environment of this command; on submit, that of the service decides"
+        return [f"{problem.key}: {problem.message} ({words})" for problem in error.problems]
+    return []
 
 
 def _warm_start_notes(spec: SweepSpec, data_dir: Path) -> list[str]:
@@ -92,8 +108,8 @@ def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[st
 
 
 def say_notes(file: SweepFile) -> None:
-    """What became of keys that are W&B's, on standard error."""
-    for note in file.notes:
+    """What became of keys that are W&B's, and what the search leaves out, on standard error."""
+    for note in (*file.notes, *search_notes(file.spec)):
         print(f"note: {note}", file=sys.stderr)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.commands import trial_files
 from api.commands.each import each
 from api.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, SweepId, TrialId, TrialIds
 from api.commands.quick import QuickGroup
@@ -117,8 +118,9 @@ def show_trial(
         show.console.print(show.printable(line), soft_wrap=True, highlight=False)
     if trial["unfit"] is not None:
         show.console.print(trial["unfit"])
-    for removed in [a for a in trial["artifacts"] if a["removed"] is not None]:
-        show.console.print(f"{removed['name']}: {removed['removed']}")
+    for left in trial["artifacts"]:
+        what = left["removed"] or f"{left['size_bytes']:,} bytes"
+        show.console.print(show.printable(f"{left['name']}: {what}"), soft_wrap=True, highlight=False)
 
 
 @app.command("logs")
@@ -143,6 +145,9 @@ def show_log(
             stop = to_copy.command(data_dir, "trial", "stop", trial_id)
             print(f"\ntrial {trial_id} goes on; `{stop}` ends it", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+
+
+app.command("download")(trial_files.download)
 
 
 @app.command("stop")

@@ -60,11 +60,11 @@ def _about(file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
     spec = file.spec
     return {
         "name": spec.name,
-        "method": spec.method if spec.method == spec.searched_by else f"{spec.method} ({spec.searched_by})",
+        "method": f"auto ({spec.searched_by})" if spec.method == "auto" else spec.method_name,
         "seed": spec.seed,
         "metrics": [f"{metric.name} ({metric.goal})" for metric in spec.objectives],
         "run_cap": spec.run_cap,
-        "early_terminate": spec.early_terminate.type,
+        "early_terminate": spec.early_terminate.pruner or spec.early_terminate.type,
         "terms": terms(spec),
         "space": space(spec),
         "grid_size": grid_size(spec),

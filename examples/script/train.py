@@ -6,9 +6,24 @@ python train.py --lr 0.01 --hidden 64
 import argparse
 
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import nn
+
+from data import batches, load
+from model import build
+
+
+def train(model, optimizer, inputs, targets, batch_size):
+    for batch_x, batch_y in batches(inputs, targets, batch_size):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(batch_x), batch_y).backward()
+        optimizer.step()
+
+
+@torch.no_grad()
+def validate(model, inputs, targets):
+    outputs = model(inputs)
+    accuracy = (outputs.argmax(dim=1) == targets).float().mean().item()
+    return nn.functional.cross_entropy(outputs, targets).item(), accuracy
 
 
 def main():
@@ -21,22 +36,12 @@ def main():
 
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    pixels, labels = load_digits(return_X_y=True)
-    split = train_test_split(pixels / 16, labels, test_size=0.3, random_state=0)
-    train_x, valid_x = (torch.tensor(part, dtype=torch.float32, device=device) for part in split[:2])
-    train_y, valid_y = (torch.tensor(part, device=device) for part in split[2:])
-
-    model = nn.Sequential(nn.Linear(64, args.hidden), nn.ReLU(), nn.Linear(args.hidden, 10)).to(device)
+    training, validation = load(device)
+    model = build(args.hidden).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)
     for epoch in range(args.epochs):
-        for rows in torch.randperm(len(train_x)).split(args.batch_size):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(train_x[rows]), train_y[rows]).backward()
-            optimizer.step()
-        with torch.no_grad():
-            outputs = model(valid_x)
-        loss = nn.functional.cross_entropy(outputs, valid_y).item()
-        accuracy = (outputs.argmax(dim=1) == valid_y).float().mean().item()
+        train(model, optimizer, *training, args.batch_size)
+        loss, accuracy = validate(model, *validation)
         print(f"epoch {epoch}: valid loss {loss:.4f}, accuracy {accuracy:.4f}")
     torch.save(model.state_dict(), "model.pt")
 

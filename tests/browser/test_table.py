@@ -8,12 +8,23 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.stage import Stage
+from tests.running_service import wait_for
 from tests.visitor import Visitor
 
 
 def rows(page: Page) -> Locator:
     """The trials in view, without the head."""
     return page.get_by_role("table", name="Trials of the sweep").get_by_role("row").filter(has=page.get_by_role("link"))
+
+
+def numbers(page: Page) -> list[int]:
+    """The numbers of the trials in view, from the top."""
+    return [int(text) for text in rows(page).get_by_role("link").all_inner_texts()]
+
+
+def in_order(values: list[int]) -> bool:
+    """Ascending or descending."""
+    return sorted(values) in (values, values[::-1])
 
 
 def query(page: Page, key: str) -> str:
@@ -45,6 +56,9 @@ def test_a_filter_counts_lives_in_the_address_and_survives_a_reload(stage: Stage
 
     page.get_by_role("button", name="width").click()
     expect(page.get_by_role("columnheader", name="width")).to_have_attribute("aria-sort", re.compile("ending"))
+    # The head says the new order at once, the rows follow when the service has answered.
+    widths = {trial["number"]: trial["params"]["width"] for trial in stage.client.trials(stage.finished)}
+    wait_for("the rows are in order of width", lambda: in_order([widths[number] for number in numbers(page)]))
     before = rows(page).all_inner_texts()
     page.reload()
     expect(count).to_have_text(f"{found} of 40 trials")

@@ -34,8 +34,8 @@ def test_a_running_trial_is_watched_stopped_and_repeated(stage: Stage, visitor: 
     log = page.get_by_role("region", name="Log of attempt 1")
     expect(log).to_contain_text(re.compile(r"step 1\d of trial 0"), timeout=SOON_MS)
     expect(log).to_contain_text(re.compile(r"step 2\d of trial 0"), timeout=SOON_MS)
-    seen = log.evaluate("(box) => box.scrollHeight - box.scrollTop - box.clientHeight")
-    assert seen < 100, "the end of the log is in sight"
+    below = "(box) => box.scrollHeight - box.scrollTop - box.clientHeight"
+    wait_for("the end of the log is in sight", lambda: log.evaluate(below) < 100, 10)  # between two steps it lags
     expect(page.get_by_role("img").first).to_be_visible()
 
     press(page, "Stop…")
@@ -75,6 +75,7 @@ def test_a_note_and_tags_stay_and_lead_to_the_table(stage: Stage, visitor: Visit
     note = f"the one to keep, {secrets.token_hex(3)}"
     page.get_by_label("Note").fill(note)
     press(page, "Save")
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)  # it is saved
     page.get_by_label("New tag").fill("keep")
     press(page, "Add")
     expect(page.get_by_role("link", name="keep", exact=True)).to_be_visible()

@@ -30,6 +30,7 @@ from sweep.changes import (
     StoredSweep,
     StoredTrial,
     SweepChanged,
+    SweepWarned,
     TrialDropped,
     TrialPlanned,
     TrialRetried,
@@ -38,6 +39,7 @@ from sweep.errors import DatabaseError, FencedError
 from sweep.messages import Recorder
 from sweep.recorder import DatabaseRecorder
 from sweep.spec import SweepSpec
+from sweep.sweep_warnings import WarningCode
 from sweep.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
 from tests.memory import MemoryRecorder
 from tests.specs import spec
@@ -145,7 +147,7 @@ def ended(
 
 def retried(attempt: int, cause: Cause) -> list[Change]:
     """An attempt that failed so, of a trial that waits for the next."""
-    return [placed(attempt), ended(attempt, FAILED, WAITING, cause=cause)]
+    return [placed(attempt), ended(attempt, FAILED, WAITING, cause=cause, message=f"failure {attempt}")]
 
 
 def test_an_accepted_sweep_is_open_until_it_is_known(store: Store) -> None:
@@ -236,11 +238,23 @@ def test_a_retried_trial_waits_and_remembers_why_it_failed(store: Store) -> None
     store.commit(planned(), *retried(1, Cause.NODE_LOST), *retried(2, Cause.USER_ERROR))
     assert (store.trial().state, store.trial().attempt) == (WAITING, 2)
     assert store.trial().causes == (Cause.NODE_LOST, Cause.USER_ERROR)
+    assert (store.trial().last_cause, store.trial().last_message) == (Cause.USER_ERROR, "failure 2")
 
 
 def test_an_interrupted_attempt_is_no_failure(store: Store) -> None:
     store.commit(planned(), placed(), ended(1, TrialState.CANCELLED, WAITING, cause=Cause.CANCELLED))
     assert (store.trial().state, store.trial().causes) == (WAITING, ())
+
+
+def test_a_warning_is_kept_replaced_and_withdrawn(store: Store) -> None:
+    code = WarningCode.IDENTICAL_RESULTS
+    store.commit(SweepWarned(1, code, "look", 12.0))
+    store.open(seed=2)
+    assert (store.sweep(1).warnings, store.sweep(2).warnings) == ({"identical_results": "look"}, {})
+    store.commit(SweepWarned(1, code, "look again", 13.0))
+    assert store.sweep(1).warnings == {"identical_results": "look again"}
+    store.commit(SweepWarned(1, code, "", 14.0))
+    assert store.sweep(1).warnings == {}
 
 
 def test_an_old_attempts_end_does_not_count(store: Store) -> None:

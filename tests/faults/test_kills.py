@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
-from db.engine import Database
+from db.engine import Database, connect, sqlite_module
 from sweep.recorder import DatabaseRecorder
 from tests.doctor import assert_sound
 from tests.faults.journal import Journal, compare
@@ -102,8 +104,8 @@ def test_a_frozen_scheduler_goes_on_where_it_was(service: RunningService) -> Non
 def test_a_scheduler_that_wakes_after_another_took_over_writes_nothing_more(service: RunningService) -> None:
     promised = Promised(service, "fenced")
     old = _pid_of(service, "scheduler")
-    os.kill(old, signal.SIGSTOP)
     database = Database(service.data.database)
+    _stop_between_writes(old, database)
     try:
         DatabaseRecorder(database, "a test that takes over")
     finally:
@@ -127,6 +129,35 @@ def _kill(service: RunningService, part: str, pid: int = 0) -> tuple[float, int]
     pid, at = pid or _pid_of(service, part), time.time()
     os.kill(pid, signal.SIGKILL)
     return at, pid
+
+
+def _stop_between_writes(pid: int, database: Database) -> None:
+    """SIGSTOP at a moment when the process has no write transaction: stopped within one, it locks out every writer."""
+
+    def is_stopped_without_lock() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        wait_for("every thread has stopped", lambda: all(state == "T" for state in _thread_states(pid)))
+        connection = connect(database.path, "rw", busy_s=1.0)  # others than this process write for less than that
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except sqlite_module().OperationalError:
+            os.kill(pid, signal.SIGCONT)
+            return False
+        finally:
+            connection.close()
+        return True
+
+    wait_for("it is stopped between two writes", is_stopped_without_lock)
+
+
+def _thread_states(pid: int) -> list[str]:
+    """A letter for each thread, as in proc(5): T is stopped."""
+    states = []
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            states.append(path.read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 def _pid_of(service: RunningService, part: str, *, but: int = 0) -> int:

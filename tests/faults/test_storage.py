@@ -124,6 +124,28 @@ def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Pa
         service.stop()
 
 
+def test_a_full_file_system_of_one_trial_fails_that_trial_and_stops_no_other_sweep(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "naps.py").write_text(NAP)
+    with _small_disk(tmp_path / "own", "1m") as own, AuditedService(tmp_path / "data") as service:
+        (code / "fills.py").write_text(
+            f"def fill(trial):\n    open({str(own / 'file')!r}, 'wb').write(bytes(2 << 20))\n"
+        )
+        client = service.client
+        retries = {"infrastructure": 3, "max_consecutive_failures": 1}
+        limits = {"max_concurrent": 1}
+        full = client.submit(function_sweep(code, "fills:fill", run_cap=1, retries=retries, resources=limits))["id"]
+        other = client.submit(function_sweep(code, "naps:nap", run_cap=30, resources=limits))["id"]
+        wait_for("the sweep with the full file system has failed", lambda: client.sweep(full)["state"] == "failed")
+        wait_for("the other sweep is over", lambda: client.sweep(other)["state"] == "finished")
+        assert f"no space left on the file system of {own} (the data disk has room)" in client.sweep(full)["reason"]
+        (trial,) = client.trials(full)
+        assert trial["cause"] == "disk_full"
+        assert [attempt["state"] for attempt in client.trial(trial["id"])["attempts"]] == ["failed"] * 4
+        service.stop()
+
+
 def test_a_service_started_on_a_full_disk_waits_for_room(tmp_path: Path) -> None:
     with _small_disk(tmp_path / "disk", "40m") as disk:
         with RunningService(disk / "data") as first:

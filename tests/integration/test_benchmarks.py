@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import itertools
 import json
 import os
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from benchmarks import __main__ as benchmarks
@@ -125,20 +130,63 @@ def test_load_keeps_every_answer_and_what_became_of_it() -> None:
     assert heard.processor_s > 0
 
 
+async def _serve_whole_from(count: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers of two members at first, and of three from answer `count` on."""
+    for number in itertools.count():
+        try:
+            await reader.readexactly(len(REQUEST))
+        except asyncio.IncompleteReadError:
+            break
+        body = b'{"answered":%d}' % (2 if number < count else 3)
+        writer.write(b"HTTP/1.1 200 -\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    writer.close()
+
+
+@pytest.mark.parametrize("told_s", [0.0, 0.5])  # before the process reads its first line, and while it asks
+def test_load_ends_at_the_first_answer_of_all_members(told_s: float) -> None:
+    async def under_load() -> load.Heard:
+        server = await asyncio.start_server(functools.partial(_serve_whole_from, 20), "127.0.0.1", 0)
+        async with server:
+            asking = load.start(server.sockets[0].getsockname()[1], REQUEST, 1, 250.0)
+            await asyncio.sleep(told_s)
+            asking.end_when_whole(3, time.monotonic())
+            return await asyncio.to_thread(asking.wait)
+
+    heard = asyncio.run(under_load())
+    assert heard.seconds < 200, "it did not go on until its time was over"
+    assert heard.answers[-1].answered == 3
+    if told_s == 0.0:
+        assert [answer.answered for answer in heard.answers] == [2] * 20 + [3]
+
+
 def test_processor_time_goes_to_who_used_it() -> None:
     used = processor_time.used_s(os.getpid(), lambda process: "tests")
     assert used["tests"] > 0
     assert processor_time.shares({"a": 1.0}, {"a": 2.0, "b": 3.0}, 2.0) == "b 1.50, a 0.50"
 
 
+def test_a_process_that_ends_while_it_is_looked_at_is_of_no_kind() -> None:
+    def name(process: psutil.Process) -> str:
+        if process.pid == ended.pid:
+            raise psutil.NoSuchProcess(process.pid)
+        return "member"
+
+    with subprocess.Popen(["sleep", "60"]) as ended, subprocess.Popen(["sleep", "60"]) as member:
+        try:
+            assert processor_time.named(os.getpid(), name, "member") == (member.pid,)
+        finally:
+            ended.kill()
+            member.kill()
+
+
 @pytest.mark.timeout(400)
-def test_ensembles_run_against_ray_serve(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [7, 8])  # each trains its networks, and starts two services and Ray Serve
+def test_ensembles_run_against_ray_serve(tmp_path: Path, number: int) -> None:
     pytest.importorskip("ray.serve", exc_type=ImportError)  # the bench extra
-    benchmarks.main(["--quick", "--only", "7,8", "--output", str(tmp_path)])
-    rows = results.load(tmp_path)
-    assert [row["row"] for row in rows] == [7, 8]
-    for row in rows:
-        check(row)
+    benchmarks.main(["--quick", "--only", str(number), "--output", str(tmp_path)])
+    (row,) = results.load(tmp_path)
+    check(row)
+    assert row["row"] == number
 
 
 @pytest.mark.timeout(200)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Limits, Logged, Reported, Started, TrialState
+from sweep.trial import Assignment, Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
 from tests.driver import SlotDriver, answer, key_of, run, stop
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
@@ -74,7 +74,7 @@ def test_a_script_may_have_several_objectives_and_says_which_it_lacks(slot: Slot
 def test_a_script_runs_in_a_copy_of_its_code_and_sees_what_a_trial_sees(slot: SlotDriver) -> None:
     assignment = slot.assignment(_script("looks_around", env={"GREETING": "x is ${x}"}))
     slot.end(run(assignment))
-    names = ["PODIUM_METRICS", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL"]
+    names = ["PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL"]
     work = AttemptDirectory(Path(assignment.directory)).work
     assert f"here: True {work} {names} {{'x': 0.25, 'act': 'relu'}} x is 0.25" in _log(assignment)
     assert not (slot.code / "beside.txt").exists() and not work.exists()
@@ -92,7 +92,7 @@ def test_a_program_without_an_interpreter_is_made_executable(slot: SlotDriver) -
         ("has_no_memory", Cause.HOST_MEMORY, "MemoryError: none left"),
         ("has_no_device_memory", Cause.DEVICE_MEMORY, "CUDA out of memory"),
         ("kills_itself", Cause.SIGNAL, "ended by SIGKILL"),
-        ("says_nothing", Cause.BAD_REPORT, "the script ended without a value of 'score'; give a pattern"),
+        ("says_nothing", Cause.BAD_REPORT, "the script ended without a value of 'score'; if it prints one, add it"),
         ("diverges", Cause.NON_FINITE, "not finite"),
         ("is_not_there", Cause.USER_ERROR, "KeyError: 'is_not_there'"),
     ],
@@ -101,6 +101,33 @@ def test_a_script_that_fails_says_why(slot: SlotDriver, what: str, cause: Cause,
     ended = slot.result(_script(what))
     assert (ended.state, ended.cause, ended.value) == (FAILED, cause, None)
     assert message in ended.message
+
+
+@pytest.mark.parametrize("pattern", ["score ([0-9.]+)", "score ([-+.0-9eE]+)", "score ${number}", "auto"])
+def test_a_loss_that_diverges_is_never_the_last_finite_value(slot: SlotDriver, pattern: str) -> None:
+    ended = slot.result(_script("diverges", metrics={"score": pattern}))
+    assert (ended.state, ended.cause, ended.value) == (FAILED, Cause.NON_FINITE, None)
+
+
+@pytest.mark.parametrize("what", ["diverges_in_json", "diverges_in_json_strings", "sums_up_to_nan"])
+def test_a_metric_in_the_file_that_is_not_finite_fails_the_trial(slot: SlotDriver, what: str) -> None:
+    ended = slot.result(_script(what, metrics={}))
+    assert (ended.state, ended.cause, ended.value) == (FAILED, Cause.NON_FINITE, None)
+
+
+def test_another_metric_that_is_not_finite_is_not_recorded(slot: SlotDriver) -> None:
+    events = slot.events(_script("diverges_in_another_metric", metrics={"score": "auto", "loss": "auto"}))
+    assert isinstance(events[-1], Ended) and events[-1].value == 0.5
+    assert [event for event in events if isinstance(event, Logged) and event.values] == []
+
+
+def test_a_pattern_that_cuts_a_number_fails_the_trial_with_the_one_to_write(slot: SlotDriver) -> None:
+    ended = slot.result(_script("converges", metrics={"score": "score ([0-9.]+)"}))
+    assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
+    assert (
+        "found '1.2', a part of '1.2e-05', in the line 'score 1.2e-05'; write score: 'score ${number}'" in ended.message
+    )
+    assert slot.result(_script("converges", metrics={"score": "score ${number}"})).value == 1.2e-05
 
 
 def test_the_end_of_the_standard_error_stands_for_the_traceback(slot: SlotDriver) -> None:
@@ -157,12 +184,14 @@ def test_a_pruned_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what:
     assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
 
 
-@pytest.mark.parametrize(("what", "exit"), [("cleans_up", "143"), ("ignores_signals", "SIGKILL")])
-def test_a_stopped_script_is_asked_to_end_and_then_killed(slot: SlotDriver, what: str, exit: str) -> None:
-    assignment = slot.assignment(_script(what), limits=Limits(grace_s=0.5))
+@pytest.mark.parametrize("what", ["cleans_up", "ignores_signals"])
+def test_a_stopped_script_is_killed_before_its_trial_is_which_keeps_its_artifacts(slot: SlotDriver, what: str) -> None:
+    assignment = slot.assignment(_script(what), limits=Limits(grace_s=2.0))
     slot.until(lambda event: isinstance(event, Reported), run(assignment))
-    ended = slot.end(stop(key_of(assignment)))
-    assert (ended.state, ended.cause, ended.exit) == (CANCELLED, Cause.CANCELLED, exit)
+    *events, ended = slot.until(lambda event: isinstance(event, Ended), stop(key_of(assignment)))
+    assert isinstance(ended, Ended) and (ended.state, ended.cause) == (CANCELLED, Cause.CANCELLED)
+    assert ended.exit == "143"  # and not SIGKILL: the script alone was killed
+    assert [event.name for event in events if isinstance(event, Saved)] == ["artifacts/begun.txt"]
     assert ("cleaned up" in _log(assignment)) == (what == "cleans_up")
 
 

@@ -23,6 +23,7 @@ def test_fashion_mnist_gets_an_ensemble_above_85_percent(tmp_path: Path) -> None
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     figures = json.loads(figures_file.read_text())
+    assert figures == json.loads((tmp_path / "data" / "demo.json").read_text())
     assert figures["test_rows"] == 10_000
     assert figures["trials_total"] == figures["trials_finished"] == 4
     assert figures["in_graph_test_accuracy"] > 0.85

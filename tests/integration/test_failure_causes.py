@@ -57,7 +57,7 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("train:reports_nan", QUICK, Cause.NON_FINITE, "report(value=nan): not finite"),
         ("fills_the_device", QUICK, Cause.DEVICE_MEMORY, "CUDA out of memory"),
         ("train:no_memory", QUICK, Cause.HOST_MEMORY, "MemoryError"),
-        ("finds_the_disk_full", QUICK, Cause.INFRASTRUCTURE, "the disk is full: OSError: [Errno 28]"),
+        ("finds_the_disk_full", QUICK, Cause.DISK_FULL, "OSError: [Errno 28] No space left on device"),
         # How it died.
         ("train:leaves", QUICK, Cause.EXITED, "exited with status 0 before its function returned"),
         ("train:leaves_politely", QUICK, Cause.EXITED, "exited with status 3"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import numpy as np
@@ -20,7 +22,7 @@ import tritonclient.http as triton
 import tritonclient.http.aio as triton_aio
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
-from tritonclient.utils import InferenceServerException
+from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
 from db import ensemble_changes, ensembles, replicas
 from ensemble.member import MemberServer
@@ -233,6 +235,51 @@ def test_only_what_is_asked_for_comes(client: triton.InferenceServerClient) -> N
     assert result.as_numpy("ENTROPY") is None
 
 
+IN_JSON = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP32", "FP64"]
+
+
+@pytest.mark.parametrize(
+    ("datatype", "binary"),
+    [*((name, False) for name in IN_JSON), *((name, True) for name in [*IN_JSON, "FP16", "BF16"])],
+)
+def test_every_numeric_datatype_is_converted(client: triton.InferenceServerClient, datatype: str, binary: bool) -> None:
+    rows = np.array([[1, 0, 1], [0, 1, 1]]).astype(triton_to_np_dtype(datatype))
+    tensor = triton.InferInput("INPUT", rows.shape, datatype)
+    tensor.set_data_from_numpy(rows, binary_data=binary)
+    result = client.infer("digits-1", [tensor], outputs=wanted("PROBABILITIES"))
+    assert result.as_numpy("PROBABILITIES").tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_ensemble_may_be_given_by_its_id_or_its_name_on_every_route(
+    serving: Serving, client: triton.InferenceServerClient
+) -> None:
+    assert client.infer("3", [given()]).get_response()["model_name"] == "house"
+    assert client.get_model_metadata("3")["name"] == "house"
+    assert client.is_model_ready("3")
+    url = f"http://127.0.0.1:{client._parsed_url.port}/api/v1/ensembles"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    for named in ("2", quote(ODD, safe=""), quote(ODD)):
+        answer = httpx2.post(f"{url}/{named}/predict", json={"inputs": ROWS.tolist()}, headers=headers, trust_env=False)
+        assert (answer.status_code, answer.json()["ensemble"]) == (200, ODD)
+
+
+def test_numpys_format_goes_both_ways(client: triton.InferenceServerClient) -> None:
+    content = io.BytesIO()
+    np.save(content, ROWS.astype(np.float64))
+    answer = httpx2.post(
+        f"http://127.0.0.1:{client._parsed_url.port}/api/v1/ensembles/digits-1/predict",
+        content=content.getvalue(),
+        headers={
+            "Authorization": f"Bearer {TOKEN}",
+            "Content-Type": "application/x-npy",
+            "Accept": "application/x-npy",
+        },
+        trust_env=False,
+    )
+    assert answer.headers["podium-outcome"] == "ok"
+    np.testing.assert_array_equal(np.load(io.BytesIO(answer.content)), np.array([[0.25, 0.75], [1, 0]], np.float32))
+
+
 def test_values_come_with_their_variance(client: triton.InferenceServerClient) -> None:
     result = client.infer("house", [given()])
     np.testing.assert_array_equal(result.as_numpy("VALUES"), np.array([[0.25, 0.75], [1, 0]], np.float32))
@@ -320,10 +367,9 @@ def test_bad_input_is_400_and_names_the_tensor(client: triton.InferenceServerCli
     refused(client, 400, "INPUT", "not finite", inputs=[given(np.full((1, 3), np.nan, np.float32))])
     refused(client, 400, "at least one row", inputs=[given(np.ones((0, 3), np.float32))])
     refused(client, 400, "one input", inputs=[given(), given()])
-    for datatype, kind in (("FP64", np.float64), ("INT64", np.int64), ("UINT8", np.uint8), ("FP16", np.float16)):
-        tensor = triton.InferInput("INPUT", [2, 3], datatype)
-        tensor.set_data_from_numpy(ROWS.astype(kind))
-        refused(client, 400, "INPUT", "FP32", datatype, inputs=[tensor])
+    ids = triton.InferInput("INPUT", [1, 3], "INT64")
+    ids.set_data_from_numpy(np.array([[1, 2**24 + 1, 3]]))
+    refused(client, 400, "INPUT", "16777217 in row 0, column 1 is not exact in FP32", inputs=[ids])
     words = triton.InferInput("INPUT", [2, 3], "BYTES")
     words.set_data_from_numpy(np.full((2, 3), b"word", object))
     refused(client, 400, "INPUT", "FP32", inputs=[words])

@@ -156,8 +156,7 @@ def test_a_stopped_member_is_named_late_and_the_rest_answer(
     assert answer["outcome"] == "degraded" and answer["answered"] == 2
     assert [member["status"] for member in answer["members"]] == ["ok", "late", "ok"]
     assert answer["weights"] == pytest.approx([0.5, 0.5])
-    whole = service.client.predict(ensemble["id"], rows)
-    assert whole["outcome"] == "ok"
+    wait_for("it answers again", lambda: service.client.predict(ensemble["id"], rows)["outcome"] == "ok")
 
 
 def test_a_killed_member_is_started_again_and_no_request_fails(
@@ -192,7 +191,8 @@ def test_a_killed_gateway_answers_again(
     service: RunningService, ensembles: dict[str, dict[str, Any]], rows: list[list[float]]
 ) -> None:
     service.kill("gateway")
-    assert service.client.predict(ensembles["between_graph"]["id"], rows)["outcome"] == "ok"
+    ensemble_id = ensembles["between_graph"]["id"]
+    wait_for("all members answer", lambda: service.client.predict(ensemble_id, rows)["outcome"] == "ok")
 
 
 def test_too_few_finished_trials_for_k_is_an_error_that_says_so(service: RunningService, sweep: dict[str, Any]) -> None:
@@ -207,5 +207,9 @@ def test_a_stopped_ensemble_gives_its_devices_back(service: RunningService, swee
     wait_for("its process is gone", lambda: not psutil.pid_exists(pid))
     stopped = service.client.ensemble(ensemble["id"])
     assert stopped["state"] == "stopped"
-    held = [member for device in service.client.devices() for member in device["member_ids"]]
-    assert ensemble["members"][0]["id"] not in held
+
+    def holds_a_device() -> bool:
+        held = [member for device in service.client.devices() for member in device["member_ids"]]
+        return ensemble["members"][0]["id"] in held
+
+    wait_for("its device is free", lambda: not holds_a_device())  # written after the process was ended

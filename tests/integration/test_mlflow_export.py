@@ -17,6 +17,7 @@ SWEEP: dict[str, Any] = {
     "state": "finished",
     "spec": {"metric": {"name": "val_accuracy", "goal": "maximize"}},
     "best": {"value": 0.75, "values": None},
+    "provenance": {"git_commit": "0123abcd", "git_dirty": False, "command": [], "packages_sha256": None},
     "created_at": "2026-01-01T00:00:00+00:00",
     "started_at": "2026-01-01T00:00:01+00:00",
     "ended_at": "2026-01-01T00:01:00+00:00",
@@ -63,6 +64,7 @@ def test_a_run_for_the_sweep_and_one_below_it_for_each_trial(
     named = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = named.pop("sweep 3: étude: 1")
     assert (parent.info.status, parent.data.metrics) == ("FINISHED", {"objective/val_accuracy": 0.75})
+    assert parent.data.tags["mlflow.source.git.commit"] == "0123abcd"
     assert sorted(named) == ["trial 0", "trial 1", "trial 2"]
     assert {run.data.tags["mlflow.parentRunId"] for run in named.values()} == {parent.info.run_id}
     first, failed, running = (named[f"trial {number}"] for number in range(3))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sweep import template, templates
-from sweep.trial import Assignment, Cause, TrialState
+from sweep.trial import Assignment, Cause, Started, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -96,3 +96,16 @@ def test_a_template_that_was_killed_comes_back(slot: SlotDriver) -> None:
         slot.wait(asyncio.sleep(0.01))  # the slot reaps it
     assert slot.end(run(slot.assignment(_program("optuna")))).value == 1.0
     assert slot.result("good").state is TrialState.FINISHED
+
+
+def test_the_imports_of_user_code_are_measured_unless_they_are_preloaded(slot: SlotDriver) -> None:
+    def started(*names: str) -> Started:
+        program = {"function": "slow_to_import:objective", "preload": list(names)}
+        return next(event for event in slot.events(program) if isinstance(event, Started))
+
+    slot.kill_fork_server()  # one that was started before these packages were there does not find them
+    while slot.fork_servers():
+        slot.wait(asyncio.sleep(0.01))
+    imports = started().imports
+    assert list(imports) == ["sleepy.part"] and 0.5 <= imports["sleepy.part"] <= started().import_s
+    assert started("sleepy.part").imports == {}

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from sweep.layout import RuntimeDirectory
+from sweep.ray_start import IDLE_AGENT, with_idle_agent
 from tests.bare_grpc import UNAUTHENTICATED, UNIMPLEMENTED, status_without_token
 from tests.running_service import RunningService
 from tests.specs import builtin_document
@@ -69,8 +70,14 @@ def of_ray(service: RunningService, listening: Listening) -> Listening:
     return [found for found in listening if found[0].pid not in ours]
 
 
+def only(processes: list[psutil.Process], name: str) -> psutil.Process:
+    """The one process of that name."""
+    [found] = [process for process in processes if process.name() == name]
+    return found
+
+
 def test_all_of_it_listens_on_loopback_alone(listening: Listening, of_ray: Listening) -> None:
-    assert len(of_ray) >= 8, "the store, two of the node, its agent, scheduler, host, slots, members"
+    assert len(of_ray) >= 8, "the store, two of the node, its agent for environments, scheduler, host, slots, members"
     for process, address, port in listening:
         # A socket for both versions of IP says of an address of the older one that it is mapped.
         shown = ipaddress.ip_address(address.removeprefix("::ffff:"))
@@ -88,11 +95,26 @@ def test_no_port_of_ray_does_anything_for_one_without_its_token(of_ray: Listenin
         assert set(known.values()) == {UNAUTHENTICATED}, f"{process.name()} at {port}: {said}"
 
 
-def test_ray_has_no_dashboard_and_no_job_server(of_ray: Listening) -> None:
-    """Processes of that name keep watch over others; they listen nowhere."""
-    words = [word for process, _, _ in of_ray for word in process.cmdline()[:4]]  # later come commands for others
-    assert words
-    assert [word for word in words if "dashboard" in word.lower()] == []
+def test_ray_runs_no_dashboard_no_agent_of_it_and_no_client_server(processes: list[psutil.Process]) -> None:
+    """Whichever extras of Ray are installed: the whole of what Ray itself runs below `ray start`."""
+    raylet = only(processes, "raylet")
+    start = raylet.parent()
+    assert start is not None and "sweep.ray_start" in start.cmdline()
+    assert sorted(child.name() for child in start.children()) == ["gcs_server", "raylet"]
+    others = [child.cmdline() for child in raylet.children() if not child.cmdline()[0].startswith("ray::")]
+    assert others == [["sleep", "infinity"]], "in place of the dashboard agent"
+    titles = {child.cmdline()[0] for child in raylet.children()}
+    assert RUNTIME_ENVIRONMENTS in titles
+    assert "ray::DashboardAgent" not in titles
+    programs = [" ".join(process.cmdline()[:4]) for process in processes]  # later words are commands for others
+    assert [program for program in programs if "dashboard" in program or "ray.util.client" in program] == []
+
+
+def test_a_raylet_without_an_option_for_its_agent_is_refused() -> None:
+    kept = ["raylet", "--head", "--runtime_env_agent_command=python agent.py"]
+    assert with_idle_agent([*kept, "--dashboard_agent_command=python agent.py --port=0"]) == [*kept, IDLE_AGENT]
+    with pytest.raises(RuntimeError, match=r"takes no --dashboard_agent_command=.*constraints\.txt"):
+        with_idle_agent(kept)
 
 
 def test_every_socket_file_is_in_a_folder_for_this_user_alone(

@@ -207,7 +207,7 @@ def test_a_trial_finds_no_secret_but_the_setting_it_was_given(scene: Scene) -> N
     assert f"{DECOY} in the environment" in found, log[-2000:]
     assert [line for line in found if not line.startswith(DECOY)] == []
     environment = next(line for line in log.splitlines() if line.startswith("environment:"))
-    assert "RAY_" not in environment
+    assert "RAY_AUTH_" not in environment
     assert "PODIUM_" not in environment
 
 

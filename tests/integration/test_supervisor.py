@@ -78,7 +78,7 @@ def test_a_part_that_hangs_is_silent_then_killed_and_started_again(
 ) -> None:
     before = _part(data)
     os.kill(before["pid"], signal.SIGSTOP)
-    assert _said(supervisor, "silent") == "scheduler has fallen silent\n"
+    _said(supervisor, "scheduler has fallen silent")  # on a busy machine, others may have fallen silent too
     wait_for("it is shown so", lambda: _part(data)["state"] == "silent")
     assert _said(supervisor, "scheduler") == "scheduler does nothing any more; killing it\n"
     assert "scheduler ended with status -9; starting it again" in _said(supervisor, "scheduler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,31 @@ def test_a_function_of_any_of_these_shapes_works(
     assert _reports(events) == reports
 
 
+def test_a_dotted_parameter_is_in_a_config_flat_and_nested(slot: SlotDriver) -> None:
+    ended = slot.result(_shape("of_nested_config"), params={"optimizer.lr": 0.5, "optimizer.name": "sgd"})
+    assert (ended.state, ended.value, ended.message) == (FINISHED, 1.0, "")
+
+
+@pytest.mark.parametrize(
+    ("env", "threads", "counted"),
+    [({}, None, 1.11), ({}, 2, 2.22), ({"LOKY_MAX_CPU_COUNT": "2", "OMP_NUM_THREADS": "3"}, 1, 2.23)],
+)
+def test_joblib_starts_as_many_workers_as_the_trial_has_threads(
+    slot: SlotDriver, env: dict[str, str], threads: int | None, counted: float
+) -> None:
+    program = {"function": "train:counts_jobs", "env": env}
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        pytest.skip("joblib counts one core")
+    assert slot.result(program, threads=threads).value == pytest.approx(counted)
+
+
+def test_the_environment_of_a_function_has_its_parameters(slot: SlotDriver) -> None:
+    assert slot.result(_shape("reads_its_environment", env={"RATE": "${x}", "ABSENT": "${envvar:PATH}"})).value == 0.25
+    ended = slot.result(_shape("reads_its_environment", env={"RATE": "${envvar:NOWHERE}"}))
+    assert (ended.cause, "no variable 'NOWHERE'" in ended.message) == (Cause.USER_ERROR, True)
+
+
 def test_what_a_generator_yields_beside_the_metric_is_logged(slot: SlotDriver) -> None:
     logged = [event for event in slot.events(_shape("yields")) if isinstance(event, Logged)]
     assert [(event.step, event.values) for event in logged] == [(step, {"loss": 0.5}) for step in range(3)]
@@ -82,7 +108,7 @@ def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> Non
 @pytest.mark.parametrize(
     ("function", "cause", "message"),
     [
-        ("asks_for_the_study", Cause.USER_ERROR, "a trial has no study here"),
+        ("asks_for_the_sampler", Cause.USER_ERROR, "choose the sampler by `method` in the sweep file"),
         ("of_anything", Cause.USER_ERROR, "'Trial' object is not subscriptable"),
         ("returns_another_name", Cause.BAD_REPORT, "'score'"),
         ("takes_nothing", Cause.USER_ERROR, "takes_nothing takes no argument; write `def takes_nothing(trial):`"),
@@ -135,6 +161,21 @@ def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDri
         "kind": {"values": ["a", "b", None]},
     }
     assert isinstance(events[-1], Ended) and events[-1].value == 25.25
+
+
+def test_an_enqueued_value_outside_the_range_fails_the_trial_at_its_suggestion(slot: SlotDriver) -> None:
+    ended = slot.result(_shape("defines"), params={"x": 0.5}, enqueued={"layers": 9})
+    assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
+    assert "layers was enqueued as 9, not within 1 and 3; correct it, or leave it out" in ended.message
+
+
+def test_enqueued_values_that_the_code_does_not_suggest_are_said(slot: SlotDriver) -> None:
+    enqueued = {"layers": 2, "depth": 3, "kind": "a"}
+    assignment = slot.assignment(_shape("defines"), params={"x": 0.25}, enqueued=enqueued)
+    ended = _answered(slot, assignment, {"layers": 2, "width 0": 8, "width 1": 16, "kind": "a"})[-1]
+    words = "enqueued, but not suggested by the code, so without effect: depth"
+    assert isinstance(ended, Ended) and (ended.state, ended.message) == (FINISHED, words)
+    assert AttemptDirectory(Path(assignment.directory)).log.read_text().endswith(f"podium: {words}\n")
 
 
 def test_a_repeated_attempt_has_its_values_and_asks_for_none(slot: SlotDriver) -> None:

@@ -24,6 +24,8 @@ from ensemble.spec import EnsembleOptions, Mode, Precision, Rule, Select, Split,
 from ensemble.user_networks import guard_embeddings
 from sweep.errors import EnsembleError, UserCodeError
 from sweep.handle import Trial
+from sweep.rows_in import RowsIn, check_rows
+from sweep.user_network import Outputs
 from tests.networks import combination
 from tests.user_nets import nets
 from tests.user_rig import NETS, UserRig
@@ -100,6 +102,38 @@ def test_words_out_of_range_fail_their_own_request(rig: UserRig) -> None:
     with pytest.raises(RuntimeError, match="every member failed"):
         network.predict(np.full((1, 16), 10, np.float32))
     assert not network.predict(ROWS).failed
+
+
+@pytest.mark.parametrize("value", [2.5, -(2.0**63) * 2, 2.0**63])
+def test_words_that_int64_would_change_are_refused(rig: UserRig, value: float) -> None:
+    files = [rig.finished(rig.bundle(NETS), {"kind": "embedding", "width": 4}, number) for number in range(2)]
+    rows = ROWS.copy()
+    rows[3, 7] = value
+    for network in (loaded(files, in_graph=True), loaded(files[:1], in_graph=False)):
+        with pytest.raises(Exception, match=r"takes int64, and the value in row 3, column 7 is"):
+            network.predict(rows)
+
+
+def test_a_network_of_floats_goes_on_where_one_of_integers_cannot(rig: UserRig) -> None:
+    kinds = ["embedding", "dropout"]
+    files = [rig.finished(rig.bundle(NETS), {"kind": kind, "width": 4}, n) for n, kind in enumerate(kinds)]
+    found = loaded(files, in_graph=True).predict(ROWS + np.float32(0.5))
+    assert list(found.failed) == [0]
+    assert "takes int64" in found.failed[0]
+    assert np.isfinite(found.predictions[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wrong", "right"),
+    [(torch.uint8, [-1, 256, 0.5], [0, 255]), (torch.int8, [-129, 128], [-128, 127]), (torch.bool, [2, -1], [0, 1])],
+)
+def test_the_range_of_each_integer_type_is_kept(dtype: torch.dtype, wrong: list[float], right: list[float]) -> None:
+    network = RowsIn(torch.nn.Flatten(), (1,), dtype, Outputs.VALUES)
+    for value in right:
+        check_rows(network, torch.tensor([[value]], dtype=torch.float32))
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"row 0, column 0 is {value}"):
+            check_rows(network, torch.tensor([[value]], dtype=torch.float32))
 
 
 def test_a_gpu_is_never_asked_for_words_out_of_range() -> None:

@@ -33,6 +33,7 @@ ROUTES = {
     f"POST {V1}/sweeps": Role.SUBMITTER,
     f"GET {V1}/sweeps/{{sweep_id}}": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/file": Role.VIEWER,
+    f"GET {V1}/sweeps/{{sweep_id}}/packages": Role.VIEWER,
     **{f"POST {V1}/sweep-files/{action}": Role.SUBMITTER for action in ("read", "write", "submit")},
     f"GET {V1}/sweeps/{{sweep_id}}/trials": Role.VIEWER,
     f"GET {V1}/sweeps/{{sweep_id}}/best": Role.VIEWER,
@@ -50,7 +51,7 @@ ROUTES = {
     f"GET {V1}/trials/{{trial_id}}/metrics": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/log": Role.VIEWER,
     f"GET {V1}/trials/{{trial_id}}/log/whole": Role.VIEWER,
-    f"GET {V1}/trials/{{trial_id}}/files/{{name}}": Role.VIEWER,
+    f"GET {V1}/trials/{{trial_id}}/files/{{name:path}}": Role.VIEWER,
     f"GET {V1}/session": Role.VIEWER,
     f"DELETE {V1}/session": Role.VIEWER,
     f"POST {V1}/login-links": Role.VIEWER,
@@ -74,14 +75,14 @@ ROUTES = {
     f"POST {V1}/ensembles/{{ensemble_id}}/evaluate": Role.SUBMITTER,
     f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}": Role.VIEWER,
     f"GET {V1}/ensembles/{{ensemble_id}}/evaluations/{{evaluation_id}}/probabilities": Role.VIEWER,
-    f"POST {V1}/ensembles/{{ensemble_id}}/predict": Role.VIEWER,
+    f"POST {V1}/ensembles/{{ensemble_id:path}}/predict": Role.VIEWER,
     "GET /v2{rest:path}": Role.VIEWER,
     "POST /v2{rest:path}": Role.VIEWER,
 }
 GATEWAY_PUBLIC = {"GET /healthz", "GET /v2/health/live", "GET /v2/health/ready"}
 MODEL = "/v2/models/{name:path}"
 GATEWAY = {
-    f"POST {V1}/ensembles/{{ensemble_id}}/predict",
+    f"POST {V1}/ensembles/{{ensemble:path}}/predict",
     f"GET {V1}/replicas",
     "GET /metrics",
     "GET /v2",
@@ -114,6 +115,8 @@ def request(client: TestClient, route: str, token: str | None) -> int:
         "sweep_id",
         "trial_id",
         "ensemble_id",
+        "ensemble_id:path",
+        "ensemble:path",
         "evaluation_id",
         "version",
         "name:path",

@@ -71,6 +71,22 @@ def test_a_script_is_accepted_with_its_bundle(client: TestClient) -> None:
     assert answer.status_code == 201
 
 
+def test_a_variable_that_the_service_does_not_have_is_named(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATA", raising=False)
+    program = {
+        "command": ["python", "train.py", "${envvar:DATA}/a", "${envvar:OWN}", "${envvar:PODIUM_ARTIFACTS}/plot.png"],
+        "bundle": client.post(URL, content=packed(("train.py", ""))).json()["sha256"],
+        "env": {"OWN": "${envvar:DATA}", "HERE": "${envvar:PATH}"},
+    }
+    errors = assert_problem(client.post("/api/v1/sweeps", json=document(program=program)), 422)["errors"]
+    assert [error["location"] for error in errors] == [["program", "env", "OWN"], ["program", "command", "2"]]
+    assert all("no variable 'DATA'; start `podium serve` with it" in error["message"] for error in errors)
+    monkeypatch.setenv("DATA", "/data")
+    assert client.post("/api/v1/sweeps", json=document(program=program)).status_code == 201
+
+
 def test_the_same_content_twice_is_one_bundle(client: TestClient, service: ServiceRig) -> None:
     content = packed(("train.py", ""))
     first, second = (client.post(URL, content=content) for _ in range(2))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from db import audit_files
 from sweep.changes import ArtifactSaved
+from sweep.files import sha256_of
 from sweep.layout import AttemptDirectory
 from sweep.trial import AttemptKey, Saved
 from tests.service_rig import ServiceRig, assert_problem
@@ -52,6 +55,64 @@ def test_a_link_that_a_trial_made_is_not_followed(service: ServiceRig, client: T
     model.unlink()
     model.symlink_to(service.data.admin_token)
     assert_problem(client.get(f"{TRIALS}/{trial_id}/files/model.safetensors"), 404, "not on the disk any more")
+
+
+def _artifact(service: ServiceRig, sweep_id: int, number: int, name: str, content: bytes) -> int:
+    """A trial that saved one artifact."""
+    trial_id = service.trial(sweep_id, number, 0.5, model=False)
+    directory = AttemptDirectory(service.data.attempt(sweep_id, number, 1))
+    directory.artifacts.mkdir(parents=True)
+    path = directory.artifacts / name
+    path.write_bytes(content)
+    saved = Saved(AttemptKey(trial_id, 1), f"artifacts/{name}", sha256_of(path), len(content))
+    service.commit(ArtifactSaved(saved))
+    return trial_id
+
+
+def test_an_artifact_is_a_file_to_save_and_never_a_page(service: ServiceRig, client: TestClient) -> None:
+    page = b"<script>alert(1)</script>"
+    trial_id = _artifact(service, service.sweep(), 0, "report.html", page)
+    (listed,) = client.get(f"{TRIALS}/{trial_id}").json()["artifacts"]
+    assert (listed["name"], listed["size_bytes"]) == ("artifacts/report.html", len(page))
+    for name in ("artifacts/report.html", "artifacts%2Freport.html"):
+        answer = client.get(f"{TRIALS}/{trial_id}/files/{name}")
+        assert (answer.status_code, answer.content) == (200, page)
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["content-disposition"] == 'attachment; filename="sweep-1-trial-0-report.html"'
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    with service.database.read() as connection:
+        assert list(audit_files.artifacts(audit_files.saved(connection), service.data, print)) == []
+    AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts.joinpath("report.html").write_bytes(b"changed")
+    with service.database.read() as connection:
+        (breach,) = audit_files.artifacts(audit_files.saved(connection), service.data, print)
+    assert breach.invariant == "artifacts"
+
+
+@pytest.mark.parametrize("name", ["artifacts/../log", "artifacts/deep/report.html", "artifacts/.hidden", "artifacts/"])
+def test_no_other_path_than_an_artifacts_is_given(service: ServiceRig, client: TestClient, name: str) -> None:
+    trial_id = _artifact(service, service.sweep(), 0, "report.html", b"x")
+    service.commit(ArtifactSaved(Saved(AttemptKey(trial_id, 1), name, "0" * 64, 1)))  # as a trial might say
+    assert client.get(f"{TRIALS}/{trial_id}/files/{name.replace('/', '%2F')}").status_code == 404
+
+
+def test_a_link_in_place_of_the_folder_of_artifacts_is_not_followed(service: ServiceRig, client: TestClient) -> None:
+    trial_id = _artifact(service, service.sweep(), 0, "admin.token", b"x")
+    service.data.admin_token.write_text("secret")
+    folder = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts
+    (folder / "admin.token").unlink()
+    folder.rmdir()
+    folder.symlink_to(service.data.root)
+    answer = client.get(f"{TRIALS}/{trial_id}/files/artifacts/admin.token")
+    assert_problem(answer, 404, "not on the disk any more")
+    assert "secret" not in answer.text
+
+
+def test_exported_lines_name_the_files(service: ServiceRig, client: TestClient) -> None:
+    sweep_id = service.sweep()
+    _artifact(service, sweep_id, 0, "plot.png", b"png")
+    service.trial(sweep_id, 1, 0.5, model=False)
+    lines = [json.loads(line) for line in client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()]
+    assert [[file["name"] for file in line["artifacts"]] for line in lines] == [["artifacts/plot.png"], []]
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "device"])

@@ -15,9 +15,13 @@ import pytest
 from api import local, progress, show, supervisor
 from api.client import Client
 from api.commands.serve import serve
-from sweep.trial import Cause, SweepState
+from sweep.changes import ArtifactSaved, SweepWarned
+from sweep.files import sha256_of
+from sweep.layout import AttemptDirectory
+from sweep.sweep_warnings import WarningCode
+from sweep.trial import AttemptKey, Cause, Saved, SweepState
 from tests.commands import Podium
-from tests.service_rig import ServiceRig
+from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document
 
 GOOD = """\
@@ -214,6 +218,7 @@ def test_a_failed_trial_shows_its_traceback(podium: Podium, served: ServiceRig) 
         (("sweep", "show", "1"), ["sweep 1 'small': queued", "1 finished, 1 running", "best val_accuracy 0.875"]),
         (("trial", "list", "1"), ["finished", "running", "lr=0.01"]),
         (("trial", "show", "1"), ["trial 0 of sweep 1 (id 1): finished, value 0.875", "cpu-0"]),
+        (("trial", "show", "1"), ["model.safetensors: 1,000 bytes"]),
         (("trial", "logs", "1"), ["epoch 1\n"]),
         (("trial", "logs", "1", "--follow"), ["epoch 1\n"]),
         (("sweep", "cancel", "1"), ["sweep 1 is cancelled\n"]),
@@ -321,6 +326,14 @@ def test_devices_are_listed_with_why_they_take_no_trials(podium: Podium, served:
     code, out, _ = podium("devices")
     assert code == 0
     assert "set aside" in out and "a new card comes" in out
+
+
+@pytest.mark.parametrize("command", [("list",), ("show", 1)])
+def test_sweeps_are_shown_with_their_warnings(podium: Podium, served: ServiceRig, command: tuple[str, ...]) -> None:
+    served.commit(SweepWarned(1, WarningCode.IDENTICAL_RESULTS, "all report the same\x1b[31m", AT))
+    code, out, _ = podium("sweep", *command)
+    assert code == 0
+    assert "warning: all report the same\\x1b[31m" in out
 
 
 @pytest.mark.parametrize(("state", "code"), [(SweepState.FINISHED, 0), (SweepState.FAILED, 1)])
@@ -493,6 +506,34 @@ def test_what_a_command_does_fits_its_line(
     code, out, _ = podium(*group, "--help")
     assert code == 0
     assert "..." not in out.partition("Commands:")[2]
+
+
+def _artifact(service: ServiceRig, name: str, content: bytes) -> None:
+    """Trial 1 saved a file."""
+    path = AttemptDirectory(service.data.attempt(1, 0, 1)).artifacts / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    service.commit(ArtifactSaved(Saved(AttemptKey(1, 1), f"artifacts/{name}", sha256_of(path), len(content))))
+
+
+def test_the_files_of_a_trial_are_downloaded(podium: Podium, served: ServiceRig, tmp_path: Path) -> None:
+    for name in ("plot.png", "table.csv"):
+        _artifact(served, name, name.encode())
+    one = podium("trial", "download", "1", "plot.png", "--to", tmp_path / "one")
+    assert one == (0, f"{tmp_path / 'one' / 'plot.png'}\n", "")
+    code, out, _ = podium("trial", "download", "1", "--to", tmp_path / "all")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert {path.name for path in (tmp_path / "all").iterdir()} == {"plot.png", "table.csv", "model.safetensors"}
+    assert (tmp_path / "all" / "table.csv").read_bytes() == b"table.csv"
+
+
+def test_a_file_that_a_trial_has_not_left_is_named_with_those_it_has(
+    podium: Podium, served: ServiceRig, tmp_path: Path
+) -> None:
+    code, out, err = podium("trial", "download", "1", "plot.svg", "--to", tmp_path / "x")
+    assert (code, out) == (1, "")
+    assert "trial 1 has left no file 'plot.svg'; there are: model.safetensors" in err
+    assert not (tmp_path / "x").exists()
 
 
 def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,6 +65,14 @@ def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podi
     assert out.count("width=") == 3
 
 
+def test_a_grid_above_run_cap_is_said(podium: Podium, own: Path) -> None:
+    own.write_text(OWN.replace("width: {values: [8, 16]}", "width: {min: 1, max: 65536}"))
+    code, out, _ = _validate(podium, own)
+    assert code == 0
+    assert "note: run_cap: the grid has 262,144 points, and the sweep ends after 60 trials" in out.replace("\n", " ")
+    assert "write run_cap: 262144 for all" in out.replace("\n", " ")
+
+
 def test_json_says_the_same(podium: Podium, own: Path) -> None:
     code, out, _ = _validate(podium, own, "--json")
     about = json.loads(out)
@@ -152,6 +160,11 @@ def test_what_is_wrong_is_2_with_its_line(
         ("from other import *\n", "depends on its `import *`"),
         ("try:\n    import x\nexcept ImportError:\n    def objective(t): ...\n", "line 4"),
         ("objective = make()\n", "line 1"),
+        ("class Objective:\n    def __call__(self, trial): ...\nobjective = Objective()\n", "line 3"),
+        ("class Objective:\n    __call__ = run\nobjective = Objective()\n", "line 3"),
+        ("class Objective(Base): ...\nobjective = Objective()\n", "line 2"),
+        ("import functools\ndef run(trial, data): ...\nobjective = functools.partial(run, data=1)\n", "line 3"),
+        ("objective = Objective().method\n", "line 1"),
     ],
 )
 def test_a_function_is_found_where_reading_can_tell(podium: Podium, own: Path, source: str, words: str) -> None:
@@ -180,7 +193,24 @@ def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: 
     [
         ("def objective(trial, extra): ...\n", "objective wants extra beside its first argument; give them a default"),
         ("def objective(trial, *, more): ...\n", "objective wants more beside its first argument"),
-        ("def objective(): ...\n", "objective takes no argument; write `def objective(trial):`"),
+        (
+            "def objective(): ...\n",
+            "objective takes no argument; write `def objective(trial):` or `def objective(config):`",
+        ),
+        ("class objective(tune.Trainable): ...\n", "objective is a tune.Trainable, and Ray Tune's class API is not"),
+        ("class objective: ...\n", "objective is a class; write `the_objective = objective(…)` below it"),
+        (
+            "class Objective:\n    def __call__(self, trial, data): ...\nobjective = Objective()\n",
+            "objective wants data beside its first argument",
+        ),
+        (
+            "class Objective:\n    def __call__(self): ...\nobjective = Objective()\n",
+            "objective takes no argument; write `def __call__(self, trial):`",
+        ),
+        (
+            "class Objective:\n    x = 1\nobjective = Objective()\n",
+            "Objective has no `def __call__(self, trial):`, so objective cannot be called",
+        ),
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, train: str, words: str) -> None:
@@ -195,10 +225,27 @@ def test_a_function_that_cannot_be_called_is_refused(podium: Podium, own: Path, 
         "def objective(trial, extra=1, *rest, more=2, **others): ...\n",
         "@given(extra=1)\ndef objective(trial, extra): ...\n",
         "def objective(*args): ...\n",
+        "import wandb\ndef objective(): ...\n",
     ],
 )
 def test_a_function_that_may_be_called_is_not(podium: Podium, own: Path, train: str) -> None:
     (own.parent / "code" / "train.py").write_text(train)
+    assert _validate(podium, own)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("train", "words"),
+    [
+        ("def objective(trial): ...\n", "train.py has no 'constraints'; known: objective"),
+        ("def objective(trial): ...\ndef constraints(): ...\n", "constraints takes no argument"),
+    ],
+)
+def test_the_constraints_are_looked_for_as_the_function_is(podium: Podium, own: Path, train: str, words: str) -> None:
+    own.write_text(OWN.replace("train:objective", "train:objective, constraints: train:constraints"))
+    (own.parent / "code" / "train.py").write_text(train)
+    code, _, err = _validate(podium, own)
+    assert (code, f"{own}:9: program.constraints: " in err, words in err) == (2, True, True), err
+    (own.parent / "code" / "train.py").write_text("def objective(t): ...\ndef constraints(t): ...\n")
     assert _validate(podium, own)[0] == 0
 
 
@@ -260,9 +307,21 @@ def test_notes_say_what_is_valid_and_may_not_work(podium: Podium, tmp_path: Path
     code, out, _ = _validate(podium, file)
     assert code == 0
     assert "note: parameters.nesterov: ${args} passes --nesterov=True" in out
-    assert "for 'acc' (did you mean 'accuracy'?) and no code there names PODIUM_METRICS" in out
+    assert "for 'acc' (did you mean 'accuracy'?), no code there names PODIUM_METRICS or uses wandb" in out
     file.write_text(SCRIPT.replace('"${args}"', '"${args_no_boolean_flags}"'))
     (tmp_path / "train.py").write_text("open(os.environ['PODIUM_METRICS'], 'a')\n")
+    assert "note: " not in _validate(podium, file)[1]
+
+
+def test_a_variable_that_is_not_set_is_noted(podium: Podium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(SCRIPT.replace('"${args}"', '"${args_no_boolean_flags}", "${envvar:DATA}", "${envvar:TMPDIR}"'))
+    (tmp_path / "train.py").write_text("import wandb\n")
+    monkeypatch.delenv("DATA", raising=False)
+    (note,) = [line for line in _validate(podium, file)[1].splitlines() if "'DATA'" in line]
+    assert note.startswith("note: program.command.3: the service's environment has no variable 'DATA'")
+    assert note.endswith("(checked in the environment of this command; on submit, that of the service decides)")
+    monkeypatch.setenv("DATA", "/data")
     assert "note: " not in _validate(podium, file)[1]
 
 

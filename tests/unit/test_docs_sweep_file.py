@@ -28,5 +28,6 @@ def test_its_examples_are_sweep_files(tmp_path: Path) -> None:
     file.write_text(ours)
     parse_spec(read_document(file).plain)
     file.write_text(theirs)
+    file.with_name("train.py").write_text("import wandb\n")
     converted = convert(read_document(file).plain, file)
-    assert converted.document["program"]["metrics"].keys() == {"val_loss"}
+    assert converted.problems == () and converted.document["program"]["metrics"] == {}

@@ -16,7 +16,7 @@ from sklearn import metrics
 from ensemble import fitting
 from ensemble.combine import combine
 from ensemble.evaluation import MeanEntropy, MeanVariance, evaluate
-from ensemble.reliability import calibration_error, reliability
+from ensemble.reliability import calibration_error, equal_mass, equal_width
 from ensemble.scores import ClassificationScores, RegressionScores
 from ensemble.spec import Combination, Rule, Task
 from sweep.errors import EnsembleError
@@ -54,9 +54,11 @@ def test_the_ensemble_is_scored_as_it_is_combined_and_every_member_alone(seed: i
     for scores, said in zip((found.ensemble, *found.members), (combined, *predictions), strict=True):
         assert isinstance(scores, ClassificationScores)
         assert scores.accuracy == pytest.approx(metrics.accuracy_score(targets, said.argmax(axis=1)))
-        assert scores.ece == calibration_error(reliability(said, targets))
-        assert (scores.ece_after_temperature, scores.temperature) == (None, None)
-    assert found.reliability == reliability(combined, targets)
+        assert scores.ece_equal_width == calibration_error(equal_width(said, targets))
+        assert scores.ece_equal_mass == calibration_error(equal_mass(said, targets))
+        assert (scores.ece_equal_width_after_temperature, scores.ece_equal_mass_after_temperature) == (None, None)
+        assert scores.temperature is None
+    assert found.reliability == equal_mass(combined, targets)
     everyone = found.degradation.subsets[-1]
     assert isinstance(found.ensemble, ClassificationScores)
     assert everyone.scores == {"accuracy": found.ensemble.accuracy, "log_loss": found.ensemble.log_loss}
@@ -90,8 +92,10 @@ def test_a_temperature_of_the_calibration_split_mends_networks_that_are_too_sure
     for scores in (found.ensemble, *found.members):
         assert isinstance(scores, ClassificationScores)
         assert scores.temperature is not None
-        assert scores.ece_after_temperature is not None
-        assert scores.ece_after_temperature < scores.ece
+        assert scores.ece_equal_width_after_temperature is not None
+        assert scores.ece_equal_width_after_temperature < scores.ece_equal_width
+        assert scores.ece_equal_mass_after_temperature is not None
+        assert scores.ece_equal_mass_after_temperature < scores.ece_equal_mass
     member = found.members[1]
     assert isinstance(member, ClassificationScores)
     assert member.temperature is not None
@@ -99,8 +103,11 @@ def test_a_temperature_of_the_calibration_split_mends_networks_that_are_too_sure
     assert member.temperature == pytest.approx(fitting.temperature(calibration[0][1], calibration[1]), rel=1e-6)
     cooler = predictions[1].astype(np.float64) ** (1 / member.temperature)
     cooler /= cooler.sum(axis=1, keepdims=True)
-    expected = calibration_error(reliability(cooler.astype(np.float32), targets))
-    assert member.ece_after_temperature == pytest.approx(expected, abs=1e-4)
+    for found_error, binned in (
+        (member.ece_equal_width_after_temperature, equal_width(cooler.astype(np.float32), targets)),
+        (member.ece_equal_mass_after_temperature, equal_mass(cooler.astype(np.float32), targets)),
+    ):
+        assert found_error == pytest.approx(calibration_error(binned), abs=1e-4)
 
 
 def test_a_temperature_that_is_served_is_not_fitted_again() -> None:
@@ -112,8 +119,9 @@ def test_a_temperature_that_is_served_is_not_fitted_again() -> None:
     assert isinstance(found.ensemble, ClassificationScores)
     assert isinstance(without.ensemble, ClassificationScores)
     assert found.ensemble.temperature == 3.0
-    assert found.ensemble.ece == without.ensemble.ece
-    assert found.ensemble.ece_after_temperature == calibration_error(found.reliability)
+    assert found.ensemble.ece_equal_width == without.ensemble.ece_equal_width
+    assert found.ensemble.ece_equal_mass == without.ensemble.ece_equal_mass
+    assert found.ensemble.ece_equal_mass_after_temperature == calibration_error(found.reliability)
     assert found.ensemble.log_loss != without.ensemble.log_loss
     assert found.ensemble.accuracy == without.ensemble.accuracy
 

@@ -1,4 +1,4 @@
-"""Bins of equal mass against scikit-learn's, and the calibration error against torchmetrics'."""
+"""Bins of equal mass against scikit-learn's, and the calibration error of equal width against torchmetrics'."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ensemble.reliability import BINS, ReliabilityBin, calibration_error, reliability
+from ensemble.reliability import BINS, ReliabilityBin, calibration_error, equal_mass, equal_width
 
 
 def _probabilities(generator: np.random.Generator, rows: int, classes: int) -> NDArray[np.float32]:
@@ -25,9 +25,38 @@ def test_the_bins_are_those_of_scikit_learn_s_quantiles(seed: int, classes: int)
     probabilities, targets = _probabilities(generator, rows, classes), generator.integers(0, classes, rows)
     right = probabilities.argmax(axis=1) == targets
     accuracies, confidences = calibration_curve(right, probabilities.max(axis=1), n_bins=BINS, strategy="quantile")
-    found = reliability(probabilities, targets)
+    found = equal_mass(probabilities, targets)
     np.testing.assert_allclose([bin_.accuracy for bin_ in found], accuracies)
     np.testing.assert_allclose([bin_.confidence for bin_ in found], confidences, rtol=1e-6)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 300), st.integers(2, 8))
+def test_in_bins_of_equal_width_the_error_is_that_of_torchmetrics(seed: int, rows: int, classes: int) -> None:
+    generator = np.random.default_rng(seed)
+    probabilities, targets = _probabilities(generator, rows, classes), generator.integers(0, classes, rows)
+    expected = MulticlassCalibrationError(classes, n_bins=BINS, norm="l1")(
+        torch.from_numpy(probabilities), torch.from_numpy(targets)
+    )
+    found = equal_width(probabilities, targets)
+    assert calibration_error(found) == pytest.approx(float(expected), abs=1e-6)
+    assert sum(bin_.count for bin_ in found) == rows
+
+
+def test_a_confidence_of_1_counts_in_the_last_bin_of_equal_width() -> None:
+    # torchmetrics gives it a bin of its own, a sixteenth.
+    probabilities = np.array([[1, 0], [0.9375, 0.0625], [0.5, 0.5]], np.float32)
+    targets = np.array([0, 1, 0])
+    assert equal_width(probabilities, targets) == (ReliabilityBin(0.5, 1.0, 1), ReliabilityBin(0.96875, 0.5, 2))
+
+
+def test_equal_width_and_equal_mass_differ_where_most_rows_are_sure() -> None:
+    confidence = np.concatenate([np.linspace(0.94, 0.999, 300), np.linspace(0.51, 0.93, 20)]).astype(np.float32)
+    probabilities = np.stack([confidence, 1 - confidence], axis=1)
+    targets = (np.arange(320) % 3 == 0).astype(np.int64)
+    width, mass = equal_width(probabilities, targets), equal_mass(probabilities, targets)
+    assert width[-1].count > 290
+    assert max(bin_.count for bin_ in mass) <= 22
+    assert calibration_error(width) != pytest.approx(calibration_error(mass), abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -41,7 +70,7 @@ def test_where_equal_mass_is_equal_width_the_error_is_that_of_torchmetrics(seed:
     expected = MulticlassCalibrationError(classes, n_bins=BINS, norm="l1")(
         torch.from_numpy(probabilities), torch.from_numpy(targets)
     )
-    found = calibration_error(reliability(probabilities.astype(np.float32), targets))
+    found = calibration_error(equal_mass(probabilities.astype(np.float32), targets))
     assert found == pytest.approx(float(expected), abs=1e-6)
     assert found > 0.1
 
@@ -53,8 +82,8 @@ def test_the_bins_hold_every_row_and_do_not_depend_on_the_rows_order(seed: int, 
     if coarse:
         probabilities = np.eye(3, dtype=np.float32)[probabilities.argmax(axis=1)]
     order = generator.permutation(rows)
-    found = reliability(probabilities, targets)
-    again = reliability(probabilities[order], targets[order])
+    found = equal_mass(probabilities, targets)
+    again = equal_mass(probabilities[order], targets[order])
     assert [(bin_.count, bin_.accuracy) for bin_ in again] == [(bin_.count, bin_.accuracy) for bin_ in found]
     assert calibration_error(again) == pytest.approx(calibration_error(found))
     assert sum(bin_.count for bin_ in found) == rows
@@ -69,12 +98,12 @@ def test_the_bins_hold_every_row_and_do_not_depend_on_the_rows_order(seed: int, 
 def test_rows_of_one_confidence_share_a_bin() -> None:
     probabilities = np.tile(np.array([[0.75, 0.25]], np.float32), (100, 1))
     targets = (np.arange(100) % 2).astype(np.int64)
-    assert reliability(probabilities, targets) == (ReliabilityBin(0.75, 0.5, 100),)
-    assert calibration_error(reliability(probabilities, targets)) == 0.25
+    assert equal_mass(probabilities, targets) == (ReliabilityBin(0.75, 0.5, 100),)
+    assert calibration_error(equal_mass(probabilities, targets)) == 0.25
 
 
 def test_probabilities_that_mean_what_they_say_have_almost_no_error() -> None:
     generator = np.random.default_rng(0)
     probabilities = _probabilities(generator, 50_000, 3)
     targets = (generator.random(50_000)[:, None] > probabilities.cumsum(axis=1)).sum(axis=1).clip(0, 2)
-    assert calibration_error(reliability(probabilities, targets)) < 0.01
+    assert calibration_error(equal_mass(probabilities, targets)) < 0.01

@@ -33,6 +33,14 @@ def test_the_defaults_are_three_processes_and_one_second() -> None:
     assert (request.quorum, request.name) == (None, None)
 
 
+@pytest.mark.parametrize("name", ["7", "0", "00", "9" * 40])
+def test_a_name_of_digits_alone_would_be_an_id(name: str) -> None:
+    with pytest.raises(ValidationError, match="would be taken for an ensemble's id; add a letter"):
+        EnsembleRequest(sweep_id=1, name=name)
+    for other in ("7a", "-7", "7.0", "٧"):
+        assert EnsembleRequest(sweep_id=1, name=other).name == other
+
+
 @given(st.integers(1, 1000))
 def test_the_majority_is_the_smallest_number_above_half(members: int) -> None:
     assert 2 * majority(members) > members >= 2 * (majority(members) - 1)

@@ -73,6 +73,22 @@ def test_a_prediction_goes_on_as_it_came(client: TestClient, gateway: Gateway) -
     assert "x-own" not in came["headers"]
 
 
+@pytest.mark.parametrize("named", ["small-1", "a%2Fb%20c%3F", "a/b", "d%C3%B6g"])
+def test_an_ensemble_may_be_given_by_its_name(client: TestClient, gateway: Gateway, named: str) -> None:
+    answer = client.post(f"/api/v1/ensembles/{named}/predict", content=b"{}", headers=BEARER)
+    assert answer.status_code == 200
+    assert gateway.came[0]["url"] == (f"/api/v1/ensembles/{named}/predict", "")
+
+
+def test_an_answer_in_numpys_format_keeps_what_its_headers_say(client: TestClient, gateway: Gateway) -> None:
+    headers = {"Podium-Outcome": "degraded", "Podium-Answered": "2"}
+    gateway.answer = Response(b"\x93NUMPY", headers=headers, media_type="application/x-npy")
+    answer = client.post("/api/v1/ensembles/7/predict", headers={**BEARER, "Accept": "application/x-npy"})
+    assert gateway.came[0]["headers"]["accept"] == "application/x-npy"
+    assert answer.headers["content-type"] == "application/x-npy"
+    assert (answer.headers["podium-outcome"], answer.headers["podium-answered"]) == ("degraded", "2")
+
+
 def test_raw_tensors_go_both_ways(client: TestClient, gateway: Gateway) -> None:
     gateway.answer = Response(b'{"a":1}\0\xff', headers={"Inference-Header-Content-Length": "7"},
                               media_type="application/octet-stream")  # fmt: skip

@@ -84,13 +84,81 @@ def test_an_answer_says_all_that_is_known(gateway: TestClient) -> None:
     assert "member_outputs" not in body
 
 
-@pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8", "u1", "<i8"])
+@pytest.mark.parametrize("kind", ["<f4", ">f4", "<f2", "<f8", "u1", "<i8", ">u8"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_in_numpys_format_are_rows(gateway: TestClient, kind: str, order: Any) -> None:
     rows = np.array([[1, 2, 3], [0, 5, 6]], kind, order=order)
     answer = gateway.post(URL, content=npy(rows), headers=NPY)
     assert answer.status_code == 200
     assert answer.json()["outputs"] == [[1, 0], [0, 1]]
+
+
+def test_rows_of_bools_are_0_and_1(gateway: TestClient) -> None:
+    answer = gateway.post(URL, content=npy(np.array([[True, False, True]])), headers=NPY)
+    assert answer.json()["outputs"] == [[1, 0]]
+
+
+def test_an_integer_that_float32_would_change_is_named(gateway: TestClient) -> None:
+    answer = gateway.post(URL, content=npy(np.array([[1, 2, 3], [4, 2**24 + 1, 6]])), headers=NPY)
+    assert_problem(
+        answer, 422, "inputs: 16777217 in row 1, column 1 is not exact in FP32", "send floating-point numbers"
+    )
+
+
+def test_numpys_format_may_be_asked_for(gateway: TestClient, networks: list[FakeNetwork]) -> None:
+    body = {"inputs": [[0.25, 0, 0], [1, 0, 0]]}
+    answer = gateway.post(URL, json=body, headers={"Accept": "application/x-npy"})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-npy")
+    found = np.load(io.BytesIO(answer.content), allow_pickle=False)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, [[0.25, 0.75], [1, 0]])
+    networks[1].fails = True
+    answer = gateway.post(URL, json=body, headers={"Accept": "application/x-npy"})
+    headers = [answer.headers[f"Podium-{name}"] for name in ("Outcome", "Version", "Answered", "Requested")]
+    assert headers == ["degraded", "1", "2", "3"]
+    networks[0].fails = True
+    assert_problem(gateway.post(URL, json=body, headers={"Accept": "application/x-npy"}), 503)
+
+
+@pytest.mark.parametrize(
+    ("accept", "npy_is_sent"),
+    [
+        ("application/x-npy", True),
+        ("Application/X-NPY; q=0.1", True),
+        ("application/x-npy, */*", True),
+        ("application/x-npy, application/json", True),
+        ("application/json, application/x-npy", False),
+        ("application/json;q=0.5, application/x-npy;q=0.9", True),
+        ("application/x-npy;q=0.5, */*", False),
+        ("application/x-npy;q=0", False),
+        ("application/x-npy;q=much", False),
+        ("application/x-npyz", False),
+        ("*/*", False),
+        ("text/html", False),
+        ("", False),
+    ],
+)
+def test_the_answer_has_the_format_that_is_preferred(gateway: TestClient, accept: str, npy_is_sent: bool) -> None:
+    answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]}, headers={"Accept": accept})
+    assert answer.headers["content-type"] == ("application/x-npy" if npy_is_sent else "application/json")
+
+
+@pytest.mark.parametrize("asked", ["members=true", "whole=true"])
+def test_members_outputs_do_not_go_into_one_array(gateway: TestClient, asked: str) -> None:
+    headers = {"Accept": "application/x-npy"}
+    answer = gateway.post(f"{URL}?{asked}", json={"inputs": [[0.5, 0, 0]]}, headers=headers)
+    assert_problem(answer, 422, "members:", "accept JSON")
+
+
+def test_an_ensemble_may_be_asked_by_its_name(service: ServiceRig, gateway: TestClient) -> None:
+    answer = gateway.post("/api/v1/ensembles/small-1/predict", json={"inputs": [[1, 2, 3]]})
+    assert (answer.status_code, answer.json()["ensemble"]) == (200, "small-1")
+    answer = gateway.post("/api/v1/ensembles/other/predict", json={"inputs": [[1, 2, 3]]})
+    assert_problem(answer, 404, "there is no ensemble 'other'")
+    service.client().post("/api/v1/ensembles/1/stop")
+    with service.client(app=service.gateway()) as client:
+        answer = client.post("/api/v1/ensembles/small-1/predict", json={"inputs": [[1, 2, 3]]})
+        assert_problem(answer, 404, "ensemble 'small-1' is stopped")
 
 
 def test_the_whole_answer_has_every_members_outputs(gateway: TestClient, networks: list[FakeNetwork]) -> None:
@@ -130,7 +198,7 @@ def test_a_member_that_fails_degrades_the_answer(gateway: TestClient, networks: 
 def test_below_the_quorum_is_503_with_every_members_state(gateway: TestClient, networks: list[FakeNetwork]) -> None:
     networks[0].fails = networks[1].fails = True
     answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]]})
-    body = assert_problem(answer, 503, "1 of 3 members answered, the quorum is 2")
+    body = assert_problem(answer, 503, "1 of 3 members answered, the quorum is 2", "ArithmeticError: poison")
     assert [m["status"] for m in body["members"]] == ["error", "error", "ok"]
     assert "outputs" not in body
     assert answer.headers["retry-after"] == "1"
@@ -239,6 +307,7 @@ NPY_BODIES: dict[str, tuple[bytes, int]] = {
     "a header without end": (claims("{'descr': '''"), 400),
     "brackets without end": (claims("(" * 110), 400),
     "an unknown version": (b"\x93NUMPY\x09\x00" + npy(ROW)[8:], 400),
+    "an id that float32 changes": (npy(np.array([[1, 2**24 + 1, 3]])), 422),
     "words": (npy(np.array([["a", "b", "c"]])), 422),
     "times": (npy(np.zeros((1, FEATURES), "M8[s]")), 422),
     "complex numbers": (npy(np.zeros((1, FEATURES), np.complex64)), 422),
@@ -326,7 +395,8 @@ def test_a_body_that_does_not_come_is_408(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_an_ensemble_that_is_not_there_is_404(gateway: TestClient) -> None:
     assert_problem(gateway.post("/api/v1/ensembles/7/predict", json={"inputs": [[1, 2, 3]]}), 404, "no ensemble 7")
-    assert_problem(gateway.post(f"/api/v1/ensembles/{2**63}/predict", json={}), 422)
+    for impossible in (0, 2**63, "9" * 5000):
+        assert_problem(gateway.post(f"/api/v1/ensembles/{impossible}/predict", json={}), 404, "no ensemble")
 
 
 def test_an_ensemble_that_was_stopped_is_404_and_says_so(service: ServiceRig, networks: list[FakeNetwork]) -> None:

@@ -174,6 +174,71 @@ def test_bytes_both_ways(client: TestClient, aggregator: ScriptedAggregator) -> 
         np.testing.assert_array_equal(values, arrays(plain)[name].astype(values.dtype))
 
 
+INTEGERS = [f"{sign}INT{size}" for sign in ("", "U") for size in (8, 16, 32, 64)]
+WHOLE = np.array([[1, 2, 3], [0, 5, 6]])
+
+
+@pytest.mark.parametrize("datatype", [*INTEGERS, "FP16", "FP32", "FP64"])
+def test_every_numeric_datatype_is_converted(client: TestClient, aggregator: ScriptedAggregator, datatype: str) -> None:
+    kind = datatype.lower().replace("fp", "float")
+    content, headers = raw_bytes(datatype, WHOLE.astype(kind))
+    assert client.post(INFER, content=content, headers=headers).status_code == 200
+    if datatype != "FP16":
+        request = body(inputs=[tensor(datatype=datatype, data=WHOLE.ravel().tolist())])
+        assert client.post(INFER, json=request).status_code == 200
+    for asked in aggregator.asked:
+        assert asked.inputs.dtype == np.float32
+        np.testing.assert_array_equal(asked.inputs, WHOLE)
+
+
+def test_bool_is_0_and_1(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    truth = WHOLE > 2
+    content, headers = raw_bytes("BOOL", truth)
+    assert client.post(INFER, content=content, headers=headers).status_code == 200
+    request = body(inputs=[tensor(datatype="BOOL", data=truth.tolist())])
+    assert client.post(INFER, json=request).status_code == 200
+    for asked in aggregator.asked:
+        np.testing.assert_array_equal(asked.inputs, [[0, 0, 1], [0, 1, 1]])
+
+
+def test_bf16_is_the_upper_half_of_fp32(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    rows = np.array([[0.5, -2, 3.140625], [1e30, 1, 0]], np.float32)
+    halves = (rows.view(np.uint32) >> 16).astype("<u2")
+    content, headers = raw_bytes("BF16", halves)
+    assert client.post(INFER, content=content, headers=headers).status_code == 200
+    np.testing.assert_array_equal(aggregator.asked[0].inputs, (halves.astype(np.uint32) << 16).view(np.float32))
+    np.testing.assert_allclose(aggregator.asked[0].inputs, rows, rtol=2**-7)
+
+
+@pytest.mark.parametrize("datatype", ["INT32", "INT64", "UINT32", "UINT64"])
+def test_integers_that_float32_holds_are_rows_however_large(
+    client: TestClient, aggregator: ScriptedAggregator, datatype: str
+) -> None:
+    limits = np.iinfo(datatype.lower())
+    large = np.array([2**24, limits.max // 2 + 1, limits.min, 2**24 - 1, 0, 3 << 26], datatype.lower())
+    content, headers = raw_bytes(datatype, large)
+    assert client.post(INFER, content=content, headers=headers).status_code == 200
+    assert [int(value) for value in aggregator.asked[0].inputs.ravel()] == large.tolist()
+
+
+def test_an_error_is_json_as_kserves_client_wants_it(client: TestClient) -> None:
+    answer = client.post(INFER, content=b"hello")
+    assert_error(answer, 400, "not JSON")
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_a_model_may_be_given_by_its_id(client: TestClient, aggregator: ScriptedAggregator) -> None:
+    answer = client.post("/v2/models/3/infer", json=body())
+    assert (answer.status_code, answer.json()["model_name"]) == (200, "house")
+    assert client.get("/v2/models/1/versions/3").json() == client.get("/v2/models/digits-1").json()
+    assert client.get("/v2/models/1/ready").json() == {"name": "digits-1", "ready": True}
+    assert_error(client.get("/v2/models/7"), 404, "'7'")
+    assert_error(client.get("/v2/models/01"), 404, "'01'")
+    assert_error(client.get(f"/v2/models/{'9' * 5000}"), 404)
+    aggregator.update([traffic(snapshot(ensemble_id=2)), traffic(snapshot("2", ensemble_id=3))])
+    assert client.post("/v2/models/2/infer", json=body()).json()["model_name"] == "2", "a name comes before an id"
+
+
 def test_only_what_is_asked_for_in_its_order_and_form(client: TestClient) -> None:
     wanted = [{"name": "LABEL", "parameters": {"binary_data": True}}, {"name": "ENTROPY"},
               {"name": "PROBABILITIES", "parameters": {"binary_data": False}}]  # fmt: skip
@@ -284,18 +349,23 @@ def test_any_name_can_be_asked(client: TestClient) -> None:
 
 def test_ready_is_what_has_its_quorum(client: TestClient, aggregator: ScriptedAggregator) -> None:
     assert client.get("/v2/models/digits-1/versions/3/ready").status_code == 200
+    assert client.get("/v2/models/digits-1/ready").json() == {"name": "digits-1", "ready": True}
     assert client.get("/v2/models/new/ready").status_code == 503
+    assert client.get("/v2/models/new/ready").json() == {"name": "new", "ready": False}
     assert client.get("/v2/health/ready").status_code == 200, "what is being built keeps nothing from its work"
     aggregator.update([traffic(snapshot(up=2)), traffic(snapshot("other", ensemble_id=2, up=1))])
     assert client.get("/v2/models/digits-1/ready").status_code == 200
     assert client.get("/v2/models/other/ready").status_code == 503
     assert client.get("/v2/health/ready").status_code == 503
+    assert client.get("/v2/health/ready").json() == {"ready": False}
 
 
 def test_health_is_public_and_the_rest_is_not(aggregator: ScriptedAggregator) -> None:
     stranger = TestClient(serving(aggregator))
-    for path in ("/v2/health/live", "/v2/health/ready"):
-        assert (stranger.get(path).status_code, stranger.get(path).content) == (200, b"")
+    for what in ("live", "ready"):
+        answer = stranger.get(f"/v2/health/{what}")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.json() == {what: True}
     for path in ("/v2", "/v2/models/digits-1", "/v2/models/digits-1/ready", "/v2/models/digits-1/config", "/v2/x"):
         answer = stranger.get(path)
         assert_error(answer, 401, "Authorization")
@@ -352,10 +422,19 @@ JSON_BODIES: list[tuple[str, Any, int, str]] = [
     ("no shape", body(inputs=[tensor(shape=None)]), 400, "shape"),
     ("no datatype", body(inputs=[tensor(datatype=None)]), 400, "datatype"),
     ("no data", body(inputs=[tensor(data=None)]), 400, "data must be"),
-    ("FP64", body(inputs=[tensor(datatype="FP64")]), 400, "INPUT: the datatype is FP32, not 'FP64'"),
-    ("INT64", body(inputs=[tensor(datatype="INT64")]), 400, "FP32"),
-    ("BYTES", body(inputs=[tensor(datatype="BYTES", data=["a"] * 6)]), 400, "FP32"),
-    ("an unknown datatype", body(inputs=[tensor(datatype="x" * 10_000)]), 400, "FP32"),
+    ("BYTES", body(inputs=[tensor(datatype="BYTES", data=["a"] * 6)]), 400, "must be one of BOOL, INT8"),
+    ("an unknown datatype", body(inputs=[tensor(datatype="x" * 10_000)]), 400, "FP64, not 'xxx"),
+    ("FP16 in JSON", body(inputs=[tensor(datatype="FP16")]), 400, "FP16 has no form in JSON; send it as binary data"),
+    ("BF16 in JSON", body(inputs=[tensor(datatype="BF16")]), 400, "BF16 has no form in JSON"),
+    ("fractions of INT64", body(inputs=[tensor(datatype="INT64")]), 400, "0.25; every element of INT64 must be an int"),
+    ("truth of INT64", body(inputs=[tensor(datatype="INT64", data=[True] * 6)]), 400, "must be an integer"),
+    ("numbers of BOOL", body(inputs=[tensor(datatype="BOOL", data=[0, 1] * 3)]), 400, "BOOL must be true or false"),
+    ("too large for INT8", body(inputs=[tensor(datatype="INT8", data=[1, 2, 3, 4, 128, 6])]), 400,
+     "128 in row 1, column 1 is out of the range of INT8, -128 to 127"),
+    ("below 0 for UINT64", body(inputs=[tensor(datatype="UINT64", data=[1, 2, -3, 4, 5, 6])]), 400, "of UINT64, 0 to"),
+    ("an id that float32 changes", body(inputs=[tensor(datatype="INT64", data=[1, 2, 3, 2**24 + 1, 5, 6])]), 400,
+     "16777217 in row 1, column 0 is not exact in FP32"),
+    ("too large for FP32 in FP64", body(inputs=[tensor(datatype="FP64", data=[1, 2, 3, 4, 1e39, 6])]), 400, "1e+39 in"),
     ("a shape of words", body(inputs=[tensor(shape=["2", "3"])]), 400, "shape"),
     ("a shape of fractions", body(inputs=[tensor(shape=[2.0, 3.0])]), 400, "shape"),
     ("a shape of truth", body(inputs=[tensor(shape=[True, 3])]), 400, "shape"),
@@ -416,6 +495,13 @@ def claims(size: object, shape: object = (2, FEATURES), raw: bytes = ROWS.tobyte
     return packed(body(inputs=[tensor(shape=shape, data=None, parameters={"binary_data_size": size})]), raw)
 
 
+def raw_bytes(datatype: str, array: NDArray[Any]) -> tuple[bytes, dict[str, str]]:
+    """Six elements of a datatype as raw bytes."""
+    raw = array.tobytes()
+    given = tensor(datatype=datatype, data=None, parameters={"binary_data_size": len(raw)})
+    return packed(body(inputs=[given]), raw)
+
+
 HEAD = claims(24)[0][:-24]
 BINARY_BODIES: list[tuple[str, tuple[bytes, dict[str, str]], str]] = [
     ("fewer bytes than it says", claims(24, raw=b"\0" * 23), "24, and 23 bytes follow"),
@@ -431,7 +517,16 @@ BINARY_BODIES: list[tuple[str, tuple[bytes, dict[str, str]], str]] = [
     ("NaN", claims(24, raw=np.full(6, np.nan, "<f4").tobytes()), "row 0, column 0 is not finite"),
     ("infinity", claims(24, raw=np.array([1, 2, 3, 4, -np.inf, 6], "<f4").tobytes()), "row 1, column 1"),
     ("JSON that ends too late", (HEAD, {LENGTH: str(len(HEAD) + 1)}), "bytes of JSON in a body of"),
-    ("JSON that ends too early", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) - 1)}), "not JSON"),
+    ("JSON that ends too early", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) - 1)}), f"{LENGTH}: the first"),
+    ("JSON that ends in the bytes", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) + 4)}), f"{LENGTH}: the first"),
+    ("a length of another JSON", (json.dumps(body()).encode(), {LENGTH: "20"}), "the first 20 of the body's"),
+    ("no length", (HEAD + b"\xff" * 24, {}), f"{LENGTH} must say where it ends"),
+    ("bytes that no length leads to", (HEAD, {}), f"without {LENGTH}, all of the body is JSON"),
+    ("a BOOL of 7", raw_bytes("BOOL", np.array([0, 1, 1, 0, 7, 1], np.uint8)), "7 in row 1, column 1 is not a BOOL"),
+    ("FP64 in the bytes of FP32", raw_bytes("FP64", ROWS), "FP64 is 48 bytes, and there are 24"),
+    ("FP16 that is infinite", raw_bytes("FP16", np.full(6, np.inf, "<f2")), "row 0, column 0 is not finite"),
+    ("FP64 above FP32", raw_bytes("FP64", np.array([1, 2, 3, 4, 5, -1e300])), "-1e+300 in row 1, column 2 is not fin"),
+    ("an id that float32 changes", raw_bytes("UINT32", np.array([0, 0, 0, 0, 0, 2**32 - 1], "<u4")), "4294967295 in"),
     ("JSON without end", (HEAD, {LENGTH: "9" * 18}), "bytes of JSON in a body of"),
     ("no JSON", (ROWS.tobytes(), {LENGTH: "0"}), "not JSON"),
     ("a length in words", (HEAD, {LENGTH: "all"}), "not a number of bytes"),
@@ -582,5 +677,5 @@ def test_a_name_that_ends_like_a_path_is_read_as_the_path(client: TestClient, ag
     aggregator.update(
         [traffic(snapshot("x")), traffic(replace(snapshot("x/ready", ensemble_id=2), classes=("a",) * 9))]
     )
-    assert client.get("/v2/models/x/ready").content == b""
+    assert client.get("/v2/models/x/ready").json() == {"name": "x", "ready": True}
     assert client.get("/v2/models/x/ready/versions/1").json()["outputs"][0]["shape"] == [-1, 9]

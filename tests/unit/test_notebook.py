@@ -190,6 +190,14 @@ def test_nothing_of_a_stranger_is_code_in_the_page(sweep: Sweep) -> None:
     ElementTree.fromstring(f"<div>{page}</div>")
 
 
+def test_a_trial_that_violates_a_constraint_is_not_in_the_plot_of_the_best_so_far(
+    sweep: Sweep, service: ServiceRig
+) -> None:
+    service.trial(sweep.id, 4, 0.99, constraints={"size": 0.5})
+    page = sweep._repr_html_()
+    assert page.count("<circle") == 2 and "0.99" not in page
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.floats(-1e300, 1e300)), max_size=50),
     st.text(max_size=20),

@@ -31,7 +31,8 @@ def _sweep(sweep_id: int = 1, **changes: Any) -> dict[str, Any]:
     return {
         "id": sweep_id, "name": "digits", "state": "running", "reason": "", "run_cap": 12, "budget": None,
         "counts": {"finished": 3, "pruned": 1, "running": 1}, "started_at": started.isoformat(),
-        "best": {"number": 2, "value": 0.91234, "values": None}, "spec": {"metric": {"name": "acc"}}, **changes,
+        "best": {"number": 2, "value": 0.91234, "values": None}, "spec": {"metric": {"name": "acc"}}, "warnings": [],
+        **changes,
     }  # fmt: skip
 
 

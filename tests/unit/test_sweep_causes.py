@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sweep.causes import cause_of
-from sweep.errors import NonFiniteError
+from sweep.errors import NonFiniteError, PinningError
 from sweep.trial import Cause
 
 OUT = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"
@@ -27,6 +27,7 @@ def wrapped(error: BaseException) -> BaseException:
         (RuntimeError("we ran out of memory of it"), Cause.USER_ERROR),
         (OSError(errno.ENOENT, "No such file"), Cause.USER_ERROR),
         (NonFiniteError("nan"), Cause.NON_FINITE),
+        (PinningError("sees another device"), Cause.PINNING),
         (MemoryError(), Cause.HOST_MEMORY),
         (torch.OutOfMemoryError("CUDA out of memory."), Cause.DEVICE_MEMORY),
         (torch.AcceleratorError(OUT), Cause.DEVICE_MEMORY),
@@ -38,5 +39,5 @@ def wrapped(error: BaseException) -> BaseException:
 )
 def test_an_error_is_its_cause_wrapped_or_not(error: Exception, cause: Cause) -> None:
     assert cause_of(error) is cause
-    if cause is not Cause.NON_FINITE:
+    if cause not in (Cause.NON_FINITE, Cause.PINNING):
         assert cause_of(wrapped(error)) is cause

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweep import suggesting
+from sweep.catalog import suggestion
 from sweep.commands import cloned_params
 from sweep.errors import InvalidSpecError, UserCodeError
 from sweep.live import past_trials
 from sweep.past import PastTrial
 from sweep.search import Search
 from sweep.space import Parameter
+from sweep.spec_notes import search_notes
 from sweep.trial import AttemptKey, Cause, TrialState, Wanted
 from tests.rig import Rig
 from tests.specs import spec
@@ -380,3 +382,91 @@ def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], 
 def test_a_planned_value_that_the_code_would_not_take_is_refused(value: Any, wanted: Any, message: str) -> None:
     complaint = suggesting.complaint(value, wanted)
     assert complaint is not None and message in complaint
+
+
+# Enqueued values of what the sweep file does not name.
+
+ENQUEUED: dict[str, Any] = {**EMPTY, "enqueue": [{"width": 9, "kind": "b"}, {"width": 64}]}
+
+
+@pytest.mark.parametrize("method", ["tpe", "random", "gp", "nsga2"])
+def test_an_enqueued_value_is_used_when_the_code_suggests_it(method: str) -> None:
+    search = _search(**ENQUEUED, method=method)
+    for number, width in ((0, 9), (1, 64)):
+        planned = search.ask()
+        assert planned is not None and (planned.params, planned.sampler) == ({}, "enqueue")
+        assert _suggested(search, number) == width
+        search.tell(number, TrialState.FINISHED, [1.0])
+    assert search.remembered(0).params == {"width": 9}
+    assert _suggested(search, 0, "kind", KIND) == "b"
+
+
+def test_it_is_kept_with_the_trial_and_known_after_a_restart() -> None:
+    search = _search(**ENQUEUED)
+    planned = search.ask()
+    assert planned is not None and planned.attributes["podium:enqueued"] == {"width": 9, "kind": "b"}
+    rebuilt = Search(search.spec, [PastTrial.from_dict(search.remembered(0).to_dict())])
+    assert (_suggested(rebuilt, 0), _suggested(rebuilt, 0, "kind", KIND)) == (9, "b")
+    assert rebuilt.ask() is not None and _suggested(rebuilt, 1) == 64
+
+
+def test_an_enqueued_value_outside_the_range_is_refused() -> None:
+    search = _search(**EMPTY, enqueue=[{"width": 100}])
+    search.ask()
+    with pytest.raises(UserCodeError, match="width was enqueued as 100, but"):
+        _suggested(search, 0)
+
+
+def test_an_enqueued_value_has_the_type_of_its_range() -> None:
+    search = _search(**EMPTY, enqueue=[{"x": 1, "n": 2.0}])
+    search.ask()
+    x, n = _suggested(search, 0, "x", {"min": 0.0, "max": 1.0}), _suggested(search, 0, "n", {"min": 1, "max": 3})
+    assert (x, type(x), n, type(n)) == (1.0, float, 2, int)
+
+
+def test_the_trial_is_told_what_was_enqueued_also_when_it_is_repeated(rig: Rig) -> None:
+    rig.submit(**ENQUEUED)
+    assignment = rig.pool["cpu-0"].running
+    assert assignment is not None and assignment.enqueued == {"width": 9, "kind": "b"}
+    rig.pool.lose("cpu-0")
+    rig.settle()
+    rig.restart()
+    _want(rig)
+    assignment = rig.pool["cpu-0"].running
+    assert assignment is not None and (assignment.attempt, assignment.enqueued["width"]) == (2, 9)
+    assert rig.pool["cpu-0"].suggestions[-1] == ("width", 9, "")
+    assert rig.trials()[0].params == {"width": 9}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"program": {"command": ["true"]}, "parameters": {"x": {"values": [1, 2]}}},
+            "there is no parameter 'width'; known: x (only a function of a trial can suggest parameters",
+        ),
+        ({"program": {"function": "a:b", "argument": "config"}}, "there is no parameter 'width'; there are none"),
+        (
+            {"method": "grid", "parameters": {"x": {"values": [1, 2]}}},
+            "there is no parameter 'width'; a grid knows its values beforehand; name it under parameters",
+        ),
+        ({"parameters": {"width": {"min": 0, "max": 1}}}, "9 is not within 0 and 1"),
+    ],
+)
+def test_a_value_that_nothing_can_suggest_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        spec(**{**EMPTY, "enqueue": [{"width": 9}], **changes})
+    assert message in str(caught.value) and "known: (" not in str(caught.value)
+
+
+def test_validate_notes_what_only_the_code_can_use() -> None:
+    (note,) = search_notes(spec(parameters={"lr": {"min": 0.0, "max": 1.0}}, enqueue=[{"lrr": 0.5}]))
+    assert note == (
+        "enqueue: 'lrr' is not under parameters (did you mean 'lr'?); its value is used if the function suggests 'lrr'"
+    )
+    (note,) = search_notes(spec(**ENQUEUED | {"enqueue": [{"width": 9}]}))
+    assert "known" not in note and "did you mean" not in note
+
+
+def test_where_nothing_is_known_no_message_lists_it() -> None:
+    assert suggestion("lr", []) == "there are none"

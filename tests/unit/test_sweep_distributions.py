@@ -227,7 +227,7 @@ def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
     ("changes", "words"),
     [
         ({"metric": None, "metrics": [{"name": n, "goal": "minimize"} for n in "ab"]}, "cmaes knows one objective"),
-        ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes searches ranges"),
+        ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes searches ranges and ordered values"),
     ],
 )
 def test_cmaes_is_refused_where_it_can_do_nothing(changes: dict[str, Any], words: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sweep import file_system
 from sweep.errors import DataDirectoryError
-from sweep.file_system import kind_of, refuse_network
+from sweep.file_system import kind_of, refuse_network, writable_local
 
 MOUNTS = """\
 21 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -33,6 +33,11 @@ MOUNTS = """\
 )
 def test_the_nearest_mount_holds_a_path(path: str, kind: str) -> None:
     assert kind_of(Path(path), MOUNTS) == kind
+
+
+def test_only_local_mounts_that_can_be_written_to_are_asked_how_full_they_are() -> None:
+    read_only = "35 21 0:45 / /ro ro - ext4 /dev/vdc ro\n36 21 0:46 / /proc rw - proc proc rw\n"
+    assert writable_local(MOUNTS + read_only) == ["/", "/srv/local", "/twice"]
 
 
 def test_this_machine_tells_what_holds_a_folder(tmp_path: Path) -> None:

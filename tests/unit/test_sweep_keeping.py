@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from db import audit, candidates, ensemble_changes, keeping
 from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
 from sweep.errors import DatabaseError, FencedError
+from sweep.files import sha256_of
 from sweep.keeping import Keeping
 from sweep.layout import AttemptDirectory
 from sweep.recorder import DatabaseRecorder
@@ -288,10 +289,13 @@ def test_the_checkpoints_that_stay(service: ServiceRig, keeper: Keeping, keep: s
     paths = []
     for number, value in enumerate([0.5, 0.9, 0.7]):
         service.trial(sweep_id, number, value)
-        paths.append(AttemptDirectory(service.data.attempt(sweep_id, number, 1)).checkpoint)
+        directory = AttemptDirectory(service.data.attempt(sweep_id, number, 1))
+        paths.append(directory.checkpoint)
         paths[-1].write_bytes(b"state")
+        (directory.checkpoint_folders / "1").mkdir(parents=True)
         keeper.look(sweep_id)
     assert [number for number, path in enumerate(paths) if path.exists()] == left
+    assert [number for number, path in enumerate(paths) if path.with_name("checkpoints").exists()] == left
     assert kept(service) == [0, 1, 2]
 
 
@@ -418,3 +422,56 @@ def test_a_trial_without_weights_takes_no_place(service: ServiceRig, keeper: Kee
     service.commit(TrialPlanned(9, sweep_id, 2, {"lr": 0.01}, "random", {}, AT))
     keeper.look(sweep_id)
     assert kept(service) == [1]
+
+
+# Artifacts.
+
+
+def _artifact(service: ServiceRig, sweep_id: int, number: int, *names: str) -> Path:
+    """The folder of a trial's artifacts, with these in it."""
+    folder = AttemptDirectory(service.data.attempt(sweep_id, number, 1)).artifacts
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(b"content")
+        saved = Saved(AttemptKey(number + 1, 1), f"artifacts/{name}", sha256_of(folder / name), 7)
+        service.commit(ArtifactSaved(saved))
+    return folder
+
+
+def test_only_the_best_trials_keep_their_artifacts_and_all_keep_their_weights(
+    service: ServiceRig, keeper: Keeping, client: TestClient
+) -> None:
+    sweep_id = service.sweep(keep={"artifacts": 1})
+    folders = []
+    for number, value in enumerate([0.5, 0.9, 0.7]):
+        service.trial(sweep_id, number, value)
+        folders.append(_artifact(service, sweep_id, number, "plot.png", "table.csv"))
+    assert keeper.look(sweep_id)
+    assert [folder.exists() for folder in folders] == [False, True, False]
+    assert kept(service) == [0, 1, 2]
+    left = client.get("/api/v1/trials/1").json()["artifacts"]
+    reason = "its artifacts were not kept: keep.artifacts is 1"
+    assert [(file["name"], file["removed"]) for file in left] == [
+        ("artifacts/plot.png", reason),
+        ("artifacts/table.csv", reason),
+        ("model.safetensors", None),
+    ]
+    assert_problem(client.get("/api/v1/trials/1/files/artifacts/plot.png"), 404, reason)
+
+
+def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: ServiceRig, keeper: Keeping) -> None:
+    sweep_id = service.sweep(keep={"artifacts": 1, "models": 1})
+    for number, value in enumerate([0.5, 0.9]):
+        service.trial(sweep_id, number, value)
+        _artifact(service, sweep_id, number, "plot.png")
+    folder = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).artifacts
+    with service.database.write() as connection:
+        left = keeping.surplus(connection, sweep_id, 1, keeping.FILES)
+        keeping.let_go(connection, left, REASON, AT, keeping.FILES)
+        assert [each.number for each in left] == [0] and keeping.leaving(connection) == []
+    notes = audit.audit(service.data, sleep=lambda _: None).notes
+    assert any("these artifacts are not kept" in note for note in notes)
+    keeper.begin()
+    assert not folder.exists() and kept(service) == [0, 1]
+    with service.database.read() as connection:
+        assert keeping.leaving(connection, files=keeping.FILES) == []

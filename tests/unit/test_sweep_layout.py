@@ -45,8 +45,9 @@ def test_an_attempts_folder_has_what_its_process_needs(tmp_path: Path) -> None:
     attempt.prepare()
     attempt.prepare()
     assert attempt.work.is_dir() and attempt.temporary.is_dir()
-    files = [attempt.log, attempt.model, attempt.checkpoint, attempt.predictions]
-    assert {file.parent for file in files} == {attempt.root} and len(set(files)) == 4
+    files = [attempt.log, attempt.model, attempt.checkpoint, attempt.checkpoint_folders, attempt.predictions]
+    files.append(attempt.artifacts)
+    assert {file.parent for file in files} == {attempt.root} and len(set(files)) == 6
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sweep.live_trial import MAX_INTERRUPTIONS
 from sweep.messages import Asked, SearchFailed, SlotLost
 from sweep.past import Planned
 from sweep.scheduler import FULL_S, TICK_S, WAITS_S
-from sweep.trial import DISK_IS_FULL, Cause, SweepState, TrialRequest, TrialState
+from sweep.trial import Cause, SweepState, TrialRequest, TrialState
 from sweep.watch import MARGIN_S, SILENT_S
 from tests.rig import Rig
 from tests.specs import spec
@@ -663,17 +663,70 @@ def test_clones_run_in_their_order_before_what_the_search_chose(rig: Rig) -> Non
     assert [trial.params["x"] for trial in ran if trial.sampler == "clone"] == [0.1, 0.2, 0.3]
 
 
-def test_a_full_disk_is_no_failure_of_trial_or_device_and_the_next_one_waits_a_moment(rig: Rig) -> None:
+def test_a_full_data_disk_is_no_failure_of_trial_or_device_and_the_next_one_waits_a_moment(rig: Rig) -> None:
     rig.submit(run_cap=3, retries={"infrastructure": 0})
-    for _ in range(5):
-        rig.pool.fail("cpu-0", Cause.INFRASTRUCTURE, f"{DISK_IS_FULL}: as played")
+    for round_ in range(5):
+        rig.pool.end("cpu-0", CANCELLED, cause=Cause.DISK_FULL)
         rig.settle()
         assert rig.pool.busy() == [] and rig.recorder.aside == {}
+        if round_ == 3:
+            rig.restart()  # what it was interrupted by counts no more afterwards
         tick(rig, int(FULL_S) + 1)
         assert rig.pool.busy() == ["cpu-0"]
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
     assert FAILED not in rig.states()
+
+
+def test_a_trial_that_the_full_data_disk_interrupts_again_and_again_fails(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 0})
+    for _ in range(MAX_INTERRUPTIONS + 1):
+        rig.pool.end("cpu-0", CANCELLED, cause=Cause.DISK_FULL)
+        tick(rig, int(FULL_S) + 1)
+    last = rig.trials()[0].attempts[MAX_INTERRUPTIONS + 1]
+    assert last is not None and (last.state, last.cause) == (FAILED, Cause.DISK_FULL)
+    assert rig.states()[0] is FAILED
+
+
+def test_a_full_file_system_of_one_trial_stops_no_other_sweep_and_is_counted(rig: Rig) -> None:
+    rig.submit(run_cap=1, retries={"infrastructure": 2, "max_consecutive_failures": 1})
+    rig.pool.fail("cpu-0", Cause.DISK_FULL, "no space left on the file system of /dev/shm")
+    rig.submit(run_cap=50)
+    for _ in range(30):
+        tick(rig, 1)
+        (device,) = rig.pool.busy()
+        running = rig.pool[device].running
+        assert running is not None
+        if running.sweep_id == 1:
+            rig.pool.fail(device, Cause.DISK_FULL, "no space left on the file system of /dev/shm")
+        else:
+            rig.pool.finish(device)
+        rig.settle()
+        assert rig.pool.busy(), "placement stopped"
+    assert rig.recorder.aside == {}
+    assert rig.states(1) == [FAILED]
+    assert len(rig.trials(1)[0].attempts) == 3
+    assert "/dev/shm" in rig.sweep(1).reason
+    assert rig.counted(2) > 20
+
+
+def test_a_full_file_system_of_one_trial_pauses_the_others_where_the_data_disk_is_short_too(rig: Rig) -> None:
+    rig.submit(run_cap=2)
+    rig.scheduler._short_of_room = lambda: "the disk has 3 MB left"
+    rig.pool.fail("cpu-0", Cause.DISK_FULL)
+    rig.settle()
+    assert rig.pool.busy() == []
+    rig.scheduler._short_of_room = lambda: ""
+    tick(rig, 1)
+    assert rig.pool.busy() == ["cpu-0"]
+
+
+def test_a_device_that_fails_to_pin_three_trials_is_set_aside(rig: Rig) -> None:
+    rig.submit(run_cap=5, retries={"infrastructure": 0})
+    for _ in range(3):
+        rig.pool.fail("cpu-0", Cause.PINNING, "PinningError: pinning failed")
+        rig.settle()
+    assert "pinning failed" in rig.recorder.aside["cpu-0"]
 
 
 def test_two_sweeps_that_take_turns_do_not_write_of_each_turn(rig: Rig) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sweep.outcomes import ChildReport, Kill, judge, storable
+from sweep.outcomes import ChildReport, Chosen, Kill, judge, storable
 from sweep.trial import Cause, TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
@@ -46,6 +46,71 @@ def test_the_judgement(
     verdict = judge(report, exit, None if killed_for is None else Kill(killed_for))
     assert (verdict["state"], verdict.get("cause")) == (state, cause)
     assert verdict.get("value") == (0.5 if state is FINISHED else None)
+
+
+STOPPED = Chosen((0.5,), "stop: step 3 reached 3")
+SO_FAR = Chosen((0.5,))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "report", "exit", "killed_for", "state", "cause"),
+    [
+        (STOPPED, None, "SIGKILL", None, FINISHED, None),  # killed after the decision
+        (STOPPED, RAISED, "0", None, FINISHED, None),
+        (STOPPED, ChildReport("finished", 0.1), "0", None, FINISHED, None),
+        (STOPPED, GAVE_UP, "0", None, FINISHED, None),
+        (STOPPED, None, "143", Cause.CANCELLED, FINISHED, None),
+        (Chosen(None, "stop: step 3 reached 3"), None, "0", None, FAILED, Cause.BAD_REPORT),
+        (SO_FAR, None, "SIGKILL", Cause.TIMEOUT, FINISHED, None),
+        (SO_FAR, RAISED, "1", Cause.TIMEOUT, FINISHED, None),
+        (SO_FAR, None, "SIGKILL", Cause.CANCELLED, CANCELLED, Cause.CANCELLED),
+        (SO_FAR, None, "SIGKILL", Cause.STALLED, FAILED, Cause.STALLED),
+        (SO_FAR, None, "SIGSEGV", None, FAILED, Cause.SIGNAL),
+        (SO_FAR, RAISED, "0", None, FAILED, Cause.USER_ERROR),
+        (Chosen(None), None, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+        (Chosen((math.nan,)), None, "SIGKILL", Cause.TIMEOUT, FAILED, Cause.TIMEOUT),
+    ],
+)
+def test_what_was_reported_counts_at_a_condition_of_stop_and_at_the_time_limit(
+    chosen: Chosen, report: ChildReport | None, exit: str, killed_for: Cause | None, state: TrialState,
+    cause: Cause | None,
+) -> None:  # fmt: skip
+    kill = None if killed_for is None else Kill(killed_for)
+    verdict = judge(report, exit, kill, chosen=chosen, finish_on_timeout=True)
+    assert (verdict["state"], verdict.get("cause")) == (state, cause)
+    assert verdict.get("value") == (0.5 if state is FINISHED else None)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "report", "killed_for", "state", "message"),
+    [
+        (STOPPED, ChildReport("finished", 0.5, message=STOPPED.reason), None, FINISHED, STOPPED.reason),
+        (STOPPED, RAISED, None, FAILED, RAISED.message),
+        (STOPPED, None, Cause.TIMEOUT, FAILED, f"{STOPPED.reason}; program.constraints was not evaluated within"),
+        (STOPPED, None, Cause.CANCELLED, CANCELLED, "stopped on request"),
+        (SO_FAR, None, Cause.TIMEOUT, FAILED, "limits.trial_s; program.constraints was not evaluated within"),
+        (SO_FAR, RAISED, Cause.TIMEOUT, FAILED, f"program.constraints was not evaluated: {RAISED.message}"),
+        (Chosen((0.5,), constrained=True), None, Cause.TIMEOUT, FINISHED, "finished with what it had reported"),
+    ],
+)
+def test_with_constraints_nothing_finishes_early_before_they_are_known(
+    chosen: Chosen, report: ChildReport | None, killed_for: Cause | None, state: TrialState, message: str
+) -> None:
+    kill = None if killed_for is None else Kill(killed_for)
+    verdict = judge(report, "143", kill, chosen=chosen, finish_on_timeout=True, has_constraints=True)
+    assert (verdict["state"], verdict.get("value")) == (state, 0.5 if state is FINISHED else None)
+    assert message in verdict["message"]
+
+
+def test_what_a_stopped_trial_adds_to_its_reason_is_kept() -> None:
+    report = ChildReport("finished", 0.5, message=f"{STOPPED.reason}; without effect: y", late_prune_answers=2)
+    verdict = judge(report, "0", None, chosen=STOPPED)
+    assert (verdict["message"], verdict["late_prune_answers"]) == (report.message, 2)
+
+
+def test_without_on_timeout_what_was_reported_does_not_count_at_the_time_limit() -> None:
+    verdict = judge(None, "SIGKILL", Kill(Cause.TIMEOUT), chosen=SO_FAR)
+    assert (verdict["state"], verdict["cause"]) == (FAILED, Cause.TIMEOUT)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,29 @@ def test_json_lines_are_read_as_they_come(tmp_path: Path) -> None:
     assert list(file.new()) == [(3, {"loss": 0.5})]
     _append(path, f'ge": {"9" * 400}}}\n')
     assert list(file.new()) == [(4, {"loss": 1.0})]
+
+
+def test_a_summary_gives_final_values(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    _append(path, '{"loss": 1}\n{"summary": {"loss": 0.5, "note": "x"}}\n{"loss": 2, "summary": {"best": 3}}\n')
+    assert list(JsonLines(path).new()) == [
+        (0, {"loss": 1.0}),
+        (None, {"loss": 0.5}),
+        (1, {"loss": 2.0}),
+        (None, {"best": 3.0}),
+    ]
+    path.write_text('{"summary": 4}\n')
+    assert list(JsonLines(path).new()) == [(0, {"summary": 4.0})]
+
+
+def test_a_value_that_is_not_finite_is_one_in_any_spelling(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    _append(
+        path, '{"a": Infinity, "b": "-inf", "c": "Infinity", "d": "infinite", "e": null}\n{"f": NaN}\n{"f": "nan"}\n'
+    )
+    (_, first), *others = JsonLines(path).new()
+    assert first == {"a": math.inf, "b": -math.inf, "c": math.inf}
+    assert [math.isnan(values["f"]) for _, values in others] == [True, True]
 
 
 def test_the_last_json_line_needs_no_end(tmp_path: Path) -> None:

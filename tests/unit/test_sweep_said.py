@@ -9,7 +9,7 @@ import pytest
 
 from sweep.outcomes import ChildReport
 from sweep.said import Noted, understand
-from sweep.trial import AttemptKey, Logged, Reported, Saved, Started
+from sweep.trial import AttemptKey, Logged, Reported, Saved, Started, StopAsked, StudyAsked
 
 KEY = AttemptKey(3, 1)
 REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}
@@ -17,6 +17,7 @@ LOGGED: dict[str, Any] = {"kind": "logged", "step": 1, "values": {"loss": 0.5}, 
 SAVED: dict[str, Any] = {"kind": "saved", "name": "model.safetensors", "sha256": "ab", "size_bytes": 3}
 NOTED: dict[str, Any] = {"kind": "noted", "constraints": {"size": 1.5}, "user_attrs": {"note": [1]}}
 WANTED: dict[str, Any] = {"kind": "wanted", "name": "x", "distribution": {"values": [1]}}
+STUDY_ASKED: dict[str, Any] = {"kind": "study_asked", "request": 1, "what": "curve", "number": 7}
 DEEP: list[Any] = []
 for _ in range(600):
     DEEP = [DEEP]
@@ -32,6 +33,8 @@ def test_what_is_said_is_understood() -> None:
     assert _understood(LOGGED) == Logged(KEY, 1, {"loss": 0.5}, 9.0)
     assert _understood(SAVED) == Saved(KEY, "model.safetensors", "ab", 3)
     assert _understood(STARTED) == Started(KEY, 7, 9.0, "", "cpu")
+    assert _understood(STUDY_ASKED) == StudyAsked(KEY, 1, "curve", 7)
+    assert _understood({"kind": "stop_asked"}) == StopAsked(KEY)
     assert _understood(NOTED) == Noted({"size": 1.5}, {"note": [1]})
     assert _understood({"kind": "alive"}) is None
     assert _understood({"kind": "outcome", "state": "pruned"}) == ChildReport("pruned")
@@ -48,6 +51,11 @@ def test_what_is_said_is_understood() -> None:
         {"kind": "nothing"},
         {"kind": "outcome"},
         {"kind": "outcome", "state": "failed", "cause": 3},
+        STUDY_ASKED | {"what": "secrets"},
+        STUDY_ASKED | {"what": ["trials"]},
+        STUDY_ASKED | {"number": -1},
+        STUDY_ASKED | {"request": "1"},
+        {"kind": "stop_asked", "reason": "no"},
         REPORTED | {"step": -1},
         REPORTED | {"step": 2**63},
         REPORTED | {"step": True},

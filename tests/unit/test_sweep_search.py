@@ -35,10 +35,12 @@ RULES: dict[str, Any] = {
     "percentile": {"type": "percentile", "percentile": 40, "min_iter": 2},
     "threshold": {"type": "threshold", "lower": 0.6},
     "patient": {"type": "patient", "patience": 1, "wrap": {"type": "median"}},
+    "wilcoxon": {"type": "wilcoxon", "p_threshold": 0.3},
+    "a class": {"pruner": "optuna.pruners:PercentilePruner", "args": {"percentile": 40.0, "n_warmup_steps": 2}},
     "none": {"type": "none"},
 }
-SPACES = {"grid": FINITE, "cmaes": NUMBERS}
-METHODS = ["tpe", "random", "grid", "qmc", "cmaes", "nsga2"]
+SPACES = {"grid": FINITE, "cmaes": NUMBERS, "brute_force": FINITE}
+METHODS = ["tpe", "random", "grid", "qmc", "cmaes", "nsga2", "nsga3", "brute_force"]
 
 
 def _asked(search: Search) -> Planned:
@@ -260,7 +262,7 @@ def _searched(method: str, kind: str = "none", **changes: Any) -> SweepSpec:
         method=method,
         seed=3,
         parameters=SPACES.get(method, CONDITIONAL),
-        enqueue=[{"lr": 1e-3 if method == "grid" else 1e-2}],
+        enqueue=[{"lr": 1e-3 if method in ("grid", "brute_force") else 1e-2}],
         early_terminate=RULES[kind],
         run_cap=60,
         **changes,
@@ -281,7 +283,7 @@ TWO: Any = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "min
 
 
 @pytest.mark.parametrize("kind", ["asha", "none"])
-@pytest.mark.parametrize("method", ["tpe", "qmc", "nsga2"])
+@pytest.mark.parametrize("method", ["tpe", "qmc", "nsga2", "nsga3"])
 def test_a_rebuilt_search_of_several_objectives_does_too(method: str, kind: str) -> None:
     searched = _searched(method, kind, metric=None, metrics=TWO)
     never = Sweep(searched).play(60)

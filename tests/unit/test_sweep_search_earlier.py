@@ -16,7 +16,7 @@ from tests.specs import spec
 
 BEST = 0.8
 METRICS = [{"name": "near", "goal": "minimize"}, {"name": "far", "goal": "maximize"}]
-LEARNING = ["tpe", "gp", "cmaes", "nsga2"]
+LEARNING = ["tpe", "gp", "cmaes", "nsga2", "nsga3"]
 
 
 def searched(method: str, **changes: Any) -> SweepSpec:

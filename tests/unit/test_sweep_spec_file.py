@@ -95,7 +95,7 @@ def test_each_format_gives_the_same_spec(write: Write, name: str, text: str) -> 
         ("{min: 1e-4,", "{min: 0,", 7, "parameters.lr.min"),
         ("values: [1, 2]", "values: []", 9, "parameters.depth.values"),
         ("lr: 0.02", "lr: 5.0", 12, "enqueue.1.lr"),
-        ("depth: 2", "dept: 2", 13, "enqueue.1.dept"),
+        ("depth: 2", "depth: 3", 13, "enqueue.1.depth"),
         ("train:objective", "train", 15, "program.function"),
     ],
 )

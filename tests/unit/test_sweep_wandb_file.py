@@ -127,6 +127,23 @@ def test_a_grid_runs_to_its_end() -> None:
     assert _converted("grid.yaml").document["run_cap"] == 12
 
 
+@pytest.mark.parametrize(
+    ("space", "run_cap"),
+    [
+        ("a: {min: 1, max: 300}, b: {min: 1, max: 300}", 90_000),
+        ("a: {distribution: q_uniform, min: 0.0, max: 1.0, q: 0.25}, b: {values: [x, y]}", 10),
+        ("a: {min: 1, max: 3000}, b: {min: 1, max: 3000}", 1_000_000),
+    ],
+)
+def test_a_grid_above_ten_thousand_points_runs_too(tmp_path: Path, space: str, run_cap: int) -> None:
+    file = tmp_path / "sweep.yaml"
+    (tmp_path / "train.py").write_text("print('val_loss=0.5')\n")
+    metric = "metric: {name: val_loss, goal: minimize}\nmetrics: {val_loss: 'val_loss=([0-9.]+)'}"
+    file.write_text(f"program: train.py\nmethod: grid\n{metric}\nparameters: {{{space}}}\n")
+    read = read_sweep_file(file)
+    assert (read.spec.method, read.spec.run_cap) == ("grid", run_cap)
+
+
 def test_nested_parameters_have_dotted_names() -> None:
     found = _converted("nested.yaml")
     assert list(found.document["parameters"]) == ["optimizer.name", "optimizer.schedule.lr", "epochs"]
@@ -183,14 +200,14 @@ def test_errors_are_at_the_keys_of_the_file(tmp_path: Path, text: str, line: int
 
 def test_a_metric_that_nothing_says_is_refused_with_what_to_write(tmp_path: Path) -> None:
     text = START + "parameters: {lr: {value: 1}}\n"
-    line, key, words = _refused(tmp_path, text, script="import wandb; wandb.log({'loss': 1})")
+    line, key, words = _refused(tmp_path, text, script="import wandb, and more about wandb.log")
     assert (line, key) == (3, "metric")
-    assert "metrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}" in words and "PODIUM_METRICS" in words
+    assert "metrics: {loss: auto}" in words and "PODIUM_METRICS" in words and "metrics: {}" in words
 
 
 def test_what_else_is_wrong_is_said_too(tmp_path: Path) -> None:
     with pytest.raises(InvalidSpecError) as caught:
-        _read(tmp_path, START + "parameters: {lr: {min: 2, max: 1}}\nrun_kap: 1\n", script="wandb.log(x)")
+        _read(tmp_path, START + "parameters: {lr: {min: 2, max: 1}}\nrun_kap: 1\n", script="no wandb")
     assert [(problem.line, problem.key) for problem in caught.value.problems] == [
         (3, "metric"),
         (5, "parameters.lr.min"),
@@ -199,8 +216,59 @@ def test_what_else_is_wrong_is_said_too(tmp_path: Path) -> None:
 
 
 def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
-    text = START + "parameters: {lr: {value: 1}}\nmetrics: {loss: 'loss[=: ]+([-+.0-9eE]+)'}\n"
-    assert _read(tmp_path, text, script="").document["program"]["metrics"] == {"loss": "loss[=: ]+([-+.0-9eE]+)"}
+    text = START + "parameters: {lr: {value: 1}}\nmetrics: {loss: auto}\n"
+    assert _read(tmp_path, text, script="").document["program"]["metrics"] == {"loss": "auto"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "\nimport wandb",
+        "\n    import os, wandb",
+        "\nfrom wandb import init",
+        "\nlogger = WandbLogger()",
+        "\nArguments(report_to='wandb')",
+    ],
+)
+def test_a_script_that_logs_to_wandb_needs_no_metrics(tmp_path: Path, script: str) -> None:
+    found = _read(tmp_path, START + "parameters: {lr: {value: 1}}\n", script=script)
+    assert found.document["program"]["metrics"] == {}
+    assert any("is what the script logs by wandb.log" in note for note in found.notes)
+
+
+def test_env_is_taken_over(tmp_path: Path) -> None:
+    text = START + "parameters: {lr: {value: 1}}\nenv: {MODE: fast, SEED: 1, RATE: 1e-3, DEBUG: true}\n"
+    found = _read(tmp_path, text).document["program"]["env"]
+    assert found == {"MODE": "fast", "SEED": "1", "RATE": "0.001", "DEBUG": "true"}
+    text = START + "parameters: {lr: {value: 1}}\nenv: {A: [1]}\n"
+    assert _refused(tmp_path, text)[:2] == (6, "env.A")
+
+
+def test_a_launch_job_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    text = "job: me/project/job:latest\nmethod: bayess\nparameters: {lr: 3}\n"
+    with pytest.raises(InvalidSpecError) as caught:
+        _read(tmp_path, text)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.key) == (
+        1,
+        "job",
+    ) and "write `program: train.py` in place of `job`" in problem.message
+
+
+def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
+    text = "program: train:run\nmethod: bayess\nparameters:\n  lr: 3\n  width: {min: 5, max: 1}\nrun_kap: 3\n"
+    with pytest.raises(InvalidSpecError) as caught:
+        _read(tmp_path, text)
+    said = [(problem.line, problem.key, problem.message) for problem in caught.value.problems]
+    assert [key for _, key, _ in said] == [
+        "method",
+        "metric",
+        "parameters.lr",
+        "program",
+        "parameters.width.min",
+        "run_kap",
+    ]
+    assert "did you mean 'bayes'?" in said[0][2]
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,8 @@ export interface paths {
         /**
          * Predict
          * @description The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format.
+         *
+         *     The ensemble is given by its id or by its name.
          */
         post: operations["predict_api_v1_ensembles__ensemble_id__predict_post"];
         delete?: never;
@@ -539,6 +541,8 @@ export interface paths {
         /**
          * Submit Sweep
          * @description Accept a sweep: when this answers 201, it survives a power failure. The same key gives the same sweep.
+         *
+         *     `Podium-Provenance` is JSON that says where it comes from: git_commit, git_dirty, command.
          */
         post: operations["submit_sweep_api_v1_sweeps_post"];
         delete?: never;
@@ -751,6 +755,26 @@ export interface paths {
          *     By fANOVA on ranks, over at most 400 trials.
          */
         get: operations["show_importance_api_v1_sweeps__sweep_id__importance_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{sweep_id}/packages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Packages
+         * @description The packages of the service's environment when the sweep was submitted, `name==version`, a line each.
+         */
+        get: operations["show_packages_api_v1_sweeps__sweep_id__packages_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1018,7 +1042,7 @@ export interface paths {
         };
         /**
          * Download File
-         * @description A file that a trial left: its model, a checkpoint, its predictions.
+         * @description A file that a trial left: its model, its predictions, or `artifacts/NAME`, what it saved under a name.
          */
         get: operations["download_file_api_v1_trials__trial_id__files__name__get"];
         put?: never;
@@ -1226,6 +1250,8 @@ export interface components {
             ended_at: string | null;
             /** Exit */
             exit: string | null;
+            /** Import S */
+            import_s: number | null;
             /** Late Prune Answers */
             late_prune_answers: number;
             /** Log Tail */
@@ -1370,17 +1396,23 @@ export interface components {
         };
         /**
          * ClassificationScores
-         * @description Of the probabilities as they are served, but for the two calibration errors; losses in nats.
+         * @description Of the probabilities as they are served, but for the calibration errors (`ece`); losses in nats.
+         *
+         *     Those are of 15 bins: of equal width, the usual figure, and of equal mass, in which no bin is almost empty.
          */
         ClassificationScores: {
             /** Accuracy */
             accuracy: number;
             /** Brier */
             brier: number;
-            /** Ece */
-            ece: number;
-            /** Ece After Temperature */
-            ece_after_temperature: number | null;
+            /** Ece Equal Mass */
+            ece_equal_mass: number;
+            /** Ece Equal Mass After Temperature */
+            ece_equal_mass_after_temperature: number | null;
+            /** Ece Equal Width */
+            ece_equal_width: number;
+            /** Ece Equal Width After Temperature */
+            ece_equal_width_after_temperature: number | null;
             /** Log Loss */
             log_loss: number;
             /** Temperature */
@@ -2239,6 +2271,12 @@ export interface components {
              */
             mu: number;
             /**
+             * Ordered
+             * @description `values` are in order: samplers search their positions as integers
+             * @default false
+             */
+            ordered: boolean;
+            /**
              * Probabilities
              * @description of `values`, as weights
              * @default null
@@ -2553,6 +2591,20 @@ export interface components {
             location: string[];
             /** Message */
             message: string;
+        };
+        /**
+         * ProvenanceView
+         * @description Where a sweep comes from; null: not known.
+         */
+        ProvenanceView: {
+            /** Command */
+            command: string[];
+            /** Git Commit */
+            git_commit: string | null;
+            /** Git Dirty */
+            git_dirty: boolean | null;
+            /** Packages Sha256 */
+            packages_sha256: string | null;
         };
         /**
          * ReasonView
@@ -2958,6 +3010,7 @@ export interface components {
             name: string;
             /** Priority */
             priority: number;
+            provenance: components["schemas"]["ProvenanceView"];
             /** Reason */
             reason: string;
             /** Run Cap */
@@ -2975,6 +3028,8 @@ export interface components {
                 [key: string]: string;
             } | null;
             warm_start: components["schemas"]["WarmStartView"] | null;
+            /** Warnings */
+            warnings: components["schemas"]["WarningView"][];
         };
         /**
          * TargetView
@@ -3343,6 +3398,18 @@ export interface components {
             trials: number;
             /** Why */
             why: string[];
+        };
+        /**
+         * WarningView
+         * @description Something that a person should look at; the sweep goes on.
+         */
+        WarningView: {
+            /** At */
+            at: string | null;
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
         };
         /**
          * Why
@@ -3882,7 +3949,8 @@ export interface operations {
             };
             header?: never;
             path: {
-                ensemble_id: number;
+                /** @description id or name of an ensemble */
+                ensemble_id: number | string;
             };
             cookie?: never;
         };
@@ -3904,6 +3972,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PredictionView"];
+                    "application/x-npy": string;
                 };
             };
             /** @description The request is refused. */
@@ -4607,6 +4676,7 @@ export interface operations {
             query?: never;
             header?: {
                 "idempotency-key"?: string | null;
+                "podium-provenance"?: string | null;
             };
             path?: never;
             cookie?: never;
@@ -5109,6 +5179,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportanceView"];
+                };
+            };
+            /** @description The request is refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service cannot do it now. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_packages_api_v1_sweeps__sweep_id__packages_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sweep_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
             /** @description The request is refused. */

@@ -49,6 +49,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("device_id", name=op.f("pk_devices_aside")),
     )
     op.create_table(
+        "environments",
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("packages", sa.Text(), nullable=False),
+        sa.Column("first_at", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("sha256", name=op.f("pk_environments")),
+    )
+    op.create_table(
         "events",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("at", sa.Float(), nullable=False),
@@ -93,7 +100,12 @@ def upgrade() -> None:
         sa.Column("over_s", sa.Float(), server_default="0", nullable=False),
         sa.Column("ensemble_error", sa.Text(), nullable=True),
         sa.Column("versions", sa.Text(), nullable=True),
+        sa.Column("environment", sa.String(), nullable=True),
+        sa.Column("provenance", sa.Text(), nullable=True),
         sa.Column("warm_start", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["environment"], ["environments.sha256"], name=op.f("fk_sweeps_environment_environments")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sweeps")),
         sa.UniqueConstraint("idempotency_key", name=op.f("uq_sweeps_idempotency_key")),
     )
@@ -181,6 +193,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("sweep_id", name=op.f("pk_sweep_files")),
     )
     op.create_table(
+        "sweep_warnings",
+        sa.Column("sweep_id", sa.Integer(), nullable=False),
+        sa.Column("code", sa.String(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweeps.id"], name=op.f("fk_sweep_warnings_sweep_id_sweeps")),
+        sa.PrimaryKeyConstraint("sweep_id", "code", name=op.f("pk_sweep_warnings")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "trials",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("sweep_id", sa.Integer(), nullable=False),
@@ -226,6 +248,7 @@ def upgrade() -> None:
         sa.Column("pid", sa.Integer(), nullable=True),
         sa.Column("visible_devices", sa.String(), nullable=True),
         sa.Column("torch_device", sa.String(), nullable=True),
+        sa.Column("import_s", sa.Float(), nullable=True),
         sa.Column("started_at", sa.Float(), nullable=False),
         sa.Column("ended_at", sa.Float(), nullable=True),
         sa.Column("device_s", sa.Float(), nullable=True),
@@ -489,6 +512,7 @@ def downgrade() -> None:
         batch_op.drop_index("ix_trials_requested", sqlite_where=sa.text("requested IS NOT NULL"))
 
     op.drop_table("trials")
+    op.drop_table("sweep_warnings")
     op.drop_table("sweep_files")
     with op.batch_alter_table("sessions", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_sessions_token_id"))
@@ -505,6 +529,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_sweeps_state"))
 
     op.drop_table("sweeps")
+    op.drop_table("environments")
     op.drop_table("scheduler_lease")
     with op.batch_alter_table("events", schema=None) as batch_op:
         batch_op.drop_index("ix_events_ensemble_id", sqlite_where=sa.text("ensemble_id IS NOT NULL"))

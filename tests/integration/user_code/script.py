@@ -73,6 +73,30 @@ def says_nothing(x: float) -> None:
     print("done")
 
 
+def diverges_in_json(x: float) -> None:
+    with Path(os.environ["PODIUM_METRICS"]).open("a") as file:
+        file.write('{"score": 1}\n{"score": NaN}\n')
+    time.sleep(1000)
+
+
+def diverges_in_json_strings(x: float) -> None:
+    with Path(os.environ["PODIUM_METRICS"]).open("a") as file:
+        file.write('{"score": 1}\n{"score": "-Infinity"}\n')
+    time.sleep(1000)
+
+
+def sums_up_to_nan(x: float) -> None:
+    Path(os.environ["PODIUM_METRICS"]).write_text('{"score": 1}\n{"summary": {"score": NaN}}\n')
+
+
+def converges(x: float) -> None:
+    print("score 1.5\nscore 1.2e-05", flush=True)
+
+
+def diverges_in_another_metric(x: float) -> None:
+    print("score 0.5, loss nan", flush=True)
+
+
 def diverges(x: float) -> None:
     print("score nan", flush=True)
     time.sleep(1000)
@@ -111,13 +135,19 @@ def trains(x: float) -> None:
         time.sleep(0.05 if step else 0)
 
 
+def _begins() -> None:
+    Path(os.environ["PODIUM_ARTIFACTS"], "begun.txt").write_text("an artifact")
+
+
 def cleans_up(x: float) -> None:
     signal.signal(signal.SIGTERM, lambda *_: (print("cleaned up", flush=True), sys.exit(0)))
+    _begins()
     trains(x)
 
 
 def ignores_signals(x: float) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _begins()
     trains(x)
 
 

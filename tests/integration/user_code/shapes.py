@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ def optuna_objective(trial: optuna.Trial) -> float:
     """As in Optuna's tutorial."""
     x = trial.suggest_float("x", 0, 1)
     assert trial.params["x"] == x and trial.number == 0
-    assert trial.datetime_start is not None and not hasattr(trial, "study")
+    assert trial.datetime_start is not None and not hasattr(trial.study, "sampler")
     for step in range(3):
         trial.report(x, step)
         if trial.should_prune():
@@ -44,13 +45,17 @@ def reports_numpys_numbers(trial: Any) -> np.float32:
     return np.float32(0.5)
 
 
-def asks_for_the_study(trial: Any) -> float:
-    return float(trial.study.best_value)
+def asks_for_the_sampler(trial: Any) -> float:
+    return float(trial.study.sampler)
 
 
 def of_config(config: dict[str, Any]) -> float:
     assert type(config) is dict
     return float(config["x"])
+
+
+def of_nested_config(config: dict[str, Any]) -> float:
+    return float(config["optimizer"]["lr"] + config["optimizer.lr"])
 
 
 def of_cfg_by_name(cfg: dict[str, Any]) -> dict[str, float]:
@@ -118,3 +123,10 @@ def asks_twice(trial: Any) -> float:
         if trial.should_prune():
             raise trial.Pruned
     return 1.0
+
+
+RATE = os.environ.get("RATE")  # as it is on import
+
+
+def reads_its_environment(trial: Any) -> float:
+    return float(RATE or "nan")

@@ -127,6 +127,12 @@ def looks_around(trial: Any) -> float:
     return 1.0
 
 
+def counts_jobs(trial: Any) -> float:
+    import joblib  # as scikit-learn does, for n_jobs=-1
+
+    return float(joblib.effective_n_jobs(-1) + joblib.cpu_count() / 10 + torch.get_num_threads() / 100)
+
+
 def counts_calls(trial: Any) -> float:
     seen.append(1)
     return float(len(seen))

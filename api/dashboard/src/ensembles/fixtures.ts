@@ -1,15 +1,22 @@
 // An ensemble, its figures and an answer for tests of components: two members, two classes.
 import type { Ensemble, Figures, Member, Prediction } from "./types";
 
+const ece = (error: number) => ({
+  ece_equal_width: error,
+  ece_equal_mass: error / 2,
+  ece_equal_width_after_temperature: null,
+  ece_equal_mass_after_temperature: null,
+});
+
 export const FIGURES: Figures = {
   split: "test",
   task: "classification",
   rows: 8,
   quorum: 1,
-  ensemble: { accuracy: 0.875, log_loss: 0.3, brier: 0.2, ece: 0.05, ece_after_temperature: null, temperature: null },
+  ensemble: { accuracy: 0.875, log_loss: 0.3, brier: 0.2, ...ece(0.05), temperature: null },
   members: [
-    { accuracy: 0.75, log_loss: 0.4, brier: 0.3, ece: 0.06, ece_after_temperature: null, temperature: null },
-    { accuracy: 0.625, log_loss: 0.5, brier: 0.4, ece: 0.07, ece_after_temperature: null, temperature: null },
+    { accuracy: 0.75, log_loss: 0.4, brier: 0.3, ...ece(0.06), temperature: null },
+    { accuracy: 0.625, log_loss: 0.5, brier: 0.4, ...ece(0.07), temperature: null },
   ],
   best_member: 0,
   uncertainty: { predictive_entropy: 0.3, expected_entropy: 0.2, mutual_information: 0.1 },

@@ -78,5 +78,6 @@ export function samples(ensembleId: number, start: number, n: number) {
 export function predict(ensembleId: number, row: readonly number[], deadlineMs: number | null, signal: AbortSignal) {
   const body = { inputs: [[...row]], deadline_ms: deadlineMs };
   const params = { path: { ensemble_id: ensembleId }, query: { members: true } };
-  return done(api.POST("/api/v1/ensembles/{ensemble_id}/predict", { params, body, signal }));
+  const answer = done(api.POST("/api/v1/ensembles/{ensemble_id}/predict", { params, body, signal }));
+  return answer as Promise<Schemas["PredictionView"]>; // an array of numpy comes only if it is asked for
 }

@@ -14,11 +14,12 @@ export function Reliability({ figures }: { figures: Figures }) {
   );
   const least = Math.min(...series.flatMap(one => one.points.flat()), 0.9);
   const low = Math.max(0, Math.floor(least * 10) / 10);
-  const error = formatScore(figure(figures.ensemble, "ece"));
+  const width = formatScore(figure(figures.ensemble, "ece_equal_width"));
+  const mass = formatScore(figure(figures.ensemble, "ece_equal_mass"));
   const rows = formatCount(figures.reliability.reduce((sum, bin) => sum + bin.count, 0));
   return (
     <Chart
-      label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of ${rows} rows; the ensemble’s calibration error is ${error}.`}
+      label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of equal mass, ${rows} rows; the ensemble’s expected calibration error before any temperature is ${width} (equal-width bins), ${mass} (equal-mass bins).`}
       series={series}
       xName="Confidence"
       yName="Accuracy"

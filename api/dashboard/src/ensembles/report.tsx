@@ -61,7 +61,10 @@ export function ReportGrid({ figures, members }: ReportProps) {
         <DisagreementMatrix figures={figures} names={names} />
       </Panel>
       {figures.reliability.length > 0 && (
-        <Panel title="Calibration" hint="On the dotted line, a confidence of 0.8 is right 80 % of the time.">
+        <Panel
+          title="Calibration"
+          hint="Bins of equal mass. On the dotted line, a confidence of 0.8 is right 80 % of the time."
+        >
           <Reliability figures={figures} />
         </Panel>
       )}

@@ -26,6 +26,12 @@ const RULES: Record<string, { name: string; keys: string[]; begin: string }> = {
     keys: ["patience", "min_delta"],
     begin: ", patience: 3",
   },
+  wilcoxon: { name: "wilcoxon: what is worse at the same steps", keys: ["p_threshold", "n_startup_steps"], begin: "" },
+  custom: {
+    name: "custom: a pruner class of Optuna's kind",
+    keys: ["pruner", "args"],
+    begin: ", pruner: optuna.pruners:MedianPruner",
+  },
 };
 const OF_ALL = ["metric", "goal"];
 

@@ -12,9 +12,11 @@ import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
 import { blockSpec, useSweepSchema } from "./schema";
-import { valueAt } from "./values";
+import { StopFields } from "./stop";
+import { keysAt, valueAt } from "./values";
 import { WarmStartForm } from "./warm-start";
 
+const CUSTOM = "custom";
 const METHODS: [string, string][] = [
   ["tpe", "tpe: learns from what it tried (Bayesian)"],
   ["random", "random: each value as likely as the next"],
@@ -23,7 +25,10 @@ const METHODS: [string, string][] = [
   ["cmaes", "cmaes: evolution, for numbers alone"],
   ["gp", "gp: Gaussian process, for few costly trials"],
   ["nsga2", "nsga2: for several objectives"],
+  ["nsga3", "nsga3: for three objectives or more"],
+  ["brute_force", "brute_force: each configuration that the code suggests"],
   ["auto", "auto: chosen by the space"],
+  [CUSTOM, "custom: a sampler class of Optuna's kind"],
 ];
 const BLOCKS: { block: string; title: string; only?: string[]; also?: string; after?: (draft: Draft) => ReactNode }[] =
   [
@@ -67,15 +72,17 @@ const BLOCKS: { block: string; title: string; only?: string[]; also?: string; af
         />
       ),
     },
-    { block: "limits", title: "Limits of a trial" },
+    { block: "limits", title: "Limits of a trial", also: "stop", after: draft => <StopFields draft={draft} /> },
     { block: "retries", title: "Trying again" },
     { block: "keep", title: "What is kept" },
   ];
 
 export function SweepForm({ draft }: { draft: Draft }) {
   const unreadable = draft.read !== undefined && draft.read.document === null && draft.text.trim() !== "";
+  // Until the file is read, its fields would be empty, and what is typed there would be joined with what the file says.
+  const unread = draft.read === undefined;
   return (
-    <fieldset className="new-form" disabled={unreadable}>
+    <fieldset className={unreadable ? "new-form new-form-stopped" : "new-form"} disabled={unreadable || unread}>
       <legend className="hidden-text">The sweep as a form</legend>
       {unreadable && (
         <p className="new-unreadable" role="status">
@@ -85,7 +92,7 @@ export function SweepForm({ draft }: { draft: Draft }) {
       <Panel title="Sweep">
         <div className="new-fields">
           <KeyField draft={draft} path={["name"]} label="Name" />
-          <KeyChoice draft={draft} path={["method"]} label="Search" choices={METHODS} standard="tpe" />
+          <Method draft={draft} />
           <KeyField
             draft={draft}
             path={["run_cap"]}
@@ -108,6 +115,37 @@ export function SweepForm({ draft }: { draft: Draft }) {
       </Panel>
       <Blocks draft={draft} />
     </fieldset>
+  );
+}
+
+function Method({ draft }: { draft: Draft }) {
+  const path = ["method"];
+  const custom = keysAt(draft.document, path).length > 0;
+  return (
+    <>
+      <KeyChoice
+        draft={draft}
+        path={path}
+        label="Search"
+        choices={METHODS}
+        standard="tpe"
+        there={custom ? CUSTOM : undefined}
+        changesFor={value => [
+          { path, value: value === CUSTOM ? "{sampler: optuna.samplers:TPESampler}" : value === "tpe" ? null : value },
+        ]}
+      />
+      {custom && (
+        <>
+          <KeyField
+            draft={draft}
+            path={[...path, "sampler"]}
+            label="Sampler class"
+            hint="MODULE:CLASS, of a package installed beside the service"
+          />
+          <KeyField draft={draft} path={[...path, "args"]} kind="yaml" label="Its arguments" placeholder="{}" />
+        </>
+      )}
+    </>
   );
 }
 

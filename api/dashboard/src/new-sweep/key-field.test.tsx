@@ -1,6 +1,7 @@
 // A field of the form while the file changes under it.
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { useLayoutEffect } from "react";
 import { expect, test, vi } from "vitest";
 import { Typed } from "./key-field";
 
@@ -16,4 +17,17 @@ test("what is being typed stays when the file is read meanwhile; what was handed
   expect(onCommit.mock.calls).toEqual([["-3"]]);
   rerender(field("5"));
   expect(input).toHaveValue("5");
+});
+
+test("a new value is in the field as soon as it is on the page, not one effect later", () => {
+  const seen: string[] = [];
+  function Page({ there }: { there: string }) {
+    useLayoutEffect(() => {
+      seen.push((screen.getByLabelText("Name") as HTMLInputElement).value);
+    });
+    return <Typed there={there} onCommit={vi.fn()} aria-label="Name" />;
+  }
+  const { rerender } = render(<Page there="" />);
+  rerender(<Page there="digits" />);
+  expect(seen).toEqual(["", "digits"]);
 });

@@ -1,5 +1,5 @@
 // One key of the sweep file as a field: what is typed goes into the file when the field is left, or on Enter.
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { type Kind, type Path, quoted, shownAt, typedYaml } from "./values";
@@ -52,18 +52,21 @@ type TypedProps = {
 /** An input that hands over what was typed when it is left; what the file gets meanwhile does not take it away. */
 export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
   const [typed, setTyped] = useState(there);
-  const isTyping = useRef(false);
-  useEffect(() => {
-    if (!isTyping.current) setTyped(there);
-  }, [there]);
+  const [isTyping, setIsTyping] = useState(false);
+  const [last, setLast] = useState(there);
+  if (there !== last) {
+    // Not in an effect: that would show the old value once more, and a key pressed meanwhile would go to its end.
+    setLast(there);
+    if (!isTyping) setTyped(there);
+  }
   const commit = () => {
-    isTyping.current = false;
+    setIsTyping(false);
     if (typed !== there) onCommit(typed);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter") commit();
     if (event.key === "Escape") {
-      isTyping.current = false;
+      setIsTyping(false);
       setTyped(there);
     }
   };
@@ -75,7 +78,7 @@ export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
       autoComplete="off"
       spellCheck={false}
       onChange={event => {
-        isTyping.current = true;
+        setIsTyping(true);
         setTyped(event.target.value);
       }}
       onBlur={commit}
@@ -93,14 +96,15 @@ type ChoiceProps = {
   hint?: ReactNode;
   changesFor?: (value: string) => Change[];
   problem?: string;
+  there?: string;
 };
 
 /** A key that takes one of a few values; the standard one is not written down. */
-export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor, problem }: ChoiceProps) {
-  const there = shownAt(draft.document, draft.numbers, path) || standard;
+export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor, ...rest }: ChoiceProps) {
+  const there = rest.there ?? (shownAt(draft.document, draft.numbers, path) || standard);
   const known = choices.some(([value]) => value === there);
   return (
-    <Field label={label} hint={hint} problem={problem ?? draft.problemAt(path)}>
+    <Field label={label} hint={hint} problem={rest.problem ?? draft.problemAt(path)}>
       <select
         value={there}
         onChange={event => {

@@ -25,6 +25,7 @@ const SWEEP = {
   counts: { finished: 24 },
   spec: { metric: { name: "val_accuracy", goal: "maximize" } },
 };
+const READ = { document: {}, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
 
 function show(document: Document, problems: Problem[] = [], numbers: Record<string, string> = {}) {
   const change = vi.fn(() => Promise.resolve());
@@ -33,7 +34,7 @@ function show(document: Document, problems: Problem[] = [], numbers: Record<stri
     put: vi.fn(),
     change,
     whole: () => Promise.resolve(""),
-    read: undefined,
+    read: READ,
     fresh: true,
     failed: null,
     document,
@@ -191,6 +192,8 @@ test("a function has data, what builds its network and what it gets under More",
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "data"], value: null }]);
   await type("Packages to import beforehand", "numpy, torch");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "preload"], value: "[numpy, torch]" }]);
+  await userEvent.type(screen.getByLabelText("Name of a variable to add"), "MODE{Enter}");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
 });
 
 test("a script has a pattern for each objective, and its environment", async () => {
@@ -206,4 +209,22 @@ test("a script has a pattern for each objective, and its environment", async () 
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "SEED"], value: '"2"' }]);
   await userEvent.type(screen.getByLabelText("Name of a variable to add"), "MODE{Enter}");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
+});
+
+test("what ends a trial early and which report is its value are fields", async () => {
+  const user = userEvent.setup();
+  const change = show({ name: "small", metric: METRIC, program: FUNCTION, stop: { metric: "step" } });
+  await user.selectOptions(screen.getByRole("combobox", { name: /Value of a trial/ }), "best");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["objective"], value: "best" }]);
+  await user.click(await screen.findByText("Limits of a trial"));
+  expect(screen.getByLabelText(/Stop a trial at/)).toHaveValue("step");
+  await user.type(screen.getByLabelText(/When it is at least/), "200{Enter}");
+  expect(change).toHaveBeenLastCalledWith([{ path: ["stop", "at"], value: "200" }]);
+});
+
+test("several conditions of stop are left to the text", async () => {
+  const user = userEvent.setup();
+  show({ name: "small", metric: METRIC, program: FUNCTION, stop: { acc: 0.9, training_iteration: 5 } });
+  await user.click(await screen.findByText("Limits of a trial"));
+  expect(await screen.findByText("The conditions of stop are written in the text.")).toBeInTheDocument();
 });

@@ -17,6 +17,7 @@ const DOCUMENT = {
   program: { model: "mlp", data: { name: "digits" } },
 };
 const NUMBERS = { "/parameters/lr/min": "1e-3", "/parameters/lr/max": "1.0", "/parameters/a~1b/values/2": "2" };
+const READ = { document: {}, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
 
 function aDraft(changes: Partial<Draft> = {}): Draft {
   const change = vi.fn(() => Promise.resolve());
@@ -25,7 +26,7 @@ function aDraft(changes: Partial<Draft> = {}): Draft {
     text: "name: small",
     put: vi.fn(),
     whole: () => Promise.resolve(""),
-    read: undefined,
+    read: READ,
     fresh: true,
     failed: null,
   };
@@ -68,6 +69,9 @@ test("a field hands its change over when it is left, once", async () => {
   expect(draft.change).toHaveBeenCalledWith([{ path: ["parameters", "lr", "max"], value: "2.0" }]);
   await userEvent.selectOptions(screen.getByLabelText("Search"), "random");
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: "random" }]);
+  await userEvent.selectOptions(screen.getByLabelText("Search"), "custom");
+  const begun = "{sampler: optuna.samplers:TPESampler}";
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method"], value: begun }]);
   await userEvent.selectOptions(screen.getByLabelText("Data"), "diabetes");
   expect(draft.change).toHaveBeenLastCalledWith([
     { path: ["program", "data"], value: "{name: diabetes}" },
@@ -90,11 +94,33 @@ test("a problem stands at its field, and a text that cannot be read stops the fo
   expect(problemOf(problems, ["parameters", "lr"])).toBe("min: min 2 is above max 1");
   expect(problemOf(problems, ["parameters", "lr", "min"])).toBe("Min 2 is above max 1");
   expect(problemOf(problems, ["name"])).toBeUndefined();
-  const read = { document: null, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
-  show(aDraft({ read, problemAt: path => (path[0] === "name" ? "is missing" : undefined) }));
+  show(
+    aDraft({ read: { ...READ, document: null }, problemAt: path => (path[0] === "name" ? "is missing" : undefined) }),
+  );
   expect(screen.getByText("is missing")).toBeTruthy();
   await waitFor(() => expect(screen.getByText(/cannot be read/)).toBeTruthy());
   expect(screen.getByLabelText("Trials").closest<HTMLFieldSetElement>(".new-form")?.disabled).toBe(true);
+});
+
+test("the form takes nothing until the file is read", async () => {
+  const draft = aDraft({ read: undefined, document: {}, numbers: {} });
+  show(draft);
+  const name = screen.getByLabelText("Name");
+  await userEvent.type(name, "mine");
+  expect(name).toBeDisabled();
+  expect(name).toHaveValue("");
+  expect(screen.queryByText(/cannot be read/)).toBeNull();
+  expect(draft.change).not.toHaveBeenCalled();
+});
+
+test("a sampler class has its fields", async () => {
+  const document = { name: "s", method: { sampler: "a:B", args: { n: 3 } }, parameters: {}, program: {} };
+  const read = { document, numbers: {}, wandb: false, problems: [], notes: [], samples: [], plan: null };
+  const draft = aDraft({ document, read });
+  show(draft);
+  expect(screen.getByLabelText<HTMLSelectElement>("Search").value).toBe("custom");
+  await userEvent.type(screen.getByLabelText("Sampler class"), "X{Enter}");
+  expect(draft.change).toHaveBeenLastCalledWith([{ path: ["method", "sampler"], value: '"a:BX"' }]);
 });
 
 test("the kinds of parameters", () => {
@@ -103,12 +129,13 @@ test("the kinds of parameters", () => {
       { min: 1, max: 2 },
       { min: 1, max: 2, log: true },
       { values: [] },
+      { values: [1, 2], ordered: true },
       { value: 0 },
       { values: [1], probabilities: [1] },
       { distribution: "beta" },
       { distribution: "q_uniform" },
     ].map(shapeOf),
-  ).toEqual(["range", "log", "choice", "constant", "weighted", "beta", "other"]);
+  ).toEqual(["range", "log", "choice", "ordered", "constant", "weighted", "beta", "other"]);
 });
 
 test("a block's fields come from the schema", () => {

@@ -12,6 +12,12 @@ const GOALS = [
   ["maximize", "higher is better"],
   ["minimize", "lower is better"],
 ] as const;
+const RULES = [
+  ["last", "the last one reported"],
+  ["best", "the best one reported"],
+  ["min", "the smallest one reported"],
+  ["max", "the largest one reported"],
+] as const;
 const REPORTED: Record<string, string> = {
   val_accuracy: "maximize",
   val_loss: "minimize",
@@ -120,6 +126,16 @@ function Objective({ draft, path, first }: { draft: Draft; path: Path; first: bo
         <>
           <KeyField draft={draft} path={[...path, "name"]} label="Metric" hint="As your code reports it" />
           <KeyChoice draft={draft} path={[...path, "goal"]} label="Better is" choices={GOALS} />
+          {first && (
+            <KeyChoice
+              draft={draft}
+              path={["objective"]}
+              label="Value of a trial"
+              choices={RULES}
+              standard="last"
+              hint="Where the program returns none"
+            />
+          )}
         </>
       )}
       {(first || valueAt(draft.document, [...path, "target"]) !== undefined) && (

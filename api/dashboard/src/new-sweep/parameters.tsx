@@ -10,12 +10,23 @@ import { Typed } from "./key-field";
 import { kindOf } from "./program";
 import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./values";
 
-type Shape = "range" | "log" | "choice" | "constant" | "weighted" | "normal" | "log_normal" | "beta" | "other";
+type Shape =
+  | "range"
+  | "log"
+  | "choice"
+  | "ordered"
+  | "constant"
+  | "weighted"
+  | "normal"
+  | "log_normal"
+  | "beta"
+  | "other";
 
 const SHAPES: [Shape, string][] = [
   ["range", "range"],
   ["log", "log range"],
   ["choice", "choice"],
+  ["ordered", "ordered choice"],
   ["constant", "constant"],
 ];
 const DRAWN: [Shape, string][] = [
@@ -28,6 +39,7 @@ const BEGIN: Record<Exclude<Shape, "other">, string> = {
   range: "{min: 0.0, max: 1.0}",
   log: "{min: 1e-4, max: 1e-1, log: true}",
   choice: "{values: [16, 32, 64]}",
+  ordered: "{values: [16, 32, 64], ordered: true}",
   constant: "{value: 1}",
   weighted: "{values: [16, 32, 64], probabilities: [0.5, 0.3, 0.2]}",
   normal: "{distribution: normal, mu: 0.0, sigma: 1.0}",
@@ -36,6 +48,7 @@ const BEGIN: Record<Exclude<Shape, "other">, string> = {
 };
 const ASKED: Partial<Record<Shape, string[]>> = {
   choice: ["values"],
+  ordered: ["values"],
   weighted: ["values", "probabilities"],
   constant: ["value"],
   normal: ["mu", "sigma", "q"],
@@ -74,7 +87,8 @@ export function shapeOf(parameter: unknown): Shape {
   const block = asBlock(parameter);
   const { distribution } = block;
   if (distribution !== undefined) return DRAWN.find(([name]) => name === distribution)?.[0] ?? "other";
-  if (block.values !== undefined) return block.probabilities === undefined ? "choice" : "weighted";
+  if (block.values !== undefined && block.probabilities !== undefined) return "weighted";
+  if (block.values !== undefined) return block.ordered === true ? "ordered" : "choice";
   if (block.min !== undefined || block.max !== undefined) return block.log === true ? "log" : "range";
   return block.value === undefined ? "other" : "constant";
 }
@@ -100,6 +114,11 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
   const problem = draft.problemAt(path, "when");
   const choose = (next: Shape) => {
     if (next === "other") return;
+    const listed = shape === "choice" || shape === "ordered";
+    if (listed && (next === "choice" || next === "ordered")) {
+      void draft.change([{ path: [...path, "ordered"], value: next === "ordered" ? "true" : null }]);
+      return;
+    }
     const bounds = shape === "range" || shape === "log";
     const keep = bounds && (next === "log" || (next === "range" && parameter.log === true));
     const log = { path: [...path, "log"], value: next === "log" ? "true" : null };

@@ -98,7 +98,7 @@ function OwnFunction({ draft }: { draft: Draft }) {
         hint="MODULE:FUNCTION in the uploaded code, called with each trial"
       />
       <CodeUpload draft={draft} />
-      <More draft={draft} keys={["build", "argument", "preload", "data"]}>
+      <More draft={draft} keys={["build", "argument", "constraints", "preload", "data", "env"]}>
         <div className="new-fields">
           <DataForm draft={draft} path={["program", "data"]} optional />
           <KeyField
@@ -111,6 +111,13 @@ function OwnFunction({ draft }: { draft: Draft }) {
           <KeyChoice draft={draft} path={["program", "argument"]} label="What the function gets" choices={ARGUMENTS} />
           <KeyField
             draft={draft}
+            path={["program", "constraints"]}
+            label="Constraints"
+            placeholder="none"
+            hint="MODULE:FUNCTION, called with each trial that ended; above 0 is violated"
+          />
+          <KeyField
+            draft={draft}
             path={["program", "preload"]}
             kind="list"
             label="Packages to import beforehand"
@@ -118,6 +125,7 @@ function OwnFunction({ draft }: { draft: Draft }) {
             hint="Once, before the trials are forked"
           />
         </div>
+        <Environment draft={draft} />
       </More>
     </>
   );
@@ -127,7 +135,6 @@ function Script({ draft }: { draft: Draft }) {
   const names = objectivePaths(draft.document).map(path => valueAt(draft.document, [...path, "name"]));
   const judged = valueAt(draft.document, ["early_terminate", "metric"]);
   const metrics = new Set([...names, judged, ...keysAt(draft.document, ["program", "metrics"])]);
-  const env = keysAt(draft.document, ["program", "env"]);
   return (
     <>
       <KeyField
@@ -146,8 +153,8 @@ function Script({ draft }: { draft: Draft }) {
             draft={draft}
             path={["program", "metrics", String(metric)]}
             label={`Pattern that finds ${metric} in what is printed`}
-            placeholder={`${metric}[=: ]+([-+.0-9eE]+)`}
-            hint="Its first group is the value. Leave it out if the script writes JSON lines to the file in PODIUM_METRICS"
+            placeholder="auto"
+            hint="auto, or a regular expression. None if it calls wandb.log or writes to the file in PODIUM_METRICS"
           />
         ))}
       <CodeUpload draft={draft} />
@@ -158,25 +165,36 @@ function Script({ draft }: { draft: Draft }) {
             path={["program", "script"]}
             label="Script"
             placeholder="train.py"
-            // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
             hint={'What "${program}" in the command stands for'}
           />
-          {env.map(name => (
-            <KeyField
-              key={name}
-              draft={draft}
-              path={["program", "env", name]}
-              label={`${name} in the environment`}
-              hint="Empty takes it out"
-            />
-          ))}
         </div>
-        <AddName
-          what="a variable"
-          taken={env}
-          onAdd={name => void draft.change([{ path: ["program", "env", name], value: '"1"' }])}
-        />
+        <Environment draft={draft} />
       </More>
+    </>
+  );
+}
+
+/** The variables that the program sets for its trials. */
+function Environment({ draft }: { draft: Draft }) {
+  const env = keysAt(draft.document, ["program", "env"]);
+  return (
+    <>
+      <div className="new-fields">
+        {env.map(name => (
+          <KeyField
+            key={name}
+            draft={draft}
+            path={["program", "env", name]}
+            label={`${name} in the environment`}
+            hint="Empty takes it out"
+          />
+        ))}
+      </div>
+      <AddName
+        what="a variable"
+        taken={env}
+        onAdd={name => void draft.change([{ path: ["program", "env", name], value: '"1"' }])}
+      />
     </>
   );
 }

@@ -12,6 +12,7 @@ const ATTEMPT = {
   pid: 41,
   visible_devices: "",
   torch_device: "cpu",
+  import_s: 1.5,
   started_at: "2026-11-21T10:00:00Z",
   ended_at: "2026-11-21T10:00:20Z",
   duration_s: 20,

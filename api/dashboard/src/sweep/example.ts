@@ -21,6 +21,8 @@ export function aSweep(changes: Partial<Sweep> = {}): Sweep {
     devices: ["cpu-0", "cpu-1"],
     eta_s: 62,
     versions: { python: "3.12.1", podium: "0.1.0" },
+    provenance: { git_commit: null, git_dirty: null, command: [], packages_sha256: null },
+    warnings: [],
     created_at: "2026-01-02T03:04:05Z",
     started_at: "2026-01-02T03:04:06Z",
     ended_at: null,

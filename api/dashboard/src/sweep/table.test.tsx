@@ -16,6 +16,12 @@ test("a row says state, reason, progress, best, time and devices", () => {
   expect(bar?.getAttribute("aria-valuetext")).toBe("12 of 24 trials; 2 running, 10 finished, 2 pruned, 1 failed");
 });
 
+test("a row says what the sweep warns of", () => {
+  const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
+  render(<SweepsTable sweeps={[aSweep({ warnings })]} />);
+  expect(screen.getByText("Warning: all trials report the same value")).toBeTruthy();
+});
+
 test("of several objectives each best value is there", () => {
   const metrics = [
     { name: "acc", goal: "maximize" },

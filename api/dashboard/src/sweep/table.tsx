@@ -68,6 +68,11 @@ function Row({ sweep }: { sweep: Sweep }) {
             {sweep.reason}
           </span>
         )}
+        {sweep.warnings.map(warning => (
+          <span key={warning.code} className="sweeps-reason" title={warning.message}>
+            Warning: {warning.message}
+          </span>
+        ))}
       </td>
       <td>
         <SweepProgress sweep={sweep} />

@@ -13,7 +13,8 @@ const SHOWN = 9;
 export const STATES: readonly string[] = ["running", "waiting", "finished", "pruned", "failed", "cancelled"];
 const CAUSES = [
   ...["user_error", "non_finite", "oom", "timeout", "stalled", "exited", "signal", "bad_report", "host_memory"],
-  ...["device_memory", "disk_quota", "node_lost", "start_timeout", "cancelled", "infrastructure"],
+  ...["device_memory", "disk_quota", "disk_full", "node_lost", "start_timeout", "pinning", "cancelled"],
+  "infrastructure",
 ];
 const FIELDS: Record<string, Field> = {
   state: { hint: "where it is in its life", values: STATES },

@@ -72,7 +72,7 @@ function Again({ sweep }: { sweep: Sweep }) {
   const validation = asBlock(sweep.spec.validation);
   const bundle = typeof program.bundle === "string" ? program.bundle : null;
   return (
-    <Panel title="To get the same again" hint="Seeds, code, data and versions that the results depend on.">
+    <Panel title="Reproducibility" hint="Seeds, code, data and versions that the results depend on.">
       <Facts>
         <Fact name="Seed of the search">{String(sweep.spec.seed ?? 0)}</Fact>
         <Fact name="Seed of the split">{Object.keys(data).length > 0 ? String(validation.seed ?? 0) : null}</Fact>
@@ -92,6 +92,24 @@ function Again({ sweep }: { sweep: Sweep }) {
             {version}
           </Fact>
         ))}
+        <Fact name="Packages">
+          {sweep.provenance.packages_sha256 && (
+            <a href={`/api/v1/sweeps/${sweep.id}/packages`} download={`sweep-${sweep.id}-packages.txt`}>
+              {sweep.provenance.packages_sha256.slice(0, 16)}…
+            </a>
+          )}
+        </Fact>
+        <Fact name="Git commit">
+          {sweep.provenance.git_commit && (
+            <>
+              <code>{sweep.provenance.git_commit}</code>
+              {sweep.provenance.git_dirty && " with changes that are not committed"}
+            </>
+          )}
+        </Fact>
+        <Fact name="Submitted by">
+          {sweep.provenance.command.length > 0 ? <code>{sweep.provenance.command.join(" ")}</code> : null}
+        </Fact>
         <Fact name="Submitted">{formatTime(sweep.created_at)}</Fact>
       </Facts>
     </Panel>

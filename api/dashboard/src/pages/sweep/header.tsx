@@ -41,6 +41,11 @@ function Head({ sweep }: { sweep: Sweep }) {
         {sweep.reason && <span>{sweep.reason}</span>}
       </p>
       {sweep.ensemble_error !== null && <p className="sweep-warning">No ensemble was built: {sweep.ensemble_error}</p>}
+      {sweep.warnings.map(warning => (
+        <p key={warning.code} className="sweep-warning sweep-warning-mild" role="status">
+          <strong>Warning:</strong> {warning.message}
+        </p>
+      ))}
       <Figures sweep={sweep} />
     </div>
   );

@@ -115,6 +115,15 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+test("the head says what the sweep warns of", async () => {
+  const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
+  vi.stubGlobal("fetch", async (request: Request) =>
+    request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, warnings }) : serve(request),
+  );
+  open();
+  expect(await screen.findByText(/all trials report the same value/)).toBeVisible();
+});
+
 test("a row shows state, value, parameters and tags, whatever they are called", async () => {
   open();
   const row = within((await rowOf(0)) as HTMLElement);

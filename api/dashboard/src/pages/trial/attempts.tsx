@@ -17,6 +17,8 @@ const CAUSES: Record<string, string> = {
   timeout: "It took longer than it may",
   stalled: "It reported nothing for too long",
   disk_quota: "It filled its own folders",
+  disk_full: "A file system had no space left",
+  pinning: "It saw another device than its slot's",
   host_memory: "It took too much memory",
   device_memory: "It took too much memory of the device",
   start_timeout: "It did not start in time",
@@ -93,6 +95,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
 
 function factsOf(attempt: Attempt): string[] {
   const facts = [`process ${attempt.pid ?? "not started"}`];
+  if (attempt.import_s) facts.push(`program loaded in ${formatDuration(attempt.import_s)}`);
   if (attempt.torch_device) facts.push(`torch device ${attempt.torch_device}`);
   if (attempt.visible_devices) facts.push(`visible devices ${attempt.visible_devices}`);
   const told = attempt.state === "failed" && attempt.exit === "0"; // it said by itself what failed

@@ -11,6 +11,8 @@ const KINDS: Record<string, string> = {
   "predictions.safetensors": "predictions on the shared split",
 };
 
+const kindOf = (name: string) => KINDS[name] ?? (name.startsWith("artifacts/") ? "saved by the trial" : undefined);
+
 export function Files({ trial }: { trial: Trial }) {
   return (
     <Panel title="Files" hint={trial.unfit ?? undefined}>
@@ -29,7 +31,7 @@ export function Files({ trial }: { trial: Trial }) {
                   <s className="mono">{file.name}</s>
                 )}
                 <p className="trial-dim">
-                  {[KINDS[file.name], `attempt ${file.attempt}`, file.removed].filter(Boolean).join(" · ")}
+                  {[kindOf(file.name), `attempt ${file.attempt}`, file.removed].filter(Boolean).join(" · ")}
                 </p>
               </div>
               <span className="trial-file-size">{formatBytes(file.size_bytes)}</span>

@@ -1,0 +1,127 @@
+"""Numbers in printed text: `auto`, `${number}`, and numbers that a pattern cuts; pure, api and trial process."""
+
+from __future__ import annotations
+
+import re
+
+AUTO = "auto"  # in place of a pattern: the metric's name, followed by a number
+NUMBER = "${number}"  # in a pattern: a group that takes a whole number with sign and exponent, nan or an infinity
+_NON_FINITE = r"[-+]?(?i:nan|inf(?:inity)?)"
+_FINITE = r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+"
+_LEFT = r"(?<![\w.])"
+_RIGHT = r"(?!\w|\.\d)"
+_UNIT = r"(?=m?s\b)"  # 3.2s and 12ms are numbers, 5k is another one than 5
+_GROUP = rf"({_LEFT}(?:{_FINITE}(?:{_UNIT}|{_RIGHT})|{_NON_FINITE}{_RIGHT}))"
+# What a group of digits alone passes over: nan, an infinity, a sign.
+_PASSED_OVER_GROUP = rf"({_LEFT}(?:{_NON_FINITE}|(?=[-+]){_FINITE}){_RIGHT})"
+
+_SEPARATORS = re.compile(r"[\s_./-]+")
+_VALIDATION = frozenset({"val", "valid", "validation"})
+# `loss` in "train loss 0.5" and "best loss 0.1" is another metric than `loss`.
+_QUALIFIERS = (
+    "train", "training", "val", "valid", "validation", "test", "testing", "eval", "evaluation", "dev", "best",
+)  # fmt: skip
+_BETWEEN = r"""["']?(?:[ \t]{0,20}(?:[:=|│┃]|[-=]>)[ \t]{0,20}|[ \t]{1,20})(?:np\.float\d\d\(|tensor\()?"""
+
+_THOUSANDS = re.compile(r",\d{3}(?!\d)")
+_EXPONENT = re.compile(r"[eE][-+]?\d")
+_AROUND = re.compile(r"[-+\w.,]*")
+
+
+def expanded(pattern: str, name: str) -> str:
+    """The regular expression that `auto`, or a pattern with `${number}`, stands for."""
+    if pattern == AUTO:
+        return _auto(name)
+    return pattern.replace(NUMBER, _GROUP)
+
+
+def _auto(name: str) -> str:
+    """The name, in any case, with one of ` _-./` between its words; then `:`, `=`, `|`, `->` or a space; a number."""
+    words = [word for word in _SEPARATORS.split(name) if word]
+    written = "[ _./-]".join(_word(word) for word in words) or re.escape(name)
+    others = "".join(rf"(?<!\b{word}[ \t])" for word in _QUALIFIERS)
+    return rf"(?<![\w./-]){others}(?i:{written}){_BETWEEN}{_GROUP}"
+
+
+def _word(word: str) -> str:
+    return "val(?:id(?:ation)?)?" if word.lower() in _VALIDATION else re.escape(word)
+
+
+def with_number(pattern: str, group: int) -> str | None:
+    """The pattern with `${number}` in place of a group; None where that makes no pattern."""
+    return _replaced(pattern, group, NUMBER, _GROUP)
+
+
+def passed_over(pattern: str, group: int) -> str | None:
+    """The pattern as it finds nan, an infinity or a signed number where the group stands; None where it cannot be made.
+
+    A pattern like `loss ([0-9.]+)` does not see these, and the value before would stay the last one.
+    """
+    return _replaced(pattern, group, _PASSED_OVER_GROUP, _PASSED_OVER_GROUP)
+
+
+def _replaced(pattern: str, group: int, text: str, tried: str) -> str | None:
+    place = _place_of(pattern, group)
+    if place is None:
+        return None
+    start, end = place
+    try:
+        re.compile(pattern[:start] + tried + pattern[end:])
+    except (re.error, RecursionError, OverflowError):
+        return None
+    return pattern[:start] + text + pattern[end:]
+
+
+def _place_of(pattern: str, group: int) -> tuple[int, int] | None:
+    """Where a capturing group stands in the text of a pattern, its parentheses included."""
+    open_groups: list[tuple[int, int]] = []  # number, or 0 of one that captures nothing; start
+    count = position = 0
+    in_class = -1  # where the class of characters began
+    while position < len(pattern):
+        character = pattern[position]
+        if character == "\\":
+            position += 1
+        elif in_class >= 0:
+            if character == "]" and pattern[in_class + 1 : position] not in ("", "^"):
+                in_class = -1
+        elif character == "[":
+            in_class = position
+        elif character == "(":
+            captures = pattern[position + 1 : position + 2] != "?" or pattern.startswith("?P<", position + 1)
+            count += captures
+            open_groups.append((count if captures else 0, position))
+        elif character == ")" and open_groups:
+            number, start = open_groups.pop()
+            if number == group:
+                return start, position + 1
+        position += 1
+    return None
+
+
+def cut_number(line: str, start: int, end: int) -> str | None:
+    """The number that the text between `start` and `end` is only a part of, or None."""
+    text = line[start:end].strip()
+    start = line.index(text, start) if text else start
+    end = start + len(text)
+    if not text or not (_goes_on(text, line[end:]) or _began_before(text, line[:start])):
+        return None
+    while start > 0 and re.match(r"[-+\w.]", line[start - 1]):
+        start -= 1
+    around = _AROUND.match(line, start)
+    return around[0].rstrip(".,") if around is not None else text
+
+
+def _goes_on(text: str, after: str) -> bool:
+    """Whether what follows belongs to the same number."""
+    if not text[-1].isdigit() and text[-1] != ".":
+        return text[-1] in "eE+-" and text[0] in "+-.0123456789" and after[:1].isdigit()
+    if after[:1].isdigit() or _EXPONENT.match(after) or (text[-1] != "." and re.match(r"\.\d", after)):
+        return True
+    return _THOUSANDS.match(after) is not None and re.fullmatch(r"[-+]?\d{1,3}", text) is not None
+
+
+def _began_before(text: str, before: str) -> bool:
+    """Whether what precedes belongs to the same number: digits, a point, or a sign that stands at its beginning."""
+    if not text[0].isdigit() and text[0] != ".":
+        return False
+    return re.search(r"\d\.?$|\d[eE][-+]?$|(?:^|[\s:=(\[,])[-+]\.?$|(?:^|\W)\.$", before) is not None

@@ -1,0 +1,54 @@
+"""The value of a trial among what it has reported: last, smallest or largest; pure, trial process and slot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+LAST, MIN, MAX = "last", "min", "max"
+
+
+class ReportedValues:
+    """Follows the objectives of a trial. With several, the first decides which step counts; the others follow it."""
+
+    def __init__(self, objectives: Sequence[str], rule: str) -> None:
+        self._objectives = tuple(objectives)
+        self._rule = rule
+        self._last: dict[str, float] = {}
+        self._steps: dict[str, int] = {}  # of the last value of each objective
+        self._chosen: dict[str, float] = {}
+        self._chosen_step: int | None = None
+
+    def note(self, step: int, values: Mapping[str, float]) -> None:
+        """Metrics were reported or logged at a step; NaN, infinities and other metrics are left out."""
+        own = {name: values[name] for name in self._objectives if name in values and math.isfinite(values[name])}
+        self._last |= own
+        self._steps |= dict.fromkeys(own, step)
+        first = self._objectives[0]
+        if first in own and self._is_better(own[first]):
+            self._chosen_step, self._chosen = step, dict(self._last)
+        elif step == self._chosen_step:
+            self._chosen |= {name: value for name, value in own.items() if name != first}
+        else:
+            self._chosen = own | self._chosen
+
+    def complete_at(self, step: int) -> bool:
+        """Whether each objective has a value of this step, or of a later one."""
+        return all(self._steps.get(name, -1) >= step for name in self._objectives)
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """The value of each objective that was reported."""
+        return dict(self._last if self._rule == LAST else self._chosen)
+
+    @property
+    def values(self) -> tuple[float, ...] | None:
+        """A value for each objective, in their order; None while one is missing."""
+        found = self.by_name
+        return tuple(found[name] for name in self._objectives) if len(found) == len(self._objectives) else None
+
+    def _is_better(self, value: float) -> bool:
+        before = self._chosen.get(self._objectives[0]) if self._chosen_step is not None else None
+        if before is None:
+            return True
+        return value < before if self._rule == MIN else value > before

@@ -1,0 +1,299 @@
+"""Forwards the numbers of `wandb.log`, `run.log` and `wandb.summary` to a sink; the user's process.
+
+`install` adds a finder to `sys.meta_path`. When the program imports wandb, `Run.log`, `Run.define_metric` and
+`Summary.update` of that module are wrapped: each first does what it does, then passes its numbers on. Nothing that
+goes wrong in here may end the user's program, except what the sink raises on purpose.
+
+Works with Python 3.8 and wandb 0.13 onwards, so it imports nothing but the standard library, and only public names of
+wandb matter: a name that is missing is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # as `typing` has it; every Python process of a script pays for what is imported here
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, MutableMapping
+    from typing import Any, Protocol
+
+    class Sink(Protocol):
+        """Where numbers go."""
+
+        def log(self, values: dict[str, float], step: int) -> None:
+            """Take one point of each metric."""
+
+        def summarize(self, values: dict[str, float]) -> None:
+            """Take values that are final unless others follow."""
+
+
+MAX_NAME = 200  # characters; a longer name is no metric of Podium
+MAX_NAMES = 900  # metrics of one program; Podium keeps 1,000 curves of a trial
+_NAMES_A_LINE = 100  # a line of the file has 64 KB at most
+_MAX_DEPTH = 16
+_WRAPPED = "_podium_wrapped"
+
+
+class JsonFile:
+    """Appends lines of JSON to the file that PODIUM_METRICS names, as a program could do itself."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def log(self, values: dict[str, float], step: int) -> None:
+        """Append one point of each metric."""
+        for part in _parts(values):
+            line: dict[str, Any] = {**part, "step": step}
+            if "step" in part:  # a metric of that name
+                line["metrics"] = {"step": part["step"]}
+            self._append(line)
+
+    def summarize(self, values: dict[str, float]) -> None:
+        """Append values that are final unless others follow."""
+        for part in _parts(values):
+            self._append({"summary": part})
+
+    def _append(self, line: dict[str, Any]) -> None:
+        import json
+
+        # One write to a file opened with O_APPEND is never mixed with that of another process.
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, json.dumps(line).encode() + b"\n")
+        finally:
+            os.close(descriptor)
+
+
+def install(sink: Sink, objectives: str) -> None:
+    """Forward what is logged from now on to `sink`, which has the methods of `JsonFile`.
+
+    `objectives`: the names of the sweep's metrics as JSON; these are never left out.
+    """
+    if "wandb" in sys.modules:
+        _wrap_wandb(sys.modules["wandb"], sink, objectives)
+    else:
+        sys.meta_path.insert(0, _Finder(sink, objectives))
+
+
+class _Finder:
+    """Finds wandb as Python would, and wraps it when it has been imported."""
+
+    def __init__(self, sink: Sink, objectives: str) -> None:
+        self._sink = sink
+        self._objectives = objectives
+        self._is_searching = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """See `importlib.abc.MetaPathFinder`."""
+        if name != "wandb" or self._is_searching:
+            return None
+        import importlib.util
+
+        self._is_searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._is_searching = False
+        if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            _wrap_wandb(module, self._sink, self._objectives)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _wrap_wandb(wandb: Any, sink: Sink, objectives: str) -> None:
+    """Wrap the classes of runs and summaries, and `wandb.init`, which may return a run of another class."""
+    forwarder = _Forwarder(sink, wandb, objectives)
+    run_class = getattr(sys.modules.get("wandb.sdk.wandb_run"), "Run", None)
+    summary_class = getattr(sys.modules.get("wandb.sdk.wandb_summary"), "Summary", None)
+    if run_class is None or not hasattr(wandb, "init"):
+        print("podium: this wandb has no class Run; its metrics do not reach Podium", file=sys.stderr)
+        return
+    _wrap(run_class, "log", forwarder.after_log)
+    _wrap(run_class, "define_metric", forwarder.after_define_metric)
+    if summary_class is not None:
+        _wrap(summary_class, "update", forwarder.after_summary)
+    _wrap(wandb, "init", forwarder.after_init, is_method=False)
+
+
+def _wrap(owner: Any, name: str, after: Callable[..., None], *, is_method: bool = True) -> None:
+    """Have `after` called with the arguments, and the result, of each call that does not raise."""
+    import functools
+
+    original = getattr(owner, name, None)
+    if original is None or getattr(original, _WRAPPED, False):
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if is_method:
+            after(*args, **kwargs)
+        else:
+            after(result)
+        return result
+
+    setattr(wrapped, _WRAPPED, True)
+    setattr(owner, name, wrapped)
+
+
+class _Forwarder:
+    """Knows the step of each run, as wandb counts it, and which aggregate of a metric is its final value."""
+
+    def __init__(self, sink: Sink, wandb: Any, objectives: str) -> None:
+        import json
+        import weakref
+
+        self._sink = sink
+        self._wandb: Any = wandb
+        self._steps: MutableMapping[Any, int] = weakref.WeakKeyDictionary()  # by run
+        self._aggregates: dict[str, str] = {}  # by name or prefix of a metric: min or max
+        self._best: dict[str, float] = {}  # by metric
+        self._names: set[str] = set(json.loads(objectives))
+        self._has_warned = False
+
+    def after_init(self, run: Any) -> None:
+        """A disabled run (WANDB_MODE=disabled) is of a subclass with a `log` of its own."""
+        kind = type(run)
+        if "log" in vars(kind):
+            _lock_parameters(run)
+            was_global = getattr(getattr(self._wandb, "log", None), "__self__", None) is run
+            _wrap(kind, "log", self.after_log)
+            if was_global:
+                self._wandb.log = run.log  # what `wandb.log` was bound to is not wrapped
+
+    def after_log(
+        self, run: Any, data: Any = None, step: Any = None, commit: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
+        """`Run.log`; wandb ignores what is logged to a step before that of the call before, and says so."""
+        current = self._steps.get(run, 0)
+        at = current if step is None else int(step)
+        if at < current:
+            return
+        is_committed = step is None if commit is None else commit
+        self._steps[run] = at + 1 if is_committed else at
+        values = self._known(_numbers(data))
+        if values:
+            self._send(self._sink.log, values, at)
+            final = self._final(values)
+            if final:
+                self._send(self._sink.summarize, final)
+
+    def after_define_metric(self, run: Any, name: Any = None, *args: Any, **kwargs: Any) -> None:
+        """`define_metric(name, summary="min")`: the lowest value is the final one."""
+        summary = kwargs.get("summary", args[3] if len(args) > 3 else None)
+        for aggregate in ("min", "max"):
+            if isinstance(name, str) and isinstance(summary, str) and aggregate in summary.split(","):
+                self._aggregates[name] = aggregate
+
+    def after_summary(self, summary: Any, values: Any = None, *args: Any, **kwargs: Any) -> None:
+        """`wandb.summary["best"] = 0.1`, and `wandb.summary.update({...})`."""
+        final = self._known(_numbers(values))
+        if final:
+            self._send(self._sink.summarize, final)
+
+    def _final(self, values: dict[str, float]) -> dict[str, float]:
+        final: dict[str, float] = {}
+        for name, value in values.items():
+            aggregate = self._aggregate_of(name)
+            if aggregate is None:
+                continue
+            best = self._best.setdefault(name, value)
+            if best != best or (value < best if aggregate == "min" else value > best):  # NaN is not itself
+                best = self._best[name] = value
+            final[name] = final[f"{name}.{aggregate}"] = best
+        return final
+
+    def _aggregate_of(self, name: str) -> str | None:
+        if name in self._aggregates:
+            return self._aggregates[name]
+        for pattern, aggregate in self._aggregates.items():
+            if pattern.endswith("*") and name.startswith(pattern[:-1]):
+                return aggregate
+        return None
+
+    def _known(self, values: dict[str, float]) -> dict[str, float]:
+        """Without names that Podium does not take."""
+        known = {}
+        for name, value in values.items():
+            if name not in self._names:
+                if len(name) > MAX_NAME or len(self._names) >= MAX_NAMES:
+                    self._warn(
+                        f"{name[:60]!r} and other metrics of wandb.log are left out: too many, or too long names"
+                    )
+                    continue
+                self._names.add(name)
+            known[name] = value
+        return known
+
+    def _send(self, deliver: Callable[..., None], *args: Any) -> None:
+        try:
+            deliver(*args)
+        except OSError as error:
+            self._warn(f"metrics of wandb.log are lost: {error}")
+
+    def _warn(self, message: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            print(f"podium: {message}", file=sys.stderr)
+
+
+def _lock_parameters(run: Any) -> None:
+    """Keep the sampled values of a disabled run when the program sets its defaults, as wandb does in other modes."""
+    path = os.environ.get("WANDB_SWEEP_PARAM_PATH")
+    lock = getattr(getattr(run, "config", None), "update_locked", None)
+    if not path or lock is None:
+        return
+    try:
+        import yaml  # wandb depends on it
+
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes 5 ms to import
+            given = yaml.safe_load(file)
+        lock({name: entry["value"] for name, entry in given.items() if isinstance(entry, dict)}, "sweep")
+    except Exception as error:  # noqa: BLE001 - the program goes on without
+        print(f"podium: wandb.config does not lock the parameters: {error}", file=sys.stderr)
+
+
+def _numbers(data: Any, prefix: str = "", depth: int = 0) -> dict[str, float]:
+    """The numbers of a dictionary by name; nested ones get dotted names, as wandb shows them."""
+    found: dict[str, float] = {}
+    if not hasattr(data, "items") or depth > _MAX_DEPTH:
+        return found
+    for key, value in data.items():
+        name = prefix + str(key)
+        if isinstance(value, dict):
+            found.update(_numbers(value, name + ".", depth + 1))
+            continue
+        number = _number(value)
+        if number is not None:
+            found[name] = number
+    return found
+
+
+def _number(value: Any) -> float | None:
+    """A number of Python, numpy or torch as a float; None for anything else."""
+    if isinstance(value, (bool, str, bytes)) or "bool" in type(value).__name__:
+        return None
+    if not isinstance(value, (int, float)) and hasattr(value, "item"):
+        try:
+            value = value.item()  # numpy scalars, and tensors of one number
+        except Exception:  # noqa: BLE001 - arrays of several raise one thing or another
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _parts(values: dict[str, float]) -> Iterator[dict[str, float]]:
+    items = list(values.items())
+    for start in range(0, len(items), _NAMES_A_LINE):
+        yield dict(items[start : start + _NAMES_A_LINE])

@@ -1,0 +1,1 @@
+"""A package whose part takes half a second to import."""

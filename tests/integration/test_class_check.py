@@ -1,0 +1,139 @@
+"""Sampler and pruner classes in real processes: checked before a sweep is accepted, and asked beside the scheduler."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.class_checking import check_classes
+from sweep.errors import InvalidSpecError
+from sweep.messages import Asked, Inbox, SearchFailed
+from sweep.search import Search
+from sweep.searching import SearchThreads
+from sweep.spec import SweepSpec
+from sweep.trial import TrialState
+from tests.specs import spec
+
+ANSWER_S = 120.0
+MODULE = """
+    import os
+    from optuna.samplers import RandomSampler
+
+    class Fine(RandomSampler):
+        def __init__(self, seed=None, last=1000):
+            super().__init__(seed)
+            self.told, self.last = 0, last
+        def after_trial(self, study, trial, state, values):
+            self.told += 1
+            if self.told >= self.last:
+                study.stop()
+
+    class Chatty(RandomSampler):
+        def __init__(self, seed=None):
+            print("loading the model of", __name__)
+            super().__init__(seed)
+
+    class Crashing(RandomSampler):
+        def __init__(self):
+            os._exit(3)
+
+    class NoJson(RandomSampler):
+        def before_trial(self, study, trial):
+            study._storage.set_trial_system_attr(trial._trial_id, "mine", {1, 2})
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Modules of a package that is on the path of the service's Python, and of all that it starts."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    (folder / "their_samplers.py").write_text(textwrap.dedent(MODULE))
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", f"{folder}:{root}")
+    return folder
+
+
+def _searched(name: str, **args: Any) -> SweepSpec:
+    return spec(method={"sampler": name, "args": args}, run_cap=20)
+
+
+def test_classes_that_can_be_used_pass() -> None:
+    check_classes(_searched("their_samplers:Fine", last=3))
+    check_classes(_searched("their_samplers:Chatty"))  # what it prints is not the answer
+    check_classes(spec(early_terminate={"pruner": "optuna.pruners:WilcoxonPruner", "args": {"p_threshold": 0.2}}))
+    check_classes(spec())
+
+
+def test_each_class_that_cannot_be_used_is_said_at_its_key() -> None:
+    wrap = {"pruner": "optuna.pruners:MedianPrunner"}
+    changes = {"early_terminate": {"type": "patient", "patience": 3, "wrap": wrap}}
+    searched = spec(method={"sampler": "optuna.samplers:TPESampler", "args": {"startup": 3}}, run_cap=20, **changes)
+    with pytest.raises(InvalidSpecError) as caught:
+        check_classes(searched)
+    found = {problem.key: problem.message for problem in caught.value.problems}
+    assert "unexpected keyword argument 'startup'" in found["method.sampler"]
+    assert "did you mean 'MedianPruner'?" in found["early_terminate.wrap.pruner"]
+
+
+def test_a_class_that_is_only_in_the_uploaded_code_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("raise SystemExit('nobody imports this')\n")
+    with pytest.raises(InvalidSpecError) as caught:
+        check_classes(_searched("own:Sampler"), tmp_path)
+    assert "there is no package 'own'" in str(caught.value)
+    assert "own is in the sweep's code, which only trials import" in str(caught.value)
+
+
+def test_a_class_that_ends_its_process_is_refused() -> None:
+    with pytest.raises(InvalidSpecError, match=r"ended the process that tried it \(status 3\)"):
+        check_classes(_searched("their_samplers:Crashing"))
+
+
+class _Searching:
+    def __init__(self, searched: SweepSpec) -> None:
+        self.inbox: Inbox = Inbox()
+        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: Search(searched))
+
+    def ask(self) -> Any:
+        self.thread.ask(deadline_s=ANSWER_S)
+        return self.inbox.get(timeout=ANSWER_S)
+
+
+def test_it_chooses_beside_the_scheduler_until_it_stops() -> None:
+    searching = _Searching(_searched("their_samplers:Fine", last=2))
+    numbers = []
+    for number in range(2):
+        asked = searching.ask()
+        assert isinstance(asked, Asked) and asked.planned is not None, asked
+        assert asked.planned.sampler == "their_samplers:Fine"
+        numbers.append(asked.planned.number)
+        searching.thread.tell(number, TrialState.FINISHED, [0.5])
+    asked = searching.ask()
+    searching.thread.close()
+    assert numbers == [0, 1]
+    assert isinstance(asked, Asked) and asked.planned is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere_to_be:Sampler", "there is no package 'nowhere_to_be'"),
+        ("their_samplers:Crashing", "the process of their_samplers:Crashing ended 3 times"),
+    ],
+)
+def test_what_cannot_be_constructed_fails_the_sweep_at_once(name: str, words: str) -> None:
+    searching = _Searching(_searched(name))
+    failed = searching.ask()
+    searching.thread.close()
+    assert isinstance(failed, SearchFailed) and words in failed.reason
+
+
+def test_a_note_that_is_no_json_gives_a_random_trial_with_the_reason() -> None:
+    searching = _Searching(_searched("their_samplers:NoJson"))
+    asked = searching.ask()
+    searching.thread.close()
+    assert isinstance(asked, Asked) and asked.planned is not None
+    assert asked.planned.sampler.startswith("random, for their_samplers:NoJson failed: TypeError: ")

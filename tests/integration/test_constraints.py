@@ -1,0 +1,97 @@
+"""`program.constraints` in a real trial process: called with finished and pruned trials, never silently left out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweep.layout import AttemptDirectory
+from sweep.trial import Cause, Ended, Limits, Reported, TrialState
+from tests.driver import SlotDriver, answer, run
+
+FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED
+
+
+def _program(constraints: str, function: str = "objective") -> dict[str, Any]:
+    return {"function": f"constrained:{function}", "argument": None, "constraints": f"constrained:{constraints}"}
+
+
+def test_a_finished_trial_has_those_of_the_function_beside_its_own(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_program("of_the_trial"))
+    ended = slot.end(run(assignment))
+    assert (ended.state, ended.value, ended.message) == (FINISHED, 0.25, "")
+    assert ended.constraints == {"by hand": -1.0, "0": -0.25, "1": -1.75}
+    assert AttemptDirectory(Path(assignment.directory)).log.read_text() == "TrialState.COMPLETE 0.25\n"
+
+
+def test_a_pruned_trial_has_them_too_with_its_last_report(slot: SlotDriver) -> None:
+    assignment = slot.assignment(_program("of_the_trial"), prunable=True)
+    new = slot.exchange(run(assignment))
+    while not isinstance(new[-1], Ended):
+        new = slot.exchange(*[answer(event, event.step == 4) for event in new if isinstance(event, Reported)])
+    ended = new[-1]
+    assert isinstance(ended, Ended) and (ended.state, ended.constraints["0"]) == (PRUNED, -0.25)
+    assert AttemptDirectory(Path(assignment.directory)).log.read_text() == "TrialState.PRUNED 0.75\n"
+
+
+@pytest.mark.parametrize(
+    ("constraints", "found"),
+    [("as_array", {"0": 0.5, "1": -sys.float_info.max}), ("by_name", {"size": 0.5})],
+)
+def test_an_array_or_a_dict_will_do(slot: SlotDriver, constraints: str, found: dict[str, float]) -> None:
+    assert slot.result(_program(constraints)).constraints == {"by hand": -1.0, **found}
+
+
+@pytest.mark.parametrize(
+    ("constraints", "cause", "message"),
+    [
+        ("of_nan", Cause.BAD_REPORT, "constrained:of_nan: a constraint is NaN"),
+        ("of_one_number", Cause.BAD_REPORT, "constrained:of_one_number returned 0.5; return a list of numbers"),
+        ("of_words", Cause.BAD_REPORT, "constrained:of_words: 'large' is not a number"),
+        ("raises", Cause.USER_ERROR, "KeyError: 'no such attribute'"),
+        ("takes_two", Cause.USER_ERROR, "takes_two wants more beside its first argument"),
+        ("nowhere", Cause.USER_ERROR, "constrained.py has no function 'nowhere'"),
+    ],
+)
+def test_a_trial_whose_constraints_cannot_be_told_has_failed(
+    slot: SlotDriver, constraints: str, cause: Cause, message: str
+) -> None:
+    ended = slot.result(_program(constraints))
+    assert (ended.state, ended.cause) == (FAILED, cause)
+    assert message in ended.message
+
+
+def test_a_failed_trial_is_not_asked_for_its_constraints(slot: SlotDriver) -> None:
+    ended = slot.result(_program("raises", "fails"))
+    assert (ended.cause, ended.message) == (Cause.USER_ERROR, "RuntimeError: no result")
+
+
+STOPPED = "stop: step 3 reached 3"
+TIMED_OUT = "ran longer than limits.trial_s"
+
+
+@pytest.mark.parametrize("ends", ["stop", "trial_s"])
+@pytest.mark.parametrize(
+    ("constraints", "state", "found", "message"),
+    [
+        ("by_name", FINISHED, {"size": 0.5}, ""),
+        ("raises", FAILED, {}, "KeyError: 'no such attribute'"),
+        ("sleeps", FAILED, {}, "program.constraints was not evaluated within limits.grace_s"),
+    ],
+)
+def test_a_trial_that_ends_early_finishes_with_its_constraints_or_not_at_all(
+    slot: SlotDriver, ends: str, constraints: str, state: TrialState, found: dict[str, float], message: str
+) -> None:
+    if ends == "stop":
+        program = _program(constraints, "reports_for_ever")
+        ended = slot.result(program, stop=(("step", 3),), limits=Limits(grace_s=0.5))
+    else:
+        limits = Limits(trial_s=1.0, on_timeout="finish", grace_s=0.5)
+        ended = slot.result(_program(constraints, "reports_then_sleeps"), limits=limits)
+    assert (ended.state, ended.value, ended.constraints) == (state, 0.5 if state is FINISHED else None, found)
+    assert message in ended.message
+    if "KeyError" not in message or ends == "trial_s":
+        assert ended.message.startswith(STOPPED if ends == "stop" else TIMED_OUT)

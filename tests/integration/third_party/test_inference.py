@@ -1,0 +1,89 @@
+"""An ensemble of a real sweep, asked through Triton's and KServe's clients: they say what Podium's own client says.
+
+KServe needs an environment of its own, since it wants older versions of psutil, protobuf and pandas than Podium: `make
+kserve` makes it and runs its test, which is skipped where `PODIUM_KSERVE_PYTHON` names no Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.http as triton
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from tritonclient.utils import triton_to_np_dtype
+
+from tests.running_service import RunningService
+from tests.swept import PROGRAMS, WAIT_S, swept
+
+KSERVE = "PODIUM_KSERVE_PYTHON"
+ROWS: NDArray[np.float64] = load_digits(return_X_y=True)[0][:5]  # integers from 0 to 16
+DIGITS = {
+    "name": "to-serve",
+    "method": "random",
+    "metric": {"name": "val_accuracy", "goal": "maximize"},
+    "parameters": {"lr": {"min": 1e-3, "max": 1e-2}, "hidden": {"value": 16}, "epochs": {"value": 1}},
+    "run_cap": 2,
+    "program": {"model": "mlp", "data": {"name": "digits"}},
+}
+
+
+@pytest.fixture(scope="module")
+def asked(service: RunningService) -> dict[str, Any]:
+    """What Podium's client says of the rows; the ensemble's name is in it, and nothing is late."""
+    trials = swept(service, DIGITS)
+    ids = [trial["id"] for trial in trials]
+    built = service.client.build_ensemble(trial_ids=ids, mode="in_graph", deadline_ms=30_000.0)
+    service.client.wait_ensemble(built["id"], WAIT_S)
+    return service.client.predict(built["id"], ROWS)
+
+
+@pytest.fixture(scope="module")
+def token(service: RunningService) -> str:
+    created: str = service.client.create_token("inference", "viewer")["token"]
+    return created
+
+
+def gateway(service: RunningService) -> str:
+    """Where it listens: host and port."""
+    about = json.loads(service.data.service_file.read_text())
+    return str(about["gateway_url"]).partition("://")[2]
+
+
+@pytest.mark.parametrize("datatype", ["FP64", "FP32", "FP16", "BF16", "INT64", "UINT8"])
+def test_tritons_client_says_what_podiums_says(
+    service: RunningService, asked: dict[str, Any], token: str, datatype: str
+) -> None:
+    rows = triton.InferInput("INPUT", ROWS.shape, datatype)
+    rows.set_data_from_numpy(ROWS.astype(triton_to_np_dtype(datatype)))
+    with triton.InferenceServerClient(gateway(service)) as client:
+        answer = client.infer(asked["ensemble"], [rows], headers={"Authorization": f"Bearer {token}"})
+    np.testing.assert_array_equal(answer.as_numpy("PROBABILITIES"), np.array(asked["outputs"], np.float32))
+    assert [label.decode() for label in answer.as_numpy("LABEL")] == asked["labels"]
+
+
+@pytest.mark.skipif(KSERVE not in os.environ, reason=f"{KSERVE} names no Python with kserve; `make kserve` does")
+def test_kserves_client_says_what_podiums_says(service: RunningService, asked: dict[str, Any], token: str) -> None:
+    done = subprocess.run(
+        [
+            str(Path(os.environ[KSERVE]).absolute()), str(PROGRAMS / "clients" / "kserve_client.py"),
+            f"http://{gateway(service)}", asked["ensemble"], token,
+        ],
+        input=json.dumps(ROWS.tolist()), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    ready = {name: answers.pop(name) for name in ("live", "ready", "model_ready", "absent_ready")}
+    assert ready == {"live": True, "ready": True, "model_ready": True, "absent_ready": False}
+    assert "INPUT: shape [1, 2] is not [rows, 64]" in answers.pop("error")
+    assert len(answers) == 8
+    for form, answer in answers.items():
+        found = np.array(answer["probabilities"], np.float32)
+        np.testing.assert_array_equal(found, np.array(asked["outputs"], np.float32), err_msg=form)
+        assert answer["labels"] == asked["labels"], form

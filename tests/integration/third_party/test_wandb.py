@@ -1,0 +1,38 @@
+"""A script of W&B's shape, which reads `wandb.config` and calls `wandb.log`, swept by its own sweep file."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.running_service import RunningService
+from tests.swept import PROGRAMS, swept_file, values
+
+FOLDER = PROGRAMS / "wandb_script"
+
+
+def _net() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("wandb_script_net", FOLDER / "net.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_script_trains_with_the_sampled_values_and_what_it_logs_arrives(service: RunningService) -> None:
+    accuracy_after: Callable[[int, float, int], float] = _net().accuracy_after
+    trials = swept_file(service, FOLDER / "sweep.yaml")
+    assert len(trials) == 3
+    for trial in trials:
+        params: dict[str, Any] = trial["params"]
+        expected = [accuracy_after(epoch, params["lr"], params["width"]) for epoch in range(3)]
+        assert values(trial, "accuracy") == pytest.approx(expected, rel=1e-9)
+        assert values(trial, "loss") == pytest.approx([1 - value for value in expected], rel=1e-9)
+        assert [point[0] for point in trial["metrics"]["accuracy"]] == [0, 1, 2]
+        assert trial["value"] == pytest.approx(expected[-1], rel=1e-9)
+    assert len({trial["value"] for trial in trials}) == 3

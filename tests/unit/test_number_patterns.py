@@ -1,0 +1,129 @@
+"""`auto`, `${number}`, and numbers that a pattern cuts or passes over."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.errors import BadReportError
+from sweep.patterns import Patterns, complaint_about_pattern
+
+
+def _values(name: str, pattern: str, *lines: str) -> list[float]:
+    finder = Patterns({name: pattern})
+    return [value for line in lines for _, _, value in finder.found_in(line)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "val_loss: 0.3",
+        "val_loss=0.3",
+        "val_loss = 0.3,",
+        "val_loss 0.3",
+        'epoch 1 {"val_loss": 0.3}',
+        "{'epoch': 3, 'val_loss': 0.3}",
+        "Val loss 0.3",
+        "VAL-LOSS: 0.3.",
+        "valid loss 0.3",
+        "INFO validation_loss: 0.3s",
+        "val/loss -> 0.3%",
+        "loss: 7 - val_loss: 0.3 - acc: 8",
+        "│ val_loss │ 0.3 │",
+        "{'val_loss': np.float64(0.3)}",
+        "val_loss: tensor(0.3, device='cuda:0')",
+    ],
+)
+def test_auto_finds_a_metric_in_the_forms_that_people_print(line: str) -> None:
+    assert _values("val_loss", "auto", line) == [0.3]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "xval_loss 0.3",
+        "train/val_loss 0.3",
+        "best val_loss 0.3",
+        "--val_loss=0.3x",
+        "val_loss improved from 0.4 to 0.3",
+        "val_losses: 0.3",
+        "val_loss: 0.3.1",
+        "val_loss: 5k",
+        "val_loss: infinite",
+    ],
+)
+def test_auto_finds_nothing_in_what_is_another_metric_or_no_number(line: str) -> None:
+    assert _values("val_loss", "auto", line) == []
+
+
+def test_a_short_name_is_not_found_inside_a_longer_one() -> None:
+    lines = ("train loss 0.5, val loss 0.4", "val_loss 0.3", "best loss: 0.1")
+    assert _values("loss", "auto", *lines) == []
+    assert _values("loss", "auto", "Loss: 0.5 - val_loss: 0.6") == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.2e-05", 1.2e-05), ("-3", -3.0), ("+.5E+2", 50.0), ("1.", 1.0), ("-inf", -math.inf), ("Infinity", math.inf)],
+)
+@pytest.mark.parametrize(("name", "pattern"), [("loss", "auto"), ("a", "loss ${number}"), ("a", r"loss (\S+)")])
+def test_a_number_is_taken_whole(name: str, pattern: str, text: str, value: float) -> None:
+    for line in (f"loss {text}", f"loss {text}, acc 2", f"loss {text}."):
+        assert _values(name, pattern, line) == [value]
+
+
+@given(st.floats(), st.sampled_from(["{!r}", "{:e}", "{:+.3f}", "{:g}"]))
+def test_what_python_prints_is_what_is_found(number: float, form: str) -> None:
+    text = form.format(number)
+    for pattern in ("auto", "loss: ${number}"):
+        (found,) = _values("loss", pattern, f"epoch 3 loss: {text} acc: 1")
+        assert found == float(text) or (math.isnan(found) and math.isnan(number))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "message"),
+    [
+        ("loss ([0-9.]+)", "loss 1.2e-05", "found '1.2', a part of '1.2e-05',"),
+        (r"loss (\d+)", "loss 0.5", "found '0', a part of '0.5',"),
+        ("loss.*?([0-9.]+)", "loss -0.5", "found '0.5', a part of '-0.5',"),
+        (r"(?P<step>\d+): loss \d?(?P<value>[0-9.]+)", "1: loss 12.5", "found '2.5', a part of '12.5',"),
+        ("loss ([0-9.]+)", "loss -0.5", "passes over '-0.5'"),
+        ("loss ([0-9.]+)", "loss 1,234.5", "found '1', a part of '1,234.5',"),
+    ],
+)
+def test_a_pattern_that_cuts_a_number_is_refused_with_what_to_write(pattern: str, line: str, message: str) -> None:
+    with pytest.raises(BadReportError) as caught:
+        _values("loss", pattern, line)
+    assert f"program.metrics.loss {message} in the line {line!r}" in str(caught.value)
+    better = str(caught.value).rpartition("write loss: ")[2].strip("'").replace("\\\\", "\\")
+    assert "${number}" in better and complaint_about_pattern(better) is None
+
+
+def test_a_thousands_separator_is_refused_for_every_pattern() -> None:
+    for pattern in ("auto", "loss ${number}"):
+        with pytest.raises(BadReportError, match=r"a part of '1,234.5', .* print it without a thousands separator"):
+            _values("loss", pattern, "loss 1,234.5")
+    assert _values("loss", "auto", "loss 0.5,300", "loss 12, 345") == [0.5, 12.0]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["loss ([0-9.]+)", "loss ([-+.0-9eE]+)", r"loss (?P<value>-?\d+)", r"loss ([\d.(]+)\)?"]
+)
+def test_a_pattern_of_digits_sees_a_loss_that_diverges(pattern: str) -> None:
+    first, *others = _values("loss", pattern, "loss nan", "loss inf", "loss -inf, acc 3")
+    assert math.isnan(first) and others == [math.inf, -math.inf]
+    assert _values("loss", pattern, "loss function", "loss information") == []
+
+
+def test_the_step_may_be_a_macro_too() -> None:
+    finder = Patterns({"step": "epoch ${number}", "loss": "auto"})
+    assert finder.found_in("epoch 3: loss 0.5") == [(3, "loss", 0.5)]
+    assert Patterns({"step": "auto", "loss": "auto"}).found_in("Step: 7, loss=1e-3") == [(7, "loss", 0.001)]
+
+
+def test_a_pattern_without_a_group_is_refused_with_the_macro() -> None:
+    assert complaint_about_pattern("auto") is None and complaint_about_pattern("loss ${number}") is None
+    assert "with ${number} where the number stands, or auto" in (complaint_about_pattern("loss [0-9]+") or "")

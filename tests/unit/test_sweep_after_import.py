@@ -1,0 +1,62 @@
+"""Hooks that run right after an import, whenever that is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sweep.after_import import after_import
+
+
+@pytest.fixture(autouse=True)
+def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    package = tmp_path / "hooked"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "inner.py").write_text("value = 1\n")
+    (package / "broken.py").write_text("raise RuntimeError('as written')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "hooked"]:
+        del sys.modules[name]
+
+
+def test_a_hook_runs_after_the_import_and_once() -> None:
+    seen: list[int] = []
+    after_import({"hooked.inner": lambda module: seen.append(module.value)})
+    import hooked  # type: ignore[import-not-found]
+
+    assert seen == []
+    importlib.import_module("hooked.inner")
+    importlib.import_module("hooked.inner")
+    assert seen == [1] and hooked.inner.value == 1
+
+
+def test_a_hook_of_a_module_that_is_there_runs_now() -> None:
+    module = importlib.import_module("hooked.inner")
+    seen: list[ModuleType] = []
+    after_import({"hooked.inner": seen.append})
+    assert seen == [module]
+
+
+def test_what_a_hook_raises_is_raised_by_the_import() -> None:
+    def refuse(module: ModuleType) -> None:
+        raise ValueError("not this version")
+
+    after_import({"hooked.inner": refuse})
+    with pytest.raises(ValueError, match="not this version"):
+        importlib.import_module("hooked.inner")
+
+
+def test_an_import_that_fails_calls_no_hook() -> None:
+    after_import({"hooked.broken": lambda module: pytest.fail("called"), "hooked.nowhere": lambda module: None})
+    with pytest.raises(RuntimeError, match="as written"):
+        importlib.import_module("hooked.broken")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("hooked.nowhere")

@@ -1,0 +1,105 @@
+"""Files that a trial saves: whole, under names that can be, and not more than there is room for."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sweep import artifacts
+from sweep.errors import UserCodeError
+from sweep.layout import AttemptDirectory
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> AttemptDirectory:
+    found = AttemptDirectory(tmp_path / "attempt")
+    found.prepare()
+    return found
+
+
+def _file(tmp_path: Path, name: str = "plot.png", content: bytes = b"png") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content)
+    return path
+
+
+def test_a_file_is_copied_and_the_last_of_a_name_stays(tmp_path: Path, directory: AttemptDirectory) -> None:
+    source = _file(tmp_path)
+    assert artifacts.save(directory, source) == directory.artifacts / "plot.png"
+    source.write_bytes(b"changed")
+    assert (directory.artifacts / "plot.png").read_bytes() == b"png"
+    artifacts.save(directory, source)
+    artifacts.save(directory, source, "other.png")
+    assert {path.name: path.read_bytes() for path in directory.artifacts.iterdir()} == {
+        "plot.png": b"changed",
+        "other.png": b"changed",
+    }
+    assert not [path for path in directory.root.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_a_folder_becomes_an_archive_without_links(tmp_path: Path, directory: AttemptDirectory) -> None:
+    folder = tmp_path / "report"
+    (folder / "deep").mkdir(parents=True)
+    _file(folder, "index.html", b"<p>")
+    _file(folder / "deep", "data.csv", b"1,2")
+    (folder / "link").symlink_to("/etc/passwd")
+    kept = artifacts.save(directory, folder)
+    assert kept.name == "report.zip"
+    with zipfile.ZipFile(kept) as archive:
+        assert archive.namelist() == ["index.html", "deep/data.csv"]
+        assert archive.read("deep/data.csv") == b"1,2"
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "ä.png", "x" * 201, "-o"])
+def test_a_name_that_cannot_be_is_refused(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
+    with pytest.raises(UserCodeError, match="cannot be the name of an artifact; pass name= with"):
+        artifacts.save(directory, _file(tmp_path, "a b" if name == "" else "plot.png"), name or None)
+    assert not directory.artifacts.exists()
+
+
+@pytest.mark.parametrize(("what", "message"), [("nothing", "there is no such file"), ("pipe", "neither a file nor a")])
+def test_what_is_no_file_is_refused(tmp_path: Path, directory: AttemptDirectory, what: str, message: str) -> None:
+    path = tmp_path / "source"
+    if what == "pipe":
+        os.mkfifo(path)
+    with pytest.raises(UserCodeError, match=message):
+        artifacts.save(directory, path)
+
+
+def test_one_too_many_is_refused_and_one_in_place_of_another_is_not(
+    tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "MAX_FILES", 2)
+    source = _file(tmp_path)
+    for name in ("a", "b", "a"):
+        artifacts.save(directory, source, name)
+    with pytest.raises(UserCodeError, match="a trial saves 2 files at most; a folder becomes one archive"):
+        artifacts.save(directory, source, "c")
+
+
+def test_too_many_bytes_together_are_refused(
+    tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifacts, "MAX_BYTES", 3 << 20)
+    large = _file(tmp_path, "large", os.urandom(2 << 20))
+    artifacts.save(directory, large)
+    artifacts.save(directory, large)
+    with pytest.raises(UserCodeError, match="with it the trial's artifacts take 4 MB, and 3 MB are the most"):
+        artifacts.save(directory, large, "again")
+    assert [path.name for path in directory.artifacts.iterdir()] == ["large"]
+
+
+def test_what_of_a_scripts_folder_cannot_be_kept_is_said_and_the_rest_is_kept(
+    tmp_path: Path, directory: AttemptDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = artifacts.folder_of_script(directory)
+    for name in ("good.txt", "not good.txt", "zoo.txt"):
+        _file(folder, name)
+    kept: list[Path] = []
+    artifacts.collect(folder, lambda path: kept.append(artifacts.save(directory, path)))
+    assert [path.name for path in kept] == ["good.txt", "zoo.txt"]
+    assert "podium: the artifact is not kept: " in capsys.readouterr().err
+    artifacts.collect(tmp_path / "nowhere", kept.append)

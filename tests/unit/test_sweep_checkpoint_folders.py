@@ -1,0 +1,78 @@
+"""Checkpoints that are folders: whole or not found, of the same trial, the newest first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sweep import checkpoint_folders
+from sweep.layout import AttemptDirectory
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> list[AttemptDirectory]:
+    found = [AttemptDirectory(tmp_path / "trial" / str(number)) for number in (1, 2, 3)]
+    for attempt in found:
+        attempt.prepare()
+    return found
+
+
+def _source(tmp_path: Path, text: str) -> Path:
+    folder = tmp_path / f"source {text}"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "state").write_text(text)
+    return folder
+
+
+def _text(found: checkpoint_folders.CheckpointFolder | None) -> str:
+    assert found is not None
+    return (found.path / "deep" / "state").read_text()
+
+
+def test_the_last_one_of_the_newest_attempt_is_found(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+    first, second, third = attempts
+    assert checkpoint_folders.newest(third, 3, "me") is None
+    checkpoint_folders.save(_source(tmp_path, "a"), first, 1, "me")
+    for iteration in range(12):  # 9 is before 10, though not by the alphabet
+        checkpoint_folders.save(_source(tmp_path, f"b{iteration}"), second, iteration, "me")
+    assert len(list(second.checkpoint_folders.iterdir())) == 1
+    found = checkpoint_folders.newest(third, 3, "me")
+    assert (_text(found), found and found.iteration) == ("b11", 11)
+    assert _text(checkpoint_folders.newest(second, 2, "me")) == "a"
+
+
+def test_one_of_another_trial_is_passed_over(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+    checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")
+    checkpoint_folders.save(_source(tmp_path, "b"), attempts[1], 1, "another")
+    assert _text(checkpoint_folders.newest(attempts[2], 3, "me")) == "a"
+
+
+def test_a_copy_that_was_cut_short_is_never_found(
+    tmp_path: Path, attempts: list[AttemptDirectory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, _ = attempts
+    checkpoint_folders.save(_source(tmp_path, "a"), first, 1, "me")
+
+    def cut(source: Path, target: Path) -> None:
+        target.mkdir(parents=True)
+        (target / "part").touch()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copytree", cut)
+        with pytest.raises(OSError, match="No space left"):
+            checkpoint_folders.save(_source(tmp_path, "b"), first, 2, "me")
+    assert _text(checkpoint_folders.newest(second, 2, "me")) == "a"
+    assert len(list(first.checkpoint_folders.iterdir())) == 1
+
+
+@pytest.mark.parametrize("facts", ["", "[]", '{"iteration": "x", "owner": "me"}'])
+def test_one_without_its_facts_is_passed_over_and_said(
+    tmp_path: Path, attempts: list[AttemptDirectory], capsys: pytest.CaptureFixture[str], facts: str
+) -> None:
+    kept = checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")
+    (kept.path.parent / "podium.json").write_text(facts)
+    assert checkpoint_folders.newest(attempts[1], 2, "me") is None
+    assert "podium: the checkpoint of attempt 1 is not used" in capsys.readouterr().err

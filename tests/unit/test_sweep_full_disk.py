@@ -1,0 +1,87 @@
+"""Whose a full file system is: everybody's when it is the data disk, else the trial's own."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from sweep import full_disk
+from sweep.layout import AttemptDirectory
+from sweep.outcomes import ChildReport, judge
+from sweep.room import Room
+from sweep.trial import Assignment, Cause, Limits, TrialState
+
+MB = 1 << 20
+FULL = OSError(errno.ENOSPC, "No space left on device", "/dev/shm/torch_1")
+
+
+def _assignment(folder: Path, work_dir_mb: float | None = 1024.0) -> Assignment:
+    AttemptDirectory(folder).prepare()
+    return Assignment(
+        1, 1, 0, 1, {}, 0, "loss", {}, {}, str(folder), "cache", limits=Limits(work_dir_mb=work_dir_mb)
+    )  # fmt: skip
+
+
+def _play_room(monkeypatch: pytest.MonkeyPatch, free_bytes: int) -> None:
+    monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), free_bytes, 64 * MB))
+
+
+def test_the_full_data_disk_interrupts_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _play_room(monkeypatch, 0)
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
+    assert (cause, interrupted) == (Cause.DISK_FULL, True)
+    assert message == "no space left on the disk of the data directory: OSError: x"
+
+
+def test_another_full_file_system_is_the_trials_own_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _play_room(monkeypatch, 500 * MB)
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
+    assert (cause, interrupted) == (Cause.DISK_FULL, False)
+    assert message == "no space left on the file system of /dev/shm (the data disk has room): OSError: x"
+
+
+def test_a_full_file_system_that_nothing_names_is_still_the_trials_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _play_room(monkeypatch, 500 * MB)
+    monkeypatch.setattr(full_disk, "writable_local", list)
+    _, message, _ = full_disk.blame(RuntimeError("No space left on device"), "RuntimeError: x", _assignment(tmp_path))
+    assert message.startswith("no space left on a file system of the trial's own (the data disk has room)")
+
+
+def test_a_data_disk_that_the_trials_own_files_fill_is_its_own_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assignment = _assignment(tmp_path)
+    (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
+    monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), 0, MB))
+    cause, message, interrupted = full_disk.blame(FULL, "OSError: x", assignment)
+    assert (cause, interrupted) == (Cause.DISK_FULL, False)
+    assert "where this trial's own files took 2 MB" in message
+
+
+def test_more_than_its_quota_is_its_quota_also_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assignment = _assignment(tmp_path, work_dir_mb=1)
+    (tmp_path / "work" / "big").write_bytes(bytes(2 * MB))
+    _play_room(monkeypatch, 0)
+    cause, _, interrupted = full_disk.blame(FULL, "OSError: x", assignment)
+    assert (cause, interrupted) == (Cause.DISK_QUOTA, False)
+
+
+@pytest.mark.parametrize(("interrupted", "state"), [(True, TrialState.CANCELLED), (False, TrialState.FAILED)])
+def test_an_interrupted_attempt_is_no_failure(interrupted: bool, state: TrialState) -> None:
+    report = ChildReport("failed", cause="disk_full", message="x", interrupted=interrupted)
+    verdict = judge(report, "0", None)
+    assert (verdict["state"], verdict["cause"]) == (state, Cause.DISK_FULL)
+
+
+def test_a_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sweep.room import room
+
+    found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: found)
+    assert not room(Path("/data")).enough
+    assert "10 files (inodes) are free, and nothing new begins below 1,000" in str(room(Path("/data")))

@@ -1,0 +1,138 @@
+"""Where a sweep comes from: git, the command line without secrets, the installed packages; sent, stored and shown."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from api import show
+from api.client import _provenance
+from sweep import provenance
+from sweep.installed import environment
+from sweep.provenance import HEADER, MAX_HEADER, MAX_WORDS, REDACTED, Provenance, provenance_of, redacted
+from tests.service_rig import ServiceRig
+from tests.specs import builtin_document
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text("x = 1\n")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    return tmp_path
+
+
+def test_the_commit_and_whether_all_is_committed(repository: Path) -> None:
+    found = provenance_of(repository, ["podium"])
+    assert found.git_commit is not None and len(found.git_commit) == 40
+    assert found.git_dirty is False
+    (repository / "train.py").write_text("x = 2\n")
+    assert provenance_of(repository, ["podium"]) == found.model_copy(update={"git_dirty": True})
+
+
+def test_a_new_file_is_a_change_too(repository: Path) -> None:
+    (repository / "new.py").touch()
+    assert provenance_of(repository).git_dirty is True
+
+
+def test_what_running_leaves_is_no_change(repository: Path) -> None:
+    for name in ("podium-data", "__pycache__"):
+        (repository / name).mkdir()
+        (repository / name / "file").touch()
+    assert provenance_of(repository).git_dirty is False
+
+
+def test_without_git_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for code in (tmp_path, tmp_path / "missing", None):
+        assert (provenance_of(code).git_commit, provenance_of(code).git_dirty) == (None, None)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert provenance_of(tmp_path).git_commit is None
+
+
+def test_a_git_that_hangs_does_not_hold_up_a_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(provenance, "GIT_S", 0.2)
+    assert provenance_of(tmp_path).git_commit is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["/opt/bin/podium", "sweep", "run", "x.yaml"], ["podium", "sweep", "run", "x.yaml"]),
+        (["podium", "--token", "abc", "run"], ["podium", "--token", REDACTED, "run"]),
+        (["podium", "--api-key=abc"], ["podium", f"--api-key={REDACTED}"]),
+        (["a.py", "WANDB_API_KEY=abc"], ["a.py", f"WANDB_API_KEY={REDACTED}"]),
+        (["a.py", "postgresql://ann:pw@db/x"], ["a.py", f"postgresql://{REDACTED}@db/x"]),
+        (["a.py", "tokens.csv", "--password", "--quiet"], ["a.py", "tokens.csv", "--password", "--quiet"]),
+        ([], []),
+    ],
+)
+def test_the_command_line_has_no_secrets(argv: list[str], shown: list[str]) -> None:
+    assert redacted(argv) == shown
+
+
+def test_a_long_command_line_is_cut(repository: Path) -> None:
+    found = provenance_of(None, ["podium", *["\N{SNOWMAN}" * 1000] * 1000])
+    assert len(found.command) == MAX_WORDS + 1
+    header = found.to_header()
+    assert len(header) <= MAX_HEADER and header.isascii()
+    read = Provenance.from_header(header)
+    assert read is not None and read.command == found.command[: len(read.command)]
+
+
+def test_a_sweep_has_what_its_client_said_and_the_packages(service: ServiceRig) -> None:
+    client = service.client()
+    said = Provenance(git_commit=COMMIT, git_dirty=True, command=["podium", "sweep", "run"])
+    sent = client.post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: said.to_header()})
+    assert sent.status_code == 201
+    shown = sent.json()["provenance"]
+    assert shown == {**said.model_dump(), "packages_sha256": environment().sha256}
+    packages = client.get(f"/api/v1/sweeps/{sent.json()['id']}/packages")
+    assert packages.headers["content-type"].startswith("text/plain")
+    assert packages.text == environment().packages
+    assert any(line.startswith("pydantic==") for line in packages.text.splitlines())
+    assert show.provenance(sent.json())[:2] == [
+        f"code: git commit {COMMIT} with changes that are not committed",
+        "submitted by: podium sweep run",
+    ]
+
+
+def test_the_packages_are_stored_once(service: ServiceRig) -> None:
+    client = service.client()
+    ids = [client.post("/api/v1/sweeps", json=builtin_document()).json()["id"] for _ in range(2)]
+    assert len({client.get(f"/api/v1/sweeps/{sweep_id}/packages").text for sweep_id in ids}) == 1
+    with service.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM environments").scalar_one() == 1
+
+
+def test_without_a_word_of_the_client_nothing_is_known(service: ServiceRig) -> None:
+    shown = service.client().post("/api/v1/sweeps", json=builtin_document()).json()["provenance"]
+    assert (shown["git_commit"], shown["git_dirty"], shown["command"]) == (None, None, [])
+    seeded = service.sweep()
+    assert service.client().get(f"/api/v1/sweeps/{seeded}/packages").status_code == 404
+    assert service.client().get("/api/v1/sweeps/99/packages").status_code == 404
+
+
+@pytest.mark.parametrize("said", ["x", "[]", '{"git_commit": "not hex"}', '{"more": 1}'])
+def test_what_is_no_provenance_is_refused(service: ServiceRig, said: str) -> None:
+    answer = service.client().post("/api/v1/sweeps", json=builtin_document(), headers={HEADER: said})
+    assert (answer.status_code, HEADER in answer.json()["detail"]) == (400, True)
+
+
+def test_the_client_says_where_the_code_of_a_sweep_comes_from(repository: Path) -> None:
+    headers = _provenance({"program": {"function": "train:objective", "code": str(repository)}})
+    said = Provenance.from_header(headers[HEADER])
+    assert said is not None and said.git_commit is not None and said.command
+    assert "git_commit" not in _provenance({"program": {"model": "mlp"}})[HEADER]

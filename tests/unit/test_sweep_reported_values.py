@@ -1,0 +1,153 @@
+"""Which reported value is a trial's, and when a condition of `stop` ends it; also as keys of the sweep file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweep.ending import Ending, TrialStopped
+from sweep.errors import InvalidSpecError
+from sweep.outcomes import Chosen
+from sweep.reported_values import ReportedValues
+from sweep.said import understand
+from sweep.spec import spec_from_json
+from sweep.trial import Assignment, AttemptKey
+from tests.specs import builtin_document, document, spec
+
+ASSIGNMENT: dict[str, Any] = {
+    "sweep_id": 1, "trial_id": 1, "number": 0, "attempt": 1, "params": {}, "seed": 0, "metric": "score", "program": {},
+    "split": {}, "directory": "/nowhere", "data_cache": "/nowhere",
+}  # fmt: skip
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.sampled_from(["last", "min", "max"]))
+def test_the_rule_chooses_among_all_reported_values(curve: list[float], rule: str) -> None:
+    reported = ReportedValues(["score"], rule)
+    for step, value in enumerate(curve):
+        reported.note(step, {"score": value, "other": 7.0})
+    assert reported.values == ({"last": curve[-1], "min": min(curve), "max": max(curve)}[rule],)
+
+
+def test_nan_is_never_chosen() -> None:
+    reported = ReportedValues(["score"], "max")
+    reported.note(0, {"score": float("nan")})
+    assert reported.values is None
+    reported.note(1, {"score": 0.5})
+    reported.note(2, {"score": float("nan")})
+    assert reported.values == (0.5,)
+
+
+@pytest.mark.parametrize("size_first", [False, True])
+def test_other_objectives_are_those_of_the_best_step_whatever_the_order(size_first: bool) -> None:
+    reported = ReportedValues(["score", "size"], "max")
+    for step, (score, size) in enumerate([(0.1, 10.0), (0.9, 20.0), (0.5, 30.0)]):
+        one, other = {"size": size}, {"score": score}
+        for values in (one, other) if size_first else (other, one):
+            reported.note(step, values)
+    assert reported.values == (0.9, 20.0)
+
+
+def test_an_objective_that_comes_late_completes_the_value() -> None:
+    reported = ReportedValues(["score", "size"], "max")
+    reported.note(0, {"score": 0.9})
+    assert (reported.values, reported.by_name) == (None, {"score": 0.9})
+    reported.note(7, {"size": 3.0})
+    assert reported.values == (0.9, 3.0)
+
+
+def ending(*stop: tuple[str, float], **changes: Any) -> tuple[Ending, list[dict[str, Any]]]:
+    said: list[dict[str, Any]] = []
+    assignment = Assignment(**{**ASSIGNMENT, "stop": stop, **changes})
+    return Ending(assignment, lambda **message: said.append(message), lambda: None), said
+
+
+def test_the_slot_has_the_decision_before_the_exception_is_raised() -> None:
+    early, said = ending(("step", 1))
+    early.note(0, {"score": 0.1})
+    assert said == []
+    with pytest.raises(TrialStopped):
+        early.note(1, {"score": 0.2})
+    assert said == [{"kind": "chosen", "values": (0.2,), "reason": "stop: step 1 reached 1", "constrained": False}]
+    assert early.decided
+
+
+def test_the_values_of_the_last_step_are_waited_for_until_the_next_one_begins() -> None:
+    early, said = ending(("step", 1), objectives=("score", "size"))
+    early.note(1, {"score": 0.2})
+    early.before(1)
+    with pytest.raises(TrialStopped):
+        early.before(2)
+    assert said[0]["values"] is None
+    early, said = ending(("step", 1), objectives=("score", "size"))
+    early.note(1, {"score": 0.2})
+    with pytest.raises(TrialStopped):
+        early.note(1, {"size": 3.0})
+    assert said[0]["values"] == (0.2, 3.0)
+
+
+def test_a_loop_that_ends_itself_is_asked_to_after_the_step() -> None:
+    early, said = ending(("score", 0.5))
+    early.defer()
+    early.note(0, {"score": 0.1})
+    assert not early.should_end()
+    early.note(1, {"score": 0.5})
+    assert early.should_end() and said == []
+
+
+def test_what_a_process_says_of_its_value_is_checked() -> None:
+    line = b'{"kind": "chosen", "values": [0.5], "reason": ""}'
+    assert understand(AttemptKey(1, 1), line) == Chosen((0.5,))
+    for wrong in (
+        b'{"kind": "chosen", "values": ["x"]}',
+        b'{"kind": "chosen", "values": [1.0], "reason": 5}',
+        b'{"kind": "chosen", "values": [1.0], "constrained": 1}',
+    ):
+        with pytest.raises(ValueError, match=r"not floats|not a boolean"):
+            understand(AttemptKey(1, 1), wrong)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [{"metric": "step", "at": 200}, [{"metric": "step", "at": 200}], {"step": 200}],
+)
+def test_conditions_may_be_written_in_three_ways(written: Any) -> None:
+    (condition,) = spec(stop=written).stop
+    assert (condition.metric, condition.at) == ("step", 200)
+    assert spec_from_json(spec(stop=written).to_json()).stop == spec(stop=written).stop
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stop": {"metric": "step"}}, "stop.0.at: is missing"),
+        ({"stop": {"score": "high"}}, "stop.0.at: is a number"),
+        ({"objective": "mean"}, "objective: is one of last, best, min, max"),
+        ({"limits": {"on_timeout": "finish"}}, "limits.on_timeout: it is for limits.trial_s, and there is none"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSpecError, match=message):
+        spec(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stop": {"acuracy": 1}}, "reports no 'acuracy'; did you mean 'val_accuracy'"),
+        ({"objective": "last"}, "returns the values of its best epoch; leave it out"),
+    ],
+)
+def test_the_built_in_loop_knows_what_it_reports(changes: dict[str, Any], message: str) -> None:
+    from sweep.spec import parse_spec
+
+    with pytest.raises(InvalidSpecError, match=message):
+        parse_spec(builtin_document(**changes))
+
+
+@pytest.mark.parametrize(("goal", "rule"), [("maximize", "max"), ("minimize", "min")])
+def test_the_best_is_by_the_goal(goal: str, rule: str) -> None:
+    assert spec(metric={"name": "score", "goal": goal}, objective="best").reported_rule == rule
+    assert document()["metric"]["goal"] == "maximize"

@@ -1,0 +1,114 @@
+"""Warnings of sweeps: set, withdrawn, rebuilt after a restart, and shown by REST and on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api import progress, show
+from db import events
+from sweep.changes import SweepWarned
+from sweep.sweep_warnings import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
+from tests.rig import Rig
+from tests.service_rig import AT, ServiceRig
+
+CODE = WarningCode.IDENTICAL_RESULTS
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def finish(rig: Rig, *values: float) -> None:
+    for value in values:
+        rig.pool.finish("cpu-0", value)
+        rig.settle()
+
+
+def test_five_trials_with_one_value_and_different_parameters_are_suspicious(rig: Rig) -> None:
+    rig.submit(run_cap=20)
+    finish(rig, *[0.5] * (MIN_TRIALS - 1))
+    assert rig.sweep().warnings == {}
+    finish(rig, 0.5)
+    assert rig.sweep().warnings == {CODE: SAME_VALUE}
+
+
+def test_a_value_that_differs_withdraws_the_warning_for_good(rig: Rig) -> None:
+    rig.submit(run_cap=20)
+    finish(rig, *[0.5] * 6, 0.6)
+    assert rig.sweep().warnings == {}
+    finish(rig, *[0.5] * 6)
+    assert rig.sweep().warnings == {}
+
+
+@pytest.mark.parametrize("restarted_after", [3, 5, 6])
+def test_the_check_goes_on_after_a_restart(rig: Rig, restarted_after: int) -> None:
+    rig.submit(run_cap=20)
+    finish(rig, *[0.5] * restarted_after)
+    rig.restart()
+    finish(rig, *[0.5] * (6 - restarted_after))
+    assert rig.sweep().warnings == {CODE: SAME_VALUE}
+    rig.restart()
+    finish(rig, 0.7)
+    assert rig.sweep().warnings == {}
+
+
+def test_one_configuration_may_give_one_value(rig: Rig) -> None:
+    rig.submit(run_cap=20, parameters={"x": {"value": 0.5}})
+    finish(rig, *[0.5] * 8)
+    assert rig.sweep().warnings == {}
+
+
+def test_pruned_and_failed_trials_are_not_looked_at(rig: Rig) -> None:
+    rig.submit(run_cap=20)
+    finish(rig, *[0.5] * 4)
+    rig.pool.fail("cpu-0")
+    rig.settle()
+    assert rig.sweep().warnings == {}
+
+
+def test_a_metric_of_stop_that_no_trial_reports_is_warned_of_until_one_does(rig: Rig) -> None:
+    rig.submit(run_cap=20, stop={"acuracy": 0.9, "step": 100})
+    finish(rig, 0.5)
+    (message,) = rig.sweep().warnings.values()
+    assert message.startswith("stop: no trial has reported 'acuracy'; name step,")
+    rig.pool.log("cpu-0", 0, {"acuracy": 0.1})
+    finish(rig, 0.6)
+    assert rig.sweep().warnings == {}
+
+
+def test_several_objectives_are_compared_together() -> None:
+    same, other = ResultCheck(), ResultCheck()
+    for number in range(MIN_TRIALS):
+        same.note({"x": number}, (0.5, 2.0))
+        other.note({"x": number}, (0.5, float(number)))
+    assert (same.warning, other.warning) == (SAME_VALUE, "")
+
+
+def _warned(service: ServiceRig, message: str = SAME_VALUE) -> int:
+    sweep_id = service.sweep()
+    service.commit(SweepWarned(sweep_id, CODE, message, AT))
+    return sweep_id
+
+
+def test_rest_has_the_warnings_and_an_event_tells_of_them(service: ServiceRig) -> None:
+    sweep_id = _warned(service)
+    client = service.client()
+    expected = [{"code": "identical_results", "message": SAME_VALUE, "at": "2023-11-14T22:13:20Z"}]
+    assert client.get(f"/api/v1/sweeps/{sweep_id}").json()["warnings"] == expected
+    assert client.get("/api/v1/sweeps").json()["items"][0]["warnings"] == expected
+    with service.database.read() as connection:
+        last = events.after(connection, 0)[-1]
+    assert (last["kind"], last["sweep_id"]) == ("sweep.warning", sweep_id)
+    assert last["payload"] == {"code": "identical_results", "message": SAME_VALUE}
+
+
+def test_the_command_line_says_a_warning_once(service: ServiceRig) -> None:
+    sweep: dict[str, Any] = {"id": 1, "warnings": [{"code": CODE, "message": SAME_VALUE}]}
+    said: set[tuple[int, str]] = set()
+    with show.console.capture() as captured:
+        for _ in range(2):
+            progress._say_warnings(sweep, "sweep 1: ", said)
+    assert captured.get() == f"sweep 1: warning: {SAME_VALUE}\n"
