@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -67,17 +66,18 @@ async def follow_events(
     `ensemble` do; `reset` says that too much was missed: look at everything. 503 when too many pages follow: then ask
     for what is wanted every few seconds.
     """
-    checked_s = time.monotonic()
+    recheck_at = asyncio.get_running_loop().time() + RECHECK_S
     while not subscription.closed:
         try:
-            async with asyncio.timeout(RECHECK_S):
+            async with asyncio.timeout_at(recheck_at) as recheck:
                 await subscription.wait()
         except TimeoutError:
             pass
-        if time.monotonic() - checked_s >= RECHECK_S:
-            checked_s = time.monotonic()
+        # A timer may fire up to one clock resolution early: its state decides, not a second reading of the clock.
+        if recheck.expired() or asyncio.get_running_loop().time() >= recheck_at:
             if not await _may_follow(request):
                 return
+            recheck_at = asyncio.get_running_loop().time() + RECHECK_S
         for message in subscription.take():
             yield message
 
