@@ -1,1 +1,1 @@
-"""Everything a person or a program talks to: REST, the command line, the Python client and `podium serve`."""
+"""The interfaces for people and programs: REST, gateway, Python client, `podium serve` and the command line."""

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from api.local import service
 from benchmarks import optuna_dashboard, page_times
 from benchmarks.filled import fill
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most, ratio
-from sweep.layout import DataDirectory
+from podium.api.client.local_service import service
+from podium.sweep.runtime.layout import DataDirectory
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext

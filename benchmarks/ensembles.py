@@ -16,11 +16,11 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from api.local import service
-from api.supervisor import free_port
 from benchmarks import load, processor_time
 from benchmarks.load import Asking, Heard
-from sweep.layout import AttemptDirectory, DataDirectory
+from podium.api.client.local_service import service
+from podium.api.serve.supervisor import free_port
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
 
 MEMBERS = 3
 QUORUM = 2

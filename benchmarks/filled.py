@@ -10,11 +10,12 @@ from typing import Any
 
 from sqlalchemy import Connection, insert
 
-from db import sweeps
-from db.engine import Database
-from db.migrate import migrate
-from db.tables import attempts, metrics, trial_params, trials
-from sweep.spec import parse_spec
+from podium.db.schema import tables
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.schema.tables import attempts, metrics, trial_params, trials
+from podium.db.stores import sweeps
+from podium.sweep.spec.sweep_spec import parse_spec
 
 CURVE_POINTS = 10
 _AT = 1_780_000_000.0
@@ -48,8 +49,8 @@ def fill(path: Path, count: int, *, name: str = "many") -> int:
     with database.write() as connection:
         sweep_id = sweeps.accept(connection, spec, _AT)[0]
         connection.execute(
-            sweeps.sweeps.update()
-            .where(sweeps.sweeps.c.id == sweep_id)
+            tables.sweeps.update()
+            .where(tables.sweeps.c.id == sweep_id)
             .values(state="finished", reason="", started_at=_AT, ended_at=_AT + count)
         )
     for first in range(0, count, _BATCH):
@@ -77,7 +78,7 @@ def params_of(number: int) -> dict[str, Any]:
 def value_of(params: dict[str, Any]) -> float:
     """A made-up accuracy, best near lr 0.003 and dropout 0.2."""
     off = (math.log10(params["lr"]) + 2.5) ** 2 / 8 + (params["dropout"] - 0.2) ** 2
-    return 0.97 * math.exp(-off) - 0.02 * abs(params["layers"] - 3)
+    return float(0.97 * math.exp(-off) - 0.02 * abs(params["layers"] - 3))
 
 
 def curve_of(params: dict[str, Any], step: int) -> float:

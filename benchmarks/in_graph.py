@@ -35,13 +35,8 @@ from torch import nn
 
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, Target, at_most, ratio
-from ensemble.aggregator import Aggregator
-from ensemble.in_graph import WholeEnsemble
-from ensemble.member import MemberServer
-from ensemble.network import ModelFile
-from ensemble.networks import load
-from ensemble.prediction import Outcome
-from ensemble.spec import (
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
     Member,
@@ -54,9 +49,14 @@ from ensemble.spec import (
     Task,
     Traffic,
 )
-from sweep import checkpoints, models
-from sweep.files import sha256_of
-from sweep.settings import cores
+from podium.ensemble.values.prediction import Outcome
+from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_loading import load
+from podium.ensemble.worker.worker_server import MemberServer
+from podium.sweep.networks import checkpoints, models
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.settings import cores
 
 MEMBERS = (3, 10)
 ROWS = (1, 64, 1024)

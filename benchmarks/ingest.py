@@ -39,23 +39,24 @@ import optuna
 import uvicorn
 from sqlalchemy import func, select
 
-from api.app import create_app
-from api.local import service
 from benchmarks import load
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_least, at_most, more, times_more
 from benchmarks.service import document, timed_sweep
-from db import sweeps, tokens
-from db.engine import Database
-from db.migrate import migrate
-from db.tables import metrics
-from db.tokens import Role
-from sweep.changes import MetricPoint, TrialPlanned
-from sweep.layout import DataDirectory
-from sweep.recorder import DatabaseRecorder
-from sweep.settings import ServiceSettings
-from sweep.spec import parse_spec
-from sweep.trial import AttemptKey
+from podium.api.client.local_service import service
+from podium.api.rest.app import create_app
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.schema.tables import metrics
+from podium.db.stores import sweeps
+from podium.sweep.lifecycle.state_changes import MetricPoint, TrialPlanned
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.trial import AttemptKey
 
 TRIALS = 100
 SECONDS = 10.0

@@ -13,8 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from db.engine import sqlite_module
-from sweep.settings import cores
+from podium.db.schema.engine import sqlite_module
+from podium.sweep.runtime.settings import cores
 
 PACKAGES = ("podium", "torch", "ray", "optuna", "sqlalchemy", "numpy")
 

@@ -21,8 +21,8 @@ from typing import Any
 import httpx2
 import optuna
 
-from api.supervisor import free_port
 from benchmarks.filled import CURVE_POINTS, PARAMETERS, curve_of, params_of, state_of, value_of
+from podium.api.serve.supervisor import free_port
 
 VERSION = "0.21.0"
 FOLDER = "PODIUM_OPTUNA_DASHBOARD"  # where it is installed; a temporary folder by default

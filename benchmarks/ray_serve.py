@@ -32,10 +32,10 @@ from ray.serve.schema import LoggingConfig
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from ensemble.network import ModelFile
-from ensemble.networks import load
-from ensemble.spec import Combination, Precision, Rule, Task
-from sweep.files import sha256_of
+from podium.ensemble.values.ensemble_spec import Combination, Precision, Rule, Task
+from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_loading import load
+from podium.sweep.runtime.atomic_files import sha256_of
 
 ONGOING = 100
 READY = "ready"

@@ -30,7 +30,7 @@ from benchmarks.dispatch import REPOSITORY
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, Target, more, times_more
 from benchmarks.service import document, fresh_service
-from sweep import datasets
+from podium.sweep.data import datasets
 
 SECONDS = 45.0
 TRAIN_ROWS, VALIDATION_ROWS = 20_000, 5_000

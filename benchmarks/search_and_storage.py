@@ -23,15 +23,22 @@ import optuna
 
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, ratio, times_less
-from db import sweeps
-from db.engine import Database
-from db.migrate import migrate
-from sweep.changes import AttemptEnded, AttemptPlaced, AttemptStarted, Change, MetricPoint, TrialPlanned
-from sweep.past import Planned
-from sweep.recorder import DatabaseRecorder
-from sweep.search import Search
-from sweep.spec import SweepSpec, parse_spec
-from sweep.trial import AttemptKey, Ended, Started, TrialState
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.stores import sweeps
+from podium.sweep.lifecycle.state_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptStarted,
+    Change,
+    MetricPoint,
+    TrialPlanned,
+)
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
+from podium.sweep.values.trial_history import Planned
 
 TRIALS = 200
 REPORTS = 5
@@ -80,7 +87,7 @@ def podium_ms(folder: Path, method: str, trials: int, seed: int) -> float:
 
 
 def drive(search: Search, recorder: DatabaseRecorder, sweep_id: int, trials: int) -> None:
-    """All trials one after the other, in the batches of `sweep.scheduler`."""
+    """All trials one after the other, in the batches of `podium.sweep.scheduling.scheduler`."""
 
     def plan_next() -> Planned:
         planned = search.ask()

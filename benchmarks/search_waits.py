@@ -22,18 +22,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.simulation import Agenda, SimulatedSlots, least_s
-from db import sweeps
-from db.engine import Database
-from db.migrate import migrate
-from sweep.changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
-from sweep.layout import DataDirectory
-from sweep.messages import Inbox, Message, Wake
-from sweep.recorder import DatabaseRecorder
-from sweep.scheduler import TICK_S, Scheduler
-from sweep.searching import SearchThreads
-from sweep.spec import SweepSpec, parse_spec
-from sweep.study_reading import StudyThread
-from sweep.trial import AttemptKey, Ended, TrialState
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.stores import sweeps
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, Wake
+from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, Change, TrialPlanned
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
+from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.values.trial import AttemptKey, Ended, TrialState
 
 SLOTS = 16
 TRIAL_S = 1.0
@@ -41,7 +41,7 @@ CASES = (("random", 0, 320), ("gp", 0, 320), ("tpe", 10_000, 320))  # method, tr
 
 
 class RealClock:
-    """See `sweep.clock.Clock`; one clock for everything."""
+    """See `podium.sweep.runtime.clock.Clock`; one clock for everything."""
 
     @property
     def now_s(self) -> float:

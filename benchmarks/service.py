@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from api.client import Client
-from api.local import service
+from podium.api.client.client import Client
+from podium.api.client.local_service import service
 
 PROGRAMS = Path(__file__).parent / "programs"
 

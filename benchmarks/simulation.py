@@ -16,23 +16,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from db import sweeps
-from db.engine import Database
-from db.migrate import migrate
-from sweep.changes import Enqueued
-from sweep.layout import DataDirectory
-from sweep.messages import Asked, Device, Inbox, Judged, Message, SlotNews, SlotOpened, Wake
-from sweep.recorder import DatabaseRecorder
-from sweep.scheduler import TICK_S, Scheduler
-from sweep.search import Search
-from sweep.slot import FLUSH_S, POLL_S
-from sweep.spec import parse_spec
-from sweep.study_reading import StudyThread
-from sweep.trial import AttemptKey, Ended, Event, Started, TrialState
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.stores import sweeps
+from podium.sweep.lifecycle.scheduler_messages import (
+    Asked,
+    Device,
+    Inbox,
+    Judged,
+    Message,
+    SearchInputs,
+    SlotNews,
+    SlotOpened,
+    Wake,
+)
+from podium.sweep.lifecycle.state_changes import Enqueued
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
+from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.search.search_threads import suggested
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.slots.slot import FLUSH_S, POLL_S
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.trial import AttemptKey, Ended, Event, Started, TrialState, Wanted
 
 
 class SimulatedClock:
-    """See `sweep.clock.Clock`."""
+    """See `podium.sweep.runtime.clock.Clock`."""
 
     def __init__(self) -> None:
         self.now_s = 1e9
@@ -65,7 +76,7 @@ class Agenda:
 
 @dataclass(slots=True)
 class _Slot:
-    """What `sweep.slot` remembers of its events; `waiting`: a call of the scheduler waits here for the next ones."""
+    """The events that `podium.sweep.slots.slot` keeps; `waiting`: a call of the scheduler waits here for more."""
 
     device: Device
     waiting: bool = False
@@ -75,7 +86,7 @@ class _Slot:
 
 
 class SimulatedSlots:
-    """See `sweep.messages.SlotPool`. What the scheduler sends takes effect when its step is over."""
+    """A `scheduler_messages.SlotPool`; what the scheduler sends takes effect when its step is over."""
 
     def __init__(self, count: int, inbox: Inbox, clock: SimulatedClock, agenda: Agenda, trial_s: float) -> None:
         self._inbox = inbox
@@ -142,7 +153,7 @@ class SimulatedSlots:
 
 
 class SimulatedSearch:
-    """See `sweep.messages.Searcher`: really asks, at once, and answers when a thread beside the loop would have."""
+    """A `scheduler_messages.Searcher`: asks at once, and answers when a thread next to the loop would have."""
 
     def __init__(
         self, sweep_id: int, taken: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda
@@ -168,6 +179,9 @@ class SimulatedSearch:
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
         self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict, self._taken)))
+
+    def suggest(self, number: int, wanted: Wanted) -> None:
+        self._answers.append(self._timed(lambda: suggested(self._sweep_id, self._search, number, wanted, self._taken)))
 
     def tell(
         self,
@@ -204,14 +218,14 @@ class SimulatedSearch:
 
 
 class _Searchers:
-    """See `sweep.messages.Searchers`; for one sweep."""
+    """See `podium.sweep.lifecycle.scheduler_messages.Searchers`; for one sweep."""
 
     def __init__(self, inbox: Inbox, clock: SimulatedClock, agenda: Agenda) -> None:
         self._ports = (inbox, clock, agenda)
         self.opened: SimulatedSearch | None = None
 
-    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> SimulatedSearch:
-        self.opened = SimulatedSearch(sweep_id, taken, build(), *self._ports)
+    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> SimulatedSearch:
+        self.opened = SimulatedSearch(sweep_id, taken, Search(*load()), *self._ports)
         return self.opened
 
 

@@ -25,16 +25,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from api.client import Client
-from api.supervisor import free_port
 from benchmarks.plan import Plan
 from benchmarks.results import Figure, Row, at_most
 from benchmarks.service import document
-from db.engine import Database
-from sweep.changes import AttemptEnded, AttemptPlaced, AttemptStarted, Change, MetricPoint, TrialPlanned
-from sweep.layout import DataDirectory
-from sweep.recorder import DatabaseRecorder
-from sweep.trial import AttemptKey, Ended, Params, Started, TrialState
+from podium.api.client.client import Client
+from podium.api.serve.supervisor import free_port
+from podium.db.schema.engine import Database
+from podium.sweep.lifecycle.state_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    AttemptStarted,
+    Change,
+    MetricPoint,
+    TrialPlanned,
+)
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.values.trial import AttemptKey, Ended, Params, Started, TrialState
 
 TRIALS = 10_000
 REPORTS = 5
@@ -59,7 +66,7 @@ class Service:
         began = time.perf_counter()
         self.process = subprocess.Popen(
             [
-                sys.executable, "-P", "-m", "api.cli", "serve", "--data-dir", str(self.data_dir),
+                sys.executable, "-P", "-m", "podium.api.cli.app", "serve", "--data-dir", str(self.data_dir),
                 "--devices", "cpu:2", "--port", str(self.port), "--gateway-port", "0",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,

@@ -1,1 +1,4 @@
-"""The database: tables, engines, migrations, and one store per aggregate. SQLAlchemy lives here alone."""
+"""The database. Only this package imports SQLAlchemy.
+
+One writer per process; readers anywhere.
+"""

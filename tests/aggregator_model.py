@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ensemble.combine import combine
-from ensemble.prediction import MemberStatus, Outcome
-from ensemble.spec import Mode, Snapshot
-from ensemble.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.scoring.combine import combine
+from podium.ensemble.values.ensemble_spec import Mode, Snapshot
+from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import FakeWire
 
 _STATUS = {

@@ -11,13 +11,13 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from ensemble.aggregator import Aggregator
-from ensemble.counts import MemberCounts
-from ensemble.prediction import MemberStatus, Prediction
-from ensemble.spec import Snapshot, Traffic
-from ensemble.ticket import Ticket
-from ensemble.transport import Frames, Listener
-from ensemble.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.aggregator_counts import MemberCounts
+from podium.ensemble.serving.pending_request import Ticket
+from podium.ensemble.serving.transport import Frames, Listener
+from podium.ensemble.values.ensemble_spec import Snapshot, Traffic
+from podium.ensemble.values.prediction import MemberStatus, Prediction
 from tests.ensemble_fakes import ROWS, ok
 
 _START_S = 1000.0

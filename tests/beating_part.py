@@ -6,17 +6,17 @@ import signal
 import sys
 import time
 
-from sweep import part
+from podium.sweep.runtime import component
 
 
 def main() -> None:
     """Beat until SIGTERM."""
-    part.begin()
-    part.BEAT_S = 0.1
+    component.begin()
+    component.BEAT_S = 0.1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    part.say_ready()
+    component.say_ready()
     while True:
-        part.beat()
+        component.beat()
         time.sleep(0.05)
 
 

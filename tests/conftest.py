@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from db.engine import Database
-from db.migrate import migrate
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
 from tests.rig import Rig
 
 SHARING = ("tests/browser/", "tests/integration/third_party/")  # folders whose tests share one service

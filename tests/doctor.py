@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from db.audit import Report, audit
-from sweep.layout import DataDirectory
+from podium.db.audit.audit import Report, audit
+from podium.sweep.runtime.layout import DataDirectory
 
 
 def assert_sound(data: DataDirectory, *, artifacts: bool = True) -> Report:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sweep.processes import children
-from sweep.slot import DeviceView, Slot
-from sweep.trial import (
+from podium.sweep.runtime.process_trees import children
+from podium.sweep.slots.slot import DeviceView, Slot
+from podium.sweep.values.trial import (
     Assignment,
     AttemptKey,
     Cause,

@@ -13,8 +13,8 @@ import zmq
 import zmq.asyncio
 from numpy.typing import NDArray
 
-from ensemble.network import Predicted
-from ensemble.spec import (
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
     Member,
@@ -26,7 +26,7 @@ from ensemble.spec import (
     Task,
     Traffic,
 )
-from ensemble.wire import Reply, Request
+from podium.ensemble.worker.network import Predicted
 
 CLASSES = ("cat", "dog")
 FEATURES = 3

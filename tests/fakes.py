@@ -6,11 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweep.changes import Enqueued
-from sweep.messages import Asked, Device, Inbox, Judged, SlotLost, SlotNews, SlotOpened, StudyRead
-from sweep.search import Search
-from sweep.searching import suggested
-from sweep.trial import (
+from podium.sweep.lifecycle.scheduler_messages import (
+    Asked,
+    Device,
+    Inbox,
+    Judged,
+    SearchInputs,
+    SlotLost,
+    SlotNews,
+    SlotOpened,
+    StudyRead,
+)
+from podium.sweep.lifecycle.state_changes import Enqueued
+from podium.sweep.search.search_threads import suggested
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.values.trial import (
     Assignment,
     AttemptKey,
     Cause,
@@ -28,7 +38,7 @@ from sweep.trial import (
 
 
 class FakeClock:
-    """Stands still until it is moved; see `sweep.clock.Clock`."""
+    """Stands still until it is moved; see `podium.sweep.runtime.clock.Clock`."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -66,7 +76,7 @@ class FakeSlot:
 
 
 class FakePool:
-    """Slots whose attempts the test plays; see `sweep.messages.SlotPool`.
+    """Slots whose attempts the test plays; see `podium.sweep.lifecycle.scheduler_messages.SlotPool`.
 
     A slot that is told to run a second attempt beside its first fails the test there and then.
     """
@@ -198,7 +208,7 @@ def _device(position: int) -> Device:
 
 
 class InlineSearcher:
-    """Searches at once, in the caller's thread; see `sweep.messages.Searcher`."""
+    """Searches at once, in the caller's thread; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
 
     def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
@@ -244,12 +254,12 @@ class InlineSearchers:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, taken: int, build: Callable[[], Search]) -> InlineSearcher:
-        return InlineSearcher(sweep_id, taken, build(), self._inbox)
+    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> InlineSearcher:
+        return InlineSearcher(sweep_id, taken, Search(*load()), self._inbox)
 
 
 class InlineStudies:
-    """Answers at once what trials ask of their studies; see `sweep.study_reading.StudyReader`."""
+    """Answers at once what trials ask of their studies; see `podium.sweep.scheduling.study_queries.StudyReader`."""
 
     def __init__(self, inbox: Inbox, answer: Callable[[int, StudyAsked], dict[str, Any]]) -> None:
         self._inbox = inbox

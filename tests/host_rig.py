@@ -6,20 +6,20 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from db import ensemble_changes, ensembles
-from db.ensembles import EnsembleRow
-from db.replicas import ReplicaRow
-from ensemble.host import Host
-from ensemble.spec import MemberState
-from ensemble.worker import OnNews, Phase, Sight, WorkerPlan
-from sweep.changes import DeviceChanged
-from sweep.errors import EnsembleError
+from podium.db.stores import ensemble_changes, ensembles
+from podium.db.stores.ensembles import EnsembleRow
+from podium.db.stores.replicas import ReplicaRow
+from podium.ensemble.host.host_loop import Host
+from podium.ensemble.host.worker_port import OnNews, Phase, Sight, WorkerPlan
+from podium.ensemble.values.ensemble_spec import MemberState
+from podium.sweep.lifecycle.state_changes import DeviceChanged
+from podium.sweep.values.errors import EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import AT, ServiceRig, new_version
 
 
 class FakeWorker:
-    """Is seen as the test has set it; see `ensemble.worker.Worker`."""
+    """Is seen as the test has set it; see `podium.ensemble.host.worker_port.Worker`."""
 
     def __init__(self, plan: WorkerPlan, pid: int) -> None:
         self._plan = plan
@@ -42,7 +42,7 @@ class FakeWorker:
 
 
 class FakeWorkers:
-    """Remembers every worker that was placed; see `ensemble.worker.Workers`."""
+    """Remembers every worker that was placed; see `podium.ensemble.host.worker_port.Workers`."""
 
     def __init__(self) -> None:
         self.placed: list[FakeWorker] = []

@@ -10,12 +10,13 @@ import numpy as np
 from fastapi import FastAPI
 from numpy.typing import NDArray
 
-from api import exposition, inference_protocol, problems
-from db.tokens import Holder, Role
-from ensemble.aggregator import Aggregator
-from ensemble.link import LinkHealth
-from ensemble.prediction import MemberReport, MemberStatus, Outcome, Prediction
-from ensemble.spec import (
+from podium.api.gateway import inference_protocol, prometheus_metrics
+from podium.api.http import problem_details
+from podium.db.access.tokens import Holder, Role
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.replica_link import LinkHealth
+from podium.ensemble.serving.transport import Cancellable, Frames, Listener, Wire
+from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
     Member,
@@ -27,8 +28,8 @@ from ensemble.spec import (
     Task,
     Traffic,
 )
-from ensemble.transport import Cancellable, Frames, Listener, Wire
-from sweep.errors import UnauthorizedError
+from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcome, Prediction
+from podium.sweep.values.errors import UnauthorizedError
 
 FEATURES = 3
 TOKEN = "token-of-viewer"
@@ -156,7 +157,7 @@ def serving(aggregator: Aggregator) -> FastAPI:
     app = FastAPI()
     app.state.aggregator = aggregator
     app.state.doorkeeper = OneToken()
-    problems.install(app)
+    problem_details.install(app)
     app.include_router(inference_protocol.router)
-    app.include_router(exposition.router)
+    app.include_router(prometheus_metrics.router)
     return app

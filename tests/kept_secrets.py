@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sweep.layout import DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 
 _LARGE_BYTES = 64 << 20  # arrays and weights
 

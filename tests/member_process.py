@@ -10,8 +10,8 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from ensemble.member import MemberServer
-from ensemble.network import Predicted
+from podium.ensemble.worker.network import Predicted
+from podium.ensemble.worker.worker_server import MemberServer
 
 
 class Repeats:

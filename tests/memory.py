@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweep.changes import (
+from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -31,10 +32,9 @@ from sweep.changes import (
     TrialWish,
     Wishes,
 )
-from sweep.errors import DatabaseError, FencedError
-from sweep.spec import SweepSpec
-from sweep.spending import Terms
-from sweep.trial import (
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.trial import (
     SWEEP_OVER,
     TRIAL_OVER,
     Ended,
@@ -110,7 +110,7 @@ class MemorySweep:
 
 
 class MemoryRecorder:
-    """Keeps it all in dictionaries; see `sweep.messages.Recorder`.
+    """Keeps it all in dictionaries; see `podium.sweep.lifecycle.scheduler_messages.Recorder`.
 
     `full`: it can be read, not written. `fenced`: another scheduler has taken over. `cannot_write`: a change that holds
     what no table takes.

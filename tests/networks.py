@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from ensemble.grouping import Placed
-from ensemble.in_graph import WholeEnsemble
-from ensemble.network import ModelFile
-from ensemble.networks import Answering
-from ensemble.spec import Combination, Rule, Task
-from sweep import checkpoints, models
-from sweep.files import sha256_of
+from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.ensemble.worker.architecture_groups import Placed
+from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_loading import Answering
+from podium.sweep.networks import checkpoints, models
+from podium.sweep.runtime.atomic_files import sha256_of
 
 CPU = torch.device("cpu")
 IMAGE = (1, 8, 8)

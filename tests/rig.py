@@ -6,10 +6,10 @@ import queue
 from pathlib import Path
 from typing import Any
 
-from sweep.layout import DataDirectory
-from sweep.messages import Inbox, Message, SearchFailed, Wake
-from sweep.scheduler import Scheduler
-from sweep.trial import COUNTED, TRIAL_OVER, StudyAsked, SweepState, TrialState
+from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFailed, Wake
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.scheduler import Scheduler
+from podium.sweep.values.trial import COUNTED, TRIAL_OVER, StudyAsked, SweepState, TrialState
 from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudies
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
 from tests.specs import spec

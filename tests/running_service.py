@@ -14,13 +14,13 @@ from typing import Any, Self
 
 import psutil
 
-from api.client import Client
-from sweep.errors import ServiceError
-from sweep.layout import DataDirectory, RuntimeDirectory
+from podium.api.client.client import Client
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.values.errors import ServiceError
 from tests.doctor import assert_sound
 from tests.kept_secrets import assert_no_token_left
 
-PODIUM = [sys.executable, "-P", "-m", "api.cli"]
+PODIUM = [sys.executable, "-P", "-m", "podium.api.cli.app"]
 START_S = 90.0
 
 

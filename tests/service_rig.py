@@ -14,13 +14,14 @@ from httpx2 import Response
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
-from api import gateway
-from api.app import create_app
-from db import ensemble_changes, ensembles, evaluations, replicas, sweeps, tokens
-from db.engine import Database
-from db.migrate import migrate
-from db.tokens import Role
-from ensemble.spec import (
+from podium.api.gateway import main
+from podium.api.rest.app import create_app
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.stores import ensemble_changes, ensembles, evaluations, replicas, sweeps
+from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
     MemberState,
@@ -31,8 +32,8 @@ from ensemble.spec import (
     Task,
     majority,
 )
-from ensemble.version import NewVersion
-from sweep.changes import (
+from podium.ensemble.values.version import NewVersion
+from podium.sweep.lifecycle.state_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -44,12 +45,12 @@ from sweep.changes import (
     SweepChanged,
     TrialPlanned,
 )
-from sweep.files import sha256_of
-from sweep.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
-from sweep.recorder import DatabaseRecorder
-from sweep.settings import ServiceSettings
-from sweep.spec import parse_spec
-from sweep.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Saved, Started, SweepState, TrialState
 from tests.specs import builtin_document
 
 TRACEBACK = "Traceback …\nit broke\n"
@@ -72,7 +73,7 @@ def _migrated() -> bytes:
 
 
 def new_version(trial_ids: list[int], **options: Any) -> NewVersion:
-    """A version of these trials as `ensemble.building` would decide it: two classes, three features."""
+    """A version of these trials as `version_building` would decide it: two classes, three features."""
     members = len(trial_ids)
     values: dict[str, Any] = {
         "trial_ids": tuple(trial_ids),
@@ -116,7 +117,7 @@ class ServiceRig:
 
     def gateway(self) -> FastAPI:
         """The gateway on this database; it follows it while a `with` block around its client lasts."""
-        return gateway.create_app(self.settings, self.database)
+        return main.create_app(self.settings, self.database)
 
     def client(self, role: Role | None = Role.ADMIN, app: FastAPI | None = None) -> TestClient:
         """A client of that role; what the server did not expect is a 500, as for any client."""

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import deque
 
-from api.bounded import allow_many_files
+from podium.api.http.connection_limits import allow_many_files
 
 SAID = (
     b"",

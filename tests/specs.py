@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sweep.spec import SweepSpec, parse_spec
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
 
 
 def document(**changes: Any) -> dict[str, Any]:

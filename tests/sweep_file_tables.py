@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sweep.schema import sweep_schema
+from podium.sweep.spec.json_schema import sweep_schema
 
 PAGE = Path(__file__).parents[1] / "docs" / "sweep-file.md"
 _BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"

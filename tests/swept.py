@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sweep.errors import NotFoundError
+from podium.sweep.values.errors import NotFoundError
 from tests.running_service import RunningService
 
 PROGRAMS = Path(__file__).parent / "integration" / "third_party" / "programs"

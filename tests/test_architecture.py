@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,17 @@ VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "core", "bas
 
 # Who may not load what, in a process of its own: a trial or a member must not wait for a web server's libraries, nor
 # may the gateway wait for torch.
+NOT_FOR_TRIALS = ("podium.api", "podium.db", "optuna", "sqlalchemy", "fastapi")
 LIGHT = {
-    "ensemble.member_actor": ("api", "db", "optuna", "sqlalchemy", "fastapi", "torch"),
-    "sweep.ray_slot": ("api", "db", "optuna", "sqlalchemy", "fastapi", "torch"),
-    "sweep.attempt": ("api", "db", "optuna", "sqlalchemy", "fastapi", "torch", "ray"),
-    "ensemble.member": ("api", "db", "optuna", "sqlalchemy", "fastapi", "ray"),
-    "api.app": ("torch", "ray", "optuna", "sklearn"),
-    "api.gateway": ("torch", "ray", "optuna", "sklearn"),
-    "api.client": ("torch", "ray", "optuna", "sqlalchemy", "fastapi"),
-    "sweep.spec_file": ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy"),
+    "podium": ("podium.api", "podium.db", "podium.sweep", "podium.ensemble", "numpy", "pydantic", "httpx2"),
+    "podium.ensemble.worker.worker_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.slots.slot_actor": (*NOT_FOR_TRIALS, "torch"),
+    "podium.sweep.trial_process.attempt": (*NOT_FOR_TRIALS, "torch", "ray"),
+    "podium.ensemble.worker.worker_server": (*NOT_FOR_TRIALS, "ray"),
+    "podium.api.rest.app": ("torch", "ray", "optuna", "sklearn"),
+    "podium.api.gateway.main": ("torch", "ray", "optuna", "sklearn"),
+    "podium.api.client.client": ("torch", "ray", "optuna", "sqlalchemy", "fastapi"),
+    "podium.sweep.specfile.spec_file": ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy"),
 }
 
 
@@ -56,6 +59,19 @@ def test_a_module_does_not_load_what_its_process_has_no_use_for(module: str, hea
     script = f"import sys, {module}\nprint(*[name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == []
+
+
+def test_every_room_is_on_a_floor() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (floors,) = [contract["layers"] for contract in contracts if contract["id"] == "floors"]
+    listed = {room for line in floors for room in line.split(" | ")}
+    folders = [path.parent for package in PACKAGES for path in ROOT.glob(f"{package}/*/__init__.py")]
+    assert listed == {f"podium.{folder.parent.name}.{folder.name}" for folder in folders}
+
+
+def test_modules_are_in_rooms() -> None:
+    modules = [path for package in PACKAGES for path in ROOT.glob(f"{package}/*.py")]
+    assert [name(path) for path in modules if path.stem != "__init__"] == []
 
 
 def test_the_import_rules_hold() -> None:

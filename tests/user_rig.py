@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from ensemble.network import ModelFile
-from ensemble.version import TrialFiles
-from sweep.channel import Channel
-from sweep.files import sha256_of
-from sweep.handle import Trial
-from sweep.layout import AttemptDirectory, DataDirectory
-from sweep.trial import Assignment, TrialState
+from podium.ensemble.values.version import TrialFiles
+from podium.ensemble.worker.network import ModelFile
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.trial import Assignment, TrialState
 
 NETS = Path(__file__).parent / "user_nets"
 CPU = torch.device("cpu")

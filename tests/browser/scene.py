@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from api.client import Client
-from sweep.errors import PodiumError
+from podium.api.client.client import Client
+from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 
 ROOT = Path(__file__).parents[2]

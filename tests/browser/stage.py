@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser
 
-from api.client import Client
+from podium.api.client.client import Client
 from tests.browser.login import fresh_link, printed_link
 from tests.running_service import RunningService, function_sweep
 from tests.specs import builtin_document

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
-from db import sweeps, tables
-from db.engine import Database
-from db.migrate import migrate
-from sweep.changes import (
+from podium.db.schema import tables
+from podium.db.schema.engine import Database
+from podium.db.schema.migrate import migrate
+from podium.db.stores import sweeps
+from podium.sweep.lifecycle.scheduler_messages import Recorder
+from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     AttemptPlaced,
     AttemptStarted,
@@ -35,12 +37,11 @@ from sweep.changes import (
     TrialPlanned,
     TrialRetried,
 )
-from sweep.errors import DatabaseError, FencedError
-from sweep.messages import Recorder
-from sweep.recorder import DatabaseRecorder
-from sweep.spec import SweepSpec
-from sweep.sweep_warnings import WarningCode
-from sweep.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Params, Started, SweepState, TrialRequest, TrialState
+from podium.sweep.values.warning_checks import WarningCode
 from tests.memory import MemoryRecorder
 from tests.specs import spec
 

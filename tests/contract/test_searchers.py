@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from sweep.messages import Asked, Inbox, Judged, Searchers, SearchFailed
-from sweep.search import Search
-from sweep.searching import SearchThreads
-from sweep.trial import AttemptKey, TrialState
+from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, Judged, Searchers, SearchFailed, SearchInputs
+from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.values.trial import AttemptKey, TrialState
 from tests.fakes import InlineSearchers
 from tests.specs import spec
 
@@ -28,7 +27,7 @@ def open_searchers(request: pytest.FixtureRequest) -> Callable[[Inbox], Searcher
 def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox], Searchers]) -> None:
     inbox: Inbox = Inbox()
     searched = spec(method="grid", parameters={"x": {"values": [1, 2]}}, early_terminate={"type": "median"})
-    searcher = open_searchers(inbox).open(3, 8, lambda: Search(searched))
+    searcher = open_searchers(inbox).open(3, 8, lambda: SearchInputs(searched))
     searcher.ask()
     searcher.report(0, KEY, 5, 0.5)
     searcher.tell(0, TrialState.FINISHED, [0.5])
@@ -46,7 +45,7 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
 
 def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     inbox: Inbox = Inbox()
-    searcher = SearchThreads(inbox).open(3, 8, lambda: Search(spec()))
+    searcher = SearchThreads(inbox).open(3, 8, lambda: SearchInputs(spec()))
     searcher.tell(99, TrialState.FINISHED, [0.5])  # there is no such trial
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
@@ -60,12 +59,12 @@ def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> No
     inbox: Inbox = Inbox()
     may_go_on, builders = threading.Event(), []
 
-    def build() -> Search:
+    def load() -> SearchInputs:
         builders.append(threading.current_thread())
         assert may_go_on.wait(ANSWER_S)
-        return Search(spec())
+        return SearchInputs(spec())
 
-    searcher = SearchThreads(inbox).open(3, 8, build)
+    searcher = SearchThreads(inbox).open(3, 8, load)
     searcher.ask()
     searcher.tell(0, TrialState.FINISHED, [0.5])
     searcher.ask()
@@ -81,10 +80,10 @@ def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> No
 def test_a_search_that_cannot_be_built_is_told_once_and_answers_nothing() -> None:
     inbox: Inbox = Inbox()
 
-    def build() -> Search:
+    def load() -> SearchInputs:
         raise ValueError("no such value")
 
-    searcher = SearchThreads(inbox).open(3, 8, build)
+    searcher = SearchThreads(inbox).open(3, 8, load)
     failed = inbox.get(timeout=ANSWER_S)
     searcher.ask()
     searcher.close()

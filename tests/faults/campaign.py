@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from db.audit import audit
+from podium.db.audit.audit import audit
 from tests.faults.history import History
 from tests.faults.journal import Journal, Verdict, compare, ends_of_killed, noticed_s
 from tests.faults.service_under_fire import NotHealthyError, ServiceUnderFire

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from api.client import Client
 from benchmarks.start import fill
+from podium.api.client.client import Client
 from tests.faults.journal import Journal
 from tests.faults.service_under_fire import ServiceUnderFire
 from tests.faults.workload import CODE, OVER

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sweep.layout import DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 
 SLACK_S = 0.1  # between the clock of who kills and the moment that the scheduler writes down
 

@@ -12,10 +12,10 @@ from typing import Self
 
 import psutil
 
-from api.client import Client
-from api.supervisor import free_port
-from sweep.errors import PodiumError
-from sweep.layout import DataDirectory
+from podium.api.client.client import Client
+from podium.api.serve.supervisor import free_port
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import PodiumError
 from tests.faults.victims import ON_RAY, PARTS, Census, ShownPart, shown_parts
 from tests.running_service import PODIUM, mentions, service_marks
 

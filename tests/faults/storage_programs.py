@@ -7,8 +7,8 @@ WRITE = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from db.engine import Database
-from sweep.errors import DatabaseError
+from podium.db.schema.engine import Database
+from podium.sweep.values.errors import DatabaseError
 
 database = Database(Path(sys.argv[1]))
 for number in range(12):
@@ -26,7 +26,7 @@ COMMIT = """
 import sys
 from pathlib import Path
 from sqlalchemy import text
-from db.engine import Database
+from podium.db.schema.engine import Database
 
 database = Database(Path(sys.argv[1]))
 for number in range(150):
@@ -41,7 +41,7 @@ database.close()
 LOCK = """
 import contextlib, sys
 from pathlib import Path
-from db.engine import connect
+from podium.db.schema.engine import connect
 
 with contextlib.closing(connect(Path(sys.argv[1]), "rw")) as connection:
     connection.execute("BEGIN EXCLUSIVE")

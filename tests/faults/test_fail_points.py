@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from api.client import Client
-from sweep.errors import ServiceError
-from sweep.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
-from sweep.layout import DataDirectory
+from podium.api.client.client import Client
+from podium.sweep.runtime.fail_points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, VARIABLE
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import ServiceError
 from tests.doctor import assert_sound
 from tests.faults.workload import CODE, TIMEOUT_S
 from tests.running_service import PODIUM, RunningService, function_sweep, wait_for
@@ -144,7 +144,7 @@ def test_a_migration_is_whole_or_not_at_all_when_it_dies_at(tmp_path: Path, name
     data.prepare()
     points.mkdir()
     (points / name).write_text("1")
-    command = [sys.executable, "-P", "-m", "db.migrate", str(data.database)]
+    command = [sys.executable, "-P", "-m", "podium.db.schema.migrate", str(data.database)]
     killed = subprocess.run(command, env={**os.environ, VARIABLE: str(points)}, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert subprocess.run(command, check=False).returncode == 0

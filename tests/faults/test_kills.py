@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from db.engine import Database, connect, sqlite_module
-from sweep.recorder import DatabaseRecorder
+from podium.db.schema.engine import Database, connect, sqlite_module
+from podium.sweep.scheduling.recorder import DatabaseRecorder
 from tests.doctor import assert_sound
 from tests.faults.journal import Journal, compare
 from tests.faults.victims import Census, shown_parts

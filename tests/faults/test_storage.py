@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from api.client import Client
-from db import migrate as migration
-from db.engine import Database, connect
-from db.migrate import alembic_config, migrate, newest_schema
-from sweep.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
-from sweep.layout import DataDirectory
+from podium.api.client.client import Client
+from podium.db.schema import migrate as migration
+from podium.db.schema.engine import Database, connect
+from podium.db.schema.migrate import alembic_config, migrate, newest_schema
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
 from tests.running_service import PODIUM, AuditedService, RunningService, function_sweep, wait_for
 
@@ -359,7 +359,9 @@ def _schema(path: Path) -> str:
 def test_starts_at_the_same_moment_migrate_once(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite3"
     starts = [
-        subprocess.Popen([sys.executable, "-P", "-m", "db.migrate", str(path)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "podium.db.schema.migrate", str(path)], stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     said = [start.communicate(timeout=60)[0] for start in starts]

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweep.layout import DataDirectory
-from sweep.processes import children
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.process_trees import children
 
 PARTS = ("scheduler", "api", "gateway", "host")
 ON_RAY = ("raylet", "gcs", "guardian")

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from api.client import Client
-from sweep.errors import PodiumError
+from podium.api.client.client import Client
+from podium.sweep.values.errors import PodiumError
 from tests.faults.journal import Journal
 from tests.running_service import function_sweep
 

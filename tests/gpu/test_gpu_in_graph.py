@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from ensemble.in_graph import WholeEnsemble
-from ensemble.networks import load
-from ensemble.spec import Precision
+from podium.ensemble.values.ensemble_spec import Precision
+from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.network_loading import load
 from tests.networks import ROWS, combination, network, saved, whole
 from tests.networks import placed as on_cpu
 

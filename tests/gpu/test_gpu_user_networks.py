@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from ensemble.in_graph import WholeEnsemble
-from ensemble.networks import load
-from ensemble.spec import Precision
+from podium.ensemble.values.ensemble_spec import Precision
+from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.network_loading import load
 from tests.networks import combination
 from tests.user_nets import nets
 from tests.user_rig import NETS, UserRig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Event, Saved, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Saved, TrialState
 from tests.driver import SlotDriver, run
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from api.client import Client
-from sweep.errors import PodiumError
+from podium.api.client.client import Client
+from podium.sweep.values.errors import PodiumError
 from tests.running_service import AuditedService, function_sweep, wait_for
 from tests.specs import builtin_document
 

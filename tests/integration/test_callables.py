@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.trial import Cause, TrialState
+from podium.sweep.values.trial import Cause, TrialState
 from tests.driver import SlotDriver
 
 

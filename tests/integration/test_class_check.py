@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from sweep.class_checking import check_classes
-from sweep.errors import InvalidSpecError
-from sweep.messages import Asked, Inbox, SearchFailed
-from sweep.search import Search
-from sweep.searching import SearchThreads
-from sweep.spec import SweepSpec
-from sweep.trial import TrialState
+from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchFailed, SearchInputs
+from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.specfile.class_check_client import check_classes
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import TrialState
 from tests.specs import spec
 
 ANSWER_S = 120.0
@@ -95,7 +94,7 @@ def test_a_class_that_ends_its_process_is_refused() -> None:
 class _Searching:
     def __init__(self, searched: SweepSpec) -> None:
         self.inbox: Inbox = Inbox()
-        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: Search(searched))
+        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: SearchInputs(searched))
 
     def ask(self) -> Any:
         self.thread.ask(deadline_s=ANSWER_S)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Cause, Ended, Limits, Reported, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Cause, Ended, Limits, Reported, TrialState
 from tests.driver import SlotDriver, answer, run
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sweep.errors import ConversionError
-from sweep.space import Parameter
-from sweep.spec_file import read_spec_file
-from sweep.tune_space import space_of
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.specfile.spec_file import read_spec_file
+from podium.sweep.studies.tune_space import space_of
+from podium.sweep.values.errors import ConversionError
 from tests import running_service
 from tests.commands import Podium
 

@@ -13,9 +13,9 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from sweep import datasets
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Ended, Event, Logged, Reported, Started, TrialState
+from podium.sweep.data import datasets
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Ended, Event, Logged, Reported, Started, TrialState
 from tests.driver import SlotDriver, run
 
 SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0, "folds": 3}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Limits, Logged, Reported, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Logged, Reported, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED

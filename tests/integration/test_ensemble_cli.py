@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sweep import datasets
+from podium.sweep.data import datasets
 from tests.running_service import RunningService, podium
 
 SPLIT = [0.5, 0.2, 0.1, 0.2]

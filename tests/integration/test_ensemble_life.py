@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from api.client import Client
-from sweep.errors import PodiumError
-from sweep.layout import AttemptDirectory
+from podium.api.client.client import Client
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 from tests.specs import builtin_document
 

@@ -20,13 +20,13 @@ import httpx2
 import pytest
 import uvicorn
 
-from api import events as events_api
-from api import feed as feed_module
-from api.listen import ReadyServer
-from db import events
-from db.events import NewEvent
-from db.tokens import Role
-from sweep.trial import SweepState
+from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.rest.stream import event_routes as events_api
+from podium.api.rest.stream import feed as feed_module
+from podium.db.access.tokens import Role
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+from podium.sweep.values.trial import SweepState
 from tests.running_service import wait_for
 from tests.service_rig import ServiceRig
 
@@ -215,7 +215,7 @@ def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
 
 def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
-    monkeypatch.setattr("api.auth._REMEMBER_S", 0.0)
+    monkeypatch.setattr("podium.api.http.authentication._REMEMBER_S", 0.0)
     with serving(rig) as (url, _), following(url) as stream:
         next(stream)
         rig.sweep()
@@ -226,7 +226,7 @@ def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.
 
 
 def test_a_database_that_is_away_for_a_while_ends_no_stream(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweep.errors import DatabaseError
+    from podium.sweep.values.errors import DatabaseError
 
     looked = threading.Event()
 
@@ -237,7 +237,7 @@ def test_a_database_that_is_away_for_a_while_ends_no_stream(rig: ServiceRig, mon
     with serving(rig) as (url, _), following(url) as stream:
         next(stream)
         with monkeypatch.context() as patch:
-            patch.setattr("db.events.news", away)
+            patch.setattr("podium.db.stores.events.news", away)
             assert looked.wait(10)
         rig.sweep()
         assert next(stream).event == "changes"
@@ -258,7 +258,7 @@ def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
     settings = json.dumps({**json.loads(rig.settings.to_json()), "port": port})
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "api.main", settings], env=environment, stderr=subprocess.PIPE
+        [sys.executable, "-P", "-m", "podium.api.rest.main", settings], env=environment, stderr=subprocess.PIPE
     )
     try:
         url = f"http://127.0.0.1:{port}"

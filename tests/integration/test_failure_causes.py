@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.processes import children, descendants
-from sweep.removal import finish
-from sweep.trial import Cause, Ended, Limits, Logged, Reported, TrialState
-from sweep.trial_log import TrialLog
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.process_trees import children, descendants
+from podium.sweep.runtime.removal import finish
+from podium.sweep.slots.trial_log import TrialLog
+from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
 MB = 1 << 20
@@ -95,7 +95,7 @@ def test_the_end_is_told_before_much_is_removed(slot: SlotDriver, monkeypatch: p
         go.wait()
         finish(removal)
 
-    monkeypatch.setattr("sweep.slot.finish", held)
+    monkeypatch.setattr("podium.sweep.slots.slot.finish", held)
     ended, directory = _ended(slot, "leaves_a_thousand_files")
     assert ended.state is TrialState.FINISHED
     assert directory.work.exists()

@@ -17,17 +17,18 @@ import zmq
 from safetensors.torch import save_file
 from torch import nn
 
-from ensemble import choosing, combine, in_graph
-from ensemble.in_graph import RunningGroup, WholeEnsemble
-from ensemble.member_actor import MemberActor
-from ensemble.network import ModelFile
-from ensemble.networks import SingleNetwork, load
-from ensemble.plans import Plan
-from ensemble.spec import Precision, Rule, Task
-from ensemble.wire import Reply, Request
-from sweep import checkpoints, models
-from sweep.errors import EnsembleError
-from sweep.files import sha256_of
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.scoring import combine
+from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
+from podium.ensemble.worker import in_graph, plan_selection
+from podium.ensemble.worker.execution_plans import Plan
+from podium.ensemble.worker.in_graph import RunningGroup, WholeEnsemble
+from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_loading import SingleNetwork, load
+from podium.ensemble.worker.worker_actor import MemberActor
+from podium.sweep.networks import checkpoints, models
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.values.errors import EnsembleError
 from tests.networks import MLP, ROWS, Fussy, NotANumber, architecture, combination, network, placed, saved, whole
 
 WEIGHTS = (0.5, 0.3, 0.4)
@@ -152,7 +153,7 @@ def test_members_on_several_devices_answer_in_their_order(at_once: bool, monkeyp
     members = [network(seed, kind) for seed, kind in enumerate(("mlp", "cnn", "mlp", "mlp", "cnn"))]
     loop = looped(*members)
     ensemble = whole([placed(member, slot=position % 2) for position, member in enumerate(members)])
-    monkeypatch.setattr(choosing, "MARGIN", 1e9 if at_once else 0)
+    monkeypatch.setattr(plan_selection, "MARGIN", 1e9 if at_once else 0)
     found = warmed(ensemble).predict(ROWS)
     assert set(ensemble.plan()["devices_at_once"].values()) == {at_once}
     np.testing.assert_allclose(found.predictions, loop, atol=1e-6)
@@ -238,7 +239,7 @@ def test_a_plan_is_kept_when_a_member_is_to_blame() -> None:
 
 
 def test_a_member_that_raises_on_the_warm_up_rows_is_no_reason_not_to_start() -> None:
-    first = choosing.samples(64, torch.device("cpu"))[1][0, 0]
+    first = plan_selection.samples(64, torch.device("cpu"))[1][0, 0]
     ensemble = warmed(whole([placed(network(0)), placed(Fussy(network(1), float(first)))]))
     assert [group["fell_back"] for group in ensemble.plan()["groups"]] == [
         "", "ArithmeticError: such a row is not to my taste",

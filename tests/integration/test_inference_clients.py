@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
-from db import ensemble_changes, ensembles, replicas
-from ensemble.member import MemberServer
-from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
-from sweep.settings import ServiceSettings
+from podium.db.stores import ensemble_changes, ensembles, replicas
+from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
+from podium.ensemble.worker.worker_server import MemberServer
+from podium.sweep.runtime.settings import ServiceSettings
 from tests.ensemble_fakes import FakeNetwork
 from tests.running_service import wait_for
 from tests.service_rig import AT, ServiceRig, new_version
@@ -80,7 +80,7 @@ class Serving:
         return network
 
     def start(self) -> None:
-        for part in ("api.gateway", "api.main"):
+        for part in ("podium.api.gateway.main", "podium.api.rest.main"):
             self._exits.callback(_end, _process(part, self.settings))
 
     def port(self, door: str) -> int:

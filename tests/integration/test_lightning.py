@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweep.trial import Cause, Ended, Logged, Reported, TrialState
+from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
 from tests.driver import SlotDriver, answer, run
 
 pytest.importorskip("lightning")

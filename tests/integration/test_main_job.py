@@ -12,8 +12,8 @@ import numpy as np
 import psutil
 import pytest
 
-from sweep import datasets
-from sweep.errors import PodiumError
+from podium.sweep.data import datasets
+from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, wait_for
 
 SWEEP: dict[str, Any] = {

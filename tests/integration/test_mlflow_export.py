@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from api import mlflow_export
-from sweep.errors import PodiumError
+from podium.api.client import mlflow_export
+from podium.sweep.values.errors import PodiumError
 
 SWEEP: dict[str, Any] = {
     "id": 3,

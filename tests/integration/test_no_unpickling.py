@@ -19,14 +19,19 @@ import httpx2
 import numpy as np
 import pytest
 
-from sweep.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
 from tests.fuzz.described import TINY
 from tests.running_service import RunningService, function_sweep, wait_for
 
 HERE = Path(__file__).parent
 HOOK = """
 import os, sys
-PARTS = {"api.main": "api", "api.gateway": "gateway", "sweep.main": "scheduler", "ensemble.main": "host"}
+PARTS = {
+    "podium.api.rest.main": "api",
+    "podium.api.gateway.main": "gateway",
+    "podium.sweep.scheduling.main": "scheduler",
+    "podium.ensemble.host.main": "host",
+}
 part = next((PARTS[word] for word in sys.orig_argv if word in PARTS), "other")
 file = os.open(os.environ["CANARY_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 def hear(event, values):

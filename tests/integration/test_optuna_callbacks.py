@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Event, Reported, StopAsked, StudyAsked, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Reported, StopAsked, StudyAsked, TrialState
 from tests.driver import SlotDriver, answer, run, study_answer
 
 FINISHED, PRUNED, FAILED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sweep import template, templates
-from sweep.trial import Assignment, Cause, Started, TrialState
+from podium.sweep.slots import process_template, process_templates
+from podium.sweep.values.trial import Assignment, Cause, Started, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -57,7 +57,7 @@ def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_wor
 
 
 def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template, "PRELOAD_S", 0.5)
+    monkeypatch.setattr(process_template, "PRELOAD_S", 0.5)
     ended = slot.result(_program("takes_long"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
     assert "importing takes_long takes over 0.5 s" in ended.message
@@ -84,7 +84,7 @@ def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: Sl
     for name in ("wave", "colorsys", "cmd"):
         slot.result(_program(name))
     running: Assignment = slot.begin(_program("cmd", function="sleeps"))
-    assert _lives(slot) <= 1 + templates.MAX_MORE
+    assert _lives(slot) <= 1 + process_templates.MAX_MORE
     ended = slot.end(stop(key_of(running)))
     assert ended.state is TrialState.CANCELLED
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from sweep.processes import children, descendants, exit_name
+from podium.sweep.runtime.process_trees import children, descendants, exit_name
 
 GONE_S = 10
 
 
 def _python(script: str) -> subprocess.Popen[str]:
     """A process of its own, since what is tested kills everything below it."""
-    head = "import os, signal, sys, time\nfrom sweep.processes import *\n"
+    head = "import os, signal, sys, time\nfrom podium.sweep.runtime.process_trees import *\n"
     return subprocess.Popen(
         [sys.executable, "-P", "-c", head + script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

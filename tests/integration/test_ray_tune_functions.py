@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Cause, Ended, Logged, Reported, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Cause, Ended, Logged, Reported, TrialState
 from tests.driver import SlotDriver, answer, run
 
 pytest.importorskip("ray.tune", exc_type=ImportError, reason="ray[tune] is not installed")

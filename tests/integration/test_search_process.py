@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweep.messages import Asked, Inbox
-from sweep.past import PastTrial, Planned
-from sweep.search import Search
-from sweep.searching import SearchThreads
-from sweep.spec import SweepSpec
-from sweep.trial import TrialState
+from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchInputs
+from podium.sweep.search.search_threads import SearchThreads
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import TrialState
+from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.running_service import wait_for
 from tests.specs import spec
 
@@ -43,7 +43,7 @@ class Searching:
     def __init__(self) -> None:
         self.inbox: Inbox = Inbox()
         searched, past = _searched()
-        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: Search(searched, past))
+        self.thread = SearchThreads(self.inbox).open(3, 8, lambda: SearchInputs(searched, past))
 
     def ask(self) -> Planned:
         self.thread.ask(deadline_s=ANSWER_S)
@@ -52,7 +52,9 @@ class Searching:
         return asked.planned
 
     def process(self) -> psutil.Process:
-        found = [p for p in psutil.Process().children() if "sweep.search_process" in " ".join(p.cmdline())]
+        found = [
+            p for p in psutil.Process().children() if "podium.sweep.search.search_process" in " ".join(p.cmdline())
+        ]
         assert len(found) == 1, found
         return found[0]
 

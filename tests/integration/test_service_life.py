@@ -17,10 +17,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from api.client import Client
-from sweep import ray_head
-from sweep.errors import ServiceError
-from sweep.layout import RuntimeDirectory
+from podium.api.client.client import Client
+from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.slots import ray_head
+from podium.sweep.values.errors import ServiceError
 from tests.running_service import PODIUM, AuditedService, function_sweep, podium, wait_for
 
 CODE = """
@@ -283,7 +283,7 @@ def test_serve_that_is_started_again_at_once_waits_for_what_its_predecessor_left
 
 
 def _guardians(serve_pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.Process(serve_pid).children() if "sweep.ray_head" in _command_line(p)]
+    return [p for p in psutil.Process(serve_pid).children() if "podium.sweep.slots.ray_head" in _command_line(p)]
 
 
 def _ready(data_dir: Path) -> bool:

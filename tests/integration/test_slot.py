@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sweep.files import sha256_of
-from sweep.layout import AttemptDirectory
-from sweep.trial import Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Cause, Ended, Limits, Logged, Reported, Saved, Started, TrialState
 from tests.driver import DIGITS, SlotDriver, answer, key_of, run, stop
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
@@ -75,7 +75,7 @@ def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
     [
         ("nowhere:objective", "there is no module 'nowhere' in the code folder"),
         ("sweep:objective", "the names sweep and ensemble are Podium's own; rename your module"),
-        ("ensemble.mine:objective", "rename your module"),
+        ("podium.mine:objective", "rename your module"),
         ("broken:objective", "ZeroDivisionError"),
     ],
 )

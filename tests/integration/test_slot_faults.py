@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sweep.trial import Cause, Limits, Started, TrialState, event_to_dict
+from podium.sweep.values.trial import Cause, Limits, Started, TrialState, event_to_dict
 from tests.driver import SlotDriver, key_of, run, stop
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
@@ -104,7 +104,7 @@ def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: 
 def test_a_fork_server_that_hangs_does_not_keep_an_attempt_alive(
     slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweep.slot.FORK_SERVER_S", 0.3)
+    monkeypatch.setattr("podium.sweep.slots.slot.FORK_SERVER_S", 0.3)
     slot.begin("never_ends", limits=Limits(trial_s=0.2, grace_s=0.05))
     (fork_server,) = slot.fork_servers()
     os.kill(fork_server, signal.SIGSTOP)

@@ -21,9 +21,9 @@ import psutil
 import pytest
 import uvloop
 
-from ensemble.aggregator import Aggregator
-from ensemble.prediction import MemberStatus, Outcome
-from ensemble.spec import MemberState, Snapshot
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.values.ensemble_spec import MemberState, Snapshot
+from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import ended
 from tests.ensemble_fakes import CLASSES, FEATURES, member, snapshot, traffic
 

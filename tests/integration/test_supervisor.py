@@ -13,18 +13,19 @@ from typing import Any
 
 import pytest
 
-from api.supervisor import Supervisor
-from sweep import ray_head, service_state
-from sweep.layout import DataDirectory, RuntimeDirectory
-from sweep.settings import ServiceSettings
+from podium.api.serve.supervisor import Supervisor
+from podium.sweep.runtime import service_state
+from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.slots import ray_head
 from tests.running_service import wait_for
 
 ROOT = Path(__file__).parents[2]
 SUPERVISE = """
 import sys
 from api import supervisor
-from api.pulses import Pulses
-from sweep.settings import ServiceSettings
+from podium.api.serve.heartbeats import Pulses
+from podium.sweep.runtime.settings import ServiceSettings
 
 supervisor.TURN_S = 0.1
 supervisor.Pulses = lambda: Pulses(silent_s=1.0, hung_s=3.0)

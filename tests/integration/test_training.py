@@ -15,9 +15,10 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from sweep import checkpoints, datasets, models
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Event, Logged, Reported, Started, TrialState
+from podium.sweep.data import datasets
+from podium.sweep.networks import checkpoints, models
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Logged, Reported, Started, TrialState
 from tests.driver import SlotDriver, run
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sweep.thread_variables import THREAD_VARIABLES
-from sweep.wandb_run import HOOK_FOLDER
+from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
+from podium.sweep.trial_process.wandb_run import HOOK_FOLDER
 from tests.running_service import RunningService, function_sweep
 
 DOCS = Path(__file__).parents[2] / "docs" / "user-code.md"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Event, Limits, Logged, Reported, TrialState, Wanted
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Limits, Logged, Reported, TrialState, Wanted
 from tests.driver import SlotDriver, answer, run, suggested
 
 FINISHED, FAILED, PRUNED = TrialState.FINISHED, TrialState.FAILED, TrialState.PRUNED
@@ -142,7 +142,7 @@ def test_a_traceback_begins_with_the_users_code(slot: SlotDriver) -> None:
     lines = slot.result(_shape("fails_inside")).traceback.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert [line.split('"')[1].rsplit("/", 1)[1] for line in lines if "File" in line] == ["shapes.py", "shapes.py"]
-    assert lines[-1].startswith("sweep.errors.BadReportError: report(value='high')")
+    assert lines[-1].startswith("podium.sweep.values.errors.BadReportError: report(value='high')")
     broken = slot.result({"function": "broken:objective"}).traceback
     assert "broken.py" in broken and "importlib" not in broken and "attempt.py" not in broken
 

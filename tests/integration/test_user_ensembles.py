@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from sweep.errors import PodiumError
-from sweep.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.errors import PodiumError
 from tests.running_service import RunningService, function_sweep
 from tests.user_nets import nets
 from tests.user_rig import NETS

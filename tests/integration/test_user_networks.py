@@ -14,18 +14,18 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ensemble import trial_files
-from ensemble.building import Builder
-from ensemble.in_graph import WholeEnsemble
-from ensemble.network import ModelFile
-from ensemble.networks import SingleNetwork, load
-from ensemble.plans import Plan, Plans
-from ensemble.spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
-from ensemble.user_networks import guard_embeddings
-from sweep.errors import EnsembleError, UserCodeError
-from sweep.handle import Trial
-from sweep.rows_in import RowsIn, check_rows
-from sweep.user_network import Outputs
+from podium.ensemble.building import trial_outputs
+from podium.ensemble.building.version_building import Builder
+from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
+from podium.ensemble.worker.execution_plans import Plan, Plans
+from podium.ensemble.worker.in_graph import WholeEnsemble
+from podium.ensemble.worker.network import ModelFile
+from podium.ensemble.worker.network_loading import SingleNetwork, load
+from podium.ensemble.worker.user_networks import guard_embeddings
+from podium.sweep.networks.flat_input import RowsIn, check_rows
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.errors import EnsembleError, UserCodeError
+from podium.sweep.values.network_manifest import Outputs
 from tests.networks import combination
 from tests.user_nets import nets
 from tests.user_rig import NETS, UserRig
@@ -417,7 +417,7 @@ def test_weights_of_another_build_are_refused(rig: UserRig) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
-    from sweep.files import sha256_of
+    from podium.sweep.runtime.atomic_files import sha256_of
 
     with safe_open(files[1].path, framework="pt") as other:
         header = other.metadata()
@@ -507,7 +507,7 @@ def test_with_shared_data_the_targets_are_known(rig: UserRig) -> None:
     with pytest.raises(UserCodeError, match="validation has 4 outputs a row, the data 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
-    found = trial_files.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
+    found = trial_outputs.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
     np.testing.assert_allclose(found, 0.1)
 
 
@@ -544,8 +544,8 @@ def test_a_network_must_say_of_the_shared_rows_what_was_saved(rig: UserRig) -> N
 def rig_files(rig: UserRig) -> Any:
     model = Path(rig.file(0).path) if (rig.data.attempt(1, 0, 1) / "model.safetensors").exists() else None
     assert model is None
-    from ensemble.version import TrialFiles
-    from sweep.trial import TrialState
+    from podium.ensemble.values.version import TrialFiles
+    from podium.sweep.values.trial import TrialState
 
     return TrialFiles(1, 0, 1, TrialState.FINISHED, 0.5, "maximize", None, None, 1)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sweep.layout import AttemptDirectory
-from sweep.trial import Assignment, Cause, Ended, Event, Logged, Reported, TrialState
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Logged, Reported, TrialState
 from tests.driver import SlotDriver, answer, run
 
 pytest.importorskip("wandb")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from api import cli
+from podium.api.cli import app
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
@@ -36,7 +36,7 @@ def podium(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["podium", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
-            cli.main()
+            app.main()
         said = capsys.readouterr()
         return int(caught.value.code or 0), said.out, said.err
 

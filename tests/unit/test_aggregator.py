@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble.aggregator import Aggregator
-from ensemble.combine import combine
-from ensemble.link import Link
-from ensemble.prediction import MemberStatus, Outcome, Prediction
-from ensemble.spec import Member, MemberState, Mode, Rule
+from podium.ensemble.scoring.combine import combine
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.replica_link import Link
+from podium.ensemble.values.ensemble_spec import Member, MemberState, Mode, Rule
+from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import statuses
 from tests.ensemble_fakes import (
     ROWS,

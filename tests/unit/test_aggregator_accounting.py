@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import zmq
 
-from ensemble import aggregator as module
-from ensemble.aggregator import Aggregator
-from ensemble.prediction import MemberStatus, Outcome, Prediction
-from ensemble.spec import Mode
-from ensemble.ticket import Ticket
-from ensemble.transport import _ZmqWire
-from ensemble.wire import Request
+from podium.ensemble.protocol.wire import Request
+from podium.ensemble.serving import aggregator as module
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.pending_request import Ticket
+from podium.ensemble.serving.transport import _ZmqWire
+from podium.ensemble.values.ensemble_spec import Mode
+from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
 from tests.ensemble_fakes import (
     ROWS,

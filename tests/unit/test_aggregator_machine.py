@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ensemble import aggregator as aggregator_module
-from ensemble import link as link_module
-from ensemble.link import Link
-from ensemble.prediction import MemberStatus, Prediction
-from ensemble.spec import MemberState, Mode, Replica, Rule, Snapshot, Traffic
-from ensemble.ticket import Ticket
-from ensemble.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.serving import aggregator as aggregator_module
+from podium.ensemble.serving import replica_link as link_module
+from podium.ensemble.serving.pending_request import Ticket
+from podium.ensemble.serving.replica_link import Link
+from podium.ensemble.values.ensemble_spec import MemberState, Mode, Replica, Rule, Snapshot, Traffic
+from podium.ensemble.values.prediction import MemberStatus, Prediction
 from tests.aggregator_model import Asked, Expected, Line, Model, Slot
 from tests.aggregator_rig import AggregatorRig, ended, statuses
 from tests.ensemble_fakes import FEATURES, replicated, snapshot, traffic

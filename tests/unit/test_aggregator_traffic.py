@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ensemble.aggregator import Aggregator
-from ensemble.breaker import OPEN_AFTER
-from ensemble.prediction import MemberStatus, Outcome, Prediction
-from ensemble.spec import Member, MemberState, Snapshot, Traffic
-from sweep.errors import NotFoundError
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.serving.circuit_breaker import OPEN_AFTER
+from podium.ensemble.values.ensemble_spec import Member, MemberState, Snapshot, Traffic
+from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
+from podium.sweep.values.errors import NotFoundError
 from tests.aggregator_rig import FakeTimer, FakeTransport
 from tests.ensemble_fakes import ROWS, member, snapshot, traffic
 

@@ -10,11 +10,11 @@ import pytest
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from api import auth, declared_roles, failures
-from db import tokens
-from db.tables import tokens as token_table
-from db.tokens import Role
-from sweep.errors import UnauthorizedError
+from podium.api.http import authentication, failed_logins, route_roles
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.db.schema.tables import tokens as token_table
+from podium.sweep.values.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 # The document that describes the routes tells no secret either.
@@ -139,11 +139,11 @@ def test_with_a_route_that_says_no_role_nothing_starts(service: ServiceRig) -> N
     app = service.app()
     app.add_api_route("/api/v1/secrets", lambda: "all of them")
     with pytest.raises(RuntimeError, match="/api/v1/secrets"):
-        declared_roles.check(app.routes)
+        route_roles.check(app.routes)
     app = service.app()
     app.mount("/files", app)
     with pytest.raises(RuntimeError, match="no plain route"):
-        declared_roles.check(app.routes)
+        route_roles.check(app.routes)
 
 
 @pytest.mark.parametrize("route", sorted(PUBLIC))
@@ -165,7 +165,7 @@ def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: st
 
 
 def test_the_gateway_asks_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failures, "ALLOWED", 10_000)
+    monkeypatch.setattr(failed_logins, "ALLOWED", 10_000)
     with service.client(None, service.gateway()) as client:
         for route in sorted(GATEWAY):
             assert [request(client, route, token) for token in (None, "garbage")] == [401, 401], route
@@ -207,12 +207,12 @@ def test_a_token_that_is_over_is_401(service: ServiceRig, column: str) -> None:
 def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(
     service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auth, "_MAX_REMEMBERED", 3)
-    monkeypatch.setattr(auth, "_REMEMBER_UNKNOWN_S", 1000.0)
-    doorkeeper, threads = auth.Doorkeeper(service.database, "cookie"), []
+    monkeypatch.setattr(authentication, "_MAX_REMEMBERED", 3)
+    monkeypatch.setattr(authentication, "_REMEMBER_UNKNOWN_S", 1000.0)
+    doorkeeper, threads = authentication.Doorkeeper(service.database, "cookie"), []
     real = doorkeeper._look_up
 
-    def look_up(how: auth.LookUp, token: str, now: float) -> tokens.Holder | None:
+    def look_up(how: authentication.LookUp, token: str, now: float) -> tokens.Holder | None:
         threads.append(threading.current_thread())
         return real(how, token, now)
 

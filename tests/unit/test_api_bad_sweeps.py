@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from api.service import MAX_JSON_BYTES
-from db import sweeps
+from podium.api.http.route_context import MAX_JSON_BYTES
+from podium.db.stores import sweeps
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document as document
 

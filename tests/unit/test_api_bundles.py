@@ -14,8 +14,8 @@ from typing import IO
 import pytest
 from starlette.testclient import TestClient
 
-from sweep import bundles
-from sweep.errors import BundleError
+from podium.sweep.specfile import code_bundles
+from podium.sweep.values.errors import BundleError
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import document
 
@@ -43,8 +43,8 @@ def _twice_is_what_is_tried(recwarn: pytest.WarningsRecorder) -> None:
 def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: ServiceRig) -> None:
     content = packed(("train.py", "x = 1\n"), ("lib/deep/er.py", "y = 2\n"), ("sweep.yaml", "{}"))
     answer = client.post(URL, content=content)
-    assert (answer.status_code, answer.json()) == (201, {"sha256": bundles.digest(content)})
-    folder = service.data.bundle(bundles.digest(content))
+    assert (answer.status_code, answer.json()) == (201, {"sha256": code_bundles.digest(content)})
+    folder = service.data.bundle(code_bundles.digest(content))
     assert {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()} == {
         "train.py": "x = 1\n",
         "lib/deep/er.py": "y = 2\n",
@@ -99,18 +99,18 @@ def test_two_uploads_of_the_same_content_at_once_leave_it_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = packed(*((f"{name}.py", name) for name in "abcd"))
-    folder = tmp_path / bundles.digest(content)
+    folder = tmp_path / code_bundles.digest(content)
     copied, files = shutil.copyfileobj, 0
 
     def interrupted(source: IO[bytes], target: IO[bytes], length: int) -> None:
         nonlocal files
         files += 1
         if files == 3:  # the other upload begins and ends in the middle of this one
-            bundles.unpack(content, folder)
+            code_bundles.unpack(content, folder)
         copied(source, target, length)
 
-    monkeypatch.setattr("sweep.bundles.shutil.copyfileobj", interrupted)
-    bundles.unpack(content, folder)
+    monkeypatch.setattr("podium.sweep.specfile.code_bundles.shutil.copyfileobj", interrupted)
+    code_bundles.unpack(content, folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == {f"{name}.py": name for name in "abcd"}
     assert list(tmp_path.iterdir()) == [folder]
     assert files == 8
@@ -125,10 +125,10 @@ def test_a_packed_folder_is_accepted_and_its_hash_is_of_names_and_contents(
         (folder / "pkg" / "a.py").write_text("a")
         (folder / ".git").mkdir()
         (folder / ".git" / "secret").write_text(name)
-    one, two = (bundles.pack(tmp_path / name) for name in ("one", "two"))
+    one, two = (code_bundles.pack(tmp_path / name) for name in ("one", "two"))
     assert one == two
     assert client.post(URL, content=one).status_code == 201
-    unpacked = service.data.bundle(bundles.digest(one))
+    unpacked = service.data.bundle(code_bundles.digest(one))
     assert [p.name for p in unpacked.rglob("*") if p.is_file()] == ["a.py"]
 
 
@@ -185,7 +185,7 @@ WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
     "a path too long": (lambda: packed(("a/" * 2000 + "b", "1")), "empty or too long"),
     "our name": (lambda: packed(("sweep/__init__.py", "")), "Podium's own"),
     "our name, hidden": (lambda: packed(("./ensemble.py", "")), "Podium's own"),
-    "too many files": (lambda: packed(*((f"f{n}", "") for n in range(bundles.MAX_FILES + 1))), "above 10,000"),
+    "too many files": (lambda: packed(*((f"f{n}", "") for n in range(code_bundles.MAX_FILES + 1))), "above 10,000"),
     "a size that is a lie": (_lies_about_its_size, ""),
     "a password": (_encrypted, "not a sound zip"),
     "an unknown method": (_unknown_method, "not a sound zip"),
@@ -200,7 +200,7 @@ def test_an_unsound_bundle_is_422_and_nothing_is_written(
     client: TestClient, service: ServiceRig, make: Callable[[], bytes], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted(service.data.root.parent.rglob("*.py"))
-    monkeypatch.setattr("sweep.bundles.tempfile.mkdtemp", None)  # not even for a moment
+    monkeypatch.setattr("podium.sweep.specfile.code_bundles.tempfile.mkdtemp", None)  # not even for a moment
     assert_problem(client.post(URL, content=make()), 422, words)
     assert list(service.data.bundles.iterdir()) == []
     assert sorted(service.data.root.parent.rglob("*.py")) == before
@@ -209,7 +209,7 @@ def test_an_unsound_bundle_is_422_and_nothing_is_written(
 def test_a_bomb_is_422_and_not_unpacked(
     client: TestClient, service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundles, "MAX_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 1 << 20)
     content = packed(*((f"zeros{n}", "\0" * (1 << 18)) for n in range(5)))
     assert len(content) < 1 << 13
     assert_problem(client.post(URL, content=content), 422, "unpacks to more than 1 MB")
@@ -220,13 +220,13 @@ def test_a_directory_of_a_million_files_is_not_even_read(monkeypatch: pytest.Mon
     entry = packed(("a", ""))
     start, end = entry.index(b"PK\1\2"), entry.index(b"PK\5\6")
     content = entry[:start] + entry[start:end] * 1_000_000 + entry[end:]
-    monkeypatch.setattr("sweep.bundles.zipfile.ZipFile", None)
+    monkeypatch.setattr("podium.sweep.specfile.code_bundles.zipfile.ZipFile", None)
     with pytest.raises(BundleError, match="above 10,000 files"):
-        bundles.unpack(content, tmp_path / "bundle")
+        code_bundles.unpack(content, tmp_path / "bundle")
 
 
 def test_a_bundle_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundles, "MAX_BYTES", 1000)
+    monkeypatch.setattr(code_bundles, "MAX_BYTES", 1000)
     assert_problem(client.post(URL, content=b"x" * 1001), 413, "1,000 bytes")
 
 
@@ -244,15 +244,15 @@ def test_a_bundle_with_changed_bytes_is_a_bundle_or_422(client: TestClient, serv
             content[chance.randrange(len(content))] = chance.randrange(256)
         answer = client.post(URL, content=bytes(content))
         assert answer.status_code in (201, 422), answer.text
-        assert service.data.bundle(bundles.digest(bytes(content))).exists() == (answer.status_code == 201)
+        assert service.data.bundle(code_bundles.digest(bytes(content))).exists() == (answer.status_code == 201)
     assert not list(service.data.bundles.glob(".*"))
 
 
 def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundles, "MAX_UNPACKED_BYTES", 2 << 20)
+    monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 2 << 20)
     (tmp_path / "train.py").write_text("x = 1\n")
     (tmp_path / "weights.bin").write_bytes(bytes(3 << 20))
     with pytest.raises(BundleError, match=r"is above 2 MB; weights\.bin alone has 3\.0 MB; keep data elsewhere"):
-        bundles.pack(tmp_path)
+        code_bundles.pack(tmp_path)
     (tmp_path / "weights.bin").rename(tmp_path / ".weights")
-    bundles.pack(tmp_path)
+    code_bundles.pack(tmp_path)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.analyst import AnalysisError, Analyst
-from sweep.trial import Cause
+from podium.api.rest.sweeps.importance_process import AnalysisError, Analyst
+from podium.sweep.values.trial import Cause
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 TWO = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]

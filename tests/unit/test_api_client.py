@@ -12,9 +12,16 @@ import httpx2
 import numpy as np
 import pytest
 
-from api.client import Client
-from api.connection import Connection
-from sweep.errors import EnsembleError, InvalidSpecError, NotFoundError, NotPossibleError, PodiumError, ServiceError
+from podium.api.client.client import Client
+from podium.api.client.connection import Connection
+from podium.sweep.values.errors import (
+    EnsembleError,
+    InvalidSpecError,
+    NotFoundError,
+    NotPossibleError,
+    PodiumError,
+    ServiceError,
+)
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document, document
 

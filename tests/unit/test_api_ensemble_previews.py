@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
-from api.ensemble_previews import MOST_WAITING, Turns
-from api.ensemble_samples import samples_of
-from db.candidates import PREDICTIONS
-from ensemble.spec import Split, Task
-from ensemble.trial_files import Architecture
-from sweep import datasets
-from sweep.changes import ArtifactSaved
-from sweep.datasets import Dataset
-from sweep.layout import AttemptDirectory
-from sweep.trial import AttemptKey, Saved
+from podium.api.rest.ensembles.ensemble_preview_routes import MOST_WAITING, Turns
+from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
+from podium.db.stores.candidates import PREDICTIONS
+from podium.ensemble.building.trial_outputs import Architecture
+from podium.ensemble.values.ensemble_spec import Split, Task
+from podium.sweep.data import datasets
+from podium.sweep.data.datasets import Dataset
+from podium.sweep.lifecycle.state_changes import ArtifactSaved
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import AttemptKey, Saved
 from tests.service_rig import ARCHITECTURE, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles/preview"
@@ -112,7 +112,7 @@ def test_diverse_and_bagged_and_named_ones(service: ServiceRig, client: TestClie
 def test_of_many_rows_some_are_looked_at(
     service: ServiceRig, client: TestClient, digits: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ensemble.preview.ROWS", 50)
+    monkeypatch.setattr("podium.ensemble.building.ensemble_preview.ROWS", 50)
     sweep_id = service.sweep()
     trained(service, digits, sweep_id, 0.6, 0.8)
     found = previewed(client, sweep_id=sweep_id, k=2, select="diverse")
@@ -190,7 +190,7 @@ def test_rows_that_are_not_known_here_are_refused(
     sweep_id = service.sweep()
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     own = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, None, {})
-    monkeypatch.setattr("ensemble.trial_files.read_architecture", lambda _: own)
+    monkeypatch.setattr("podium.ensemble.building.trial_outputs.read_architecture", lambda _: own)
     assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples"), 409, "data of their own", "paste a row")
     assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples?n=0"), 422, "n")
     assert_problem(client.get("/api/v1/ensembles/99/samples"), 404, "no ensemble 99")

@@ -11,12 +11,12 @@ import pytest
 from safetensors.numpy import load_file
 from starlette.testclient import TestClient
 
-from db import ensemble_changes, ensembles, replicas
-from ensemble.evaluation import evaluate
-from ensemble.spec import Combination, EnsembleState, MemberState, Rule, Task
-from sweep.files import named
-from sweep.layout import AttemptDirectory
-from sweep.part import on_wake
+from podium.db.stores import ensemble_changes, ensembles, replicas
+from podium.ensemble.scoring.evaluation import evaluate
+from podium.ensemble.values.ensemble_spec import Combination, EnsembleState, MemberState, Rule, Task
+from podium.sweep.runtime.atomic_files import named
+from podium.sweep.runtime.component import on_wake
+from podium.sweep.runtime.layout import AttemptDirectory
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 URL = "/api/v1/ensembles"

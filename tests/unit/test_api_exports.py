@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from api import export_formats, exports
-from api.service import ServiceContext
-from db.exports import Kind, kind_of, shape
-from sweep.trial import Cause, Params
+from podium.api.http.route_context import ServiceContext
+from podium.api.rest.sweeps import export_formats, export_routes
+from podium.db.queries.exports import Kind, kind_of, shape
+from podium.sweep.values.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 PARAMETERS = {
@@ -126,7 +126,7 @@ def lines_of(client: TestClient, sweep_id: int, query: str = "") -> list[dict[st
 
 @pytest.mark.parametrize("size", [1, 2, 3, 500])
 def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(exports, "TRIALS_A_PART", size)
+    monkeypatch.setattr(export_routes, "TRIALS_A_PART", size)
     assert [line["number"] for line in lines_of(client, sweep_id)] == [0, 1, 2]
     assert len(rows_of(client, sweep_id)) == 3
     content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
@@ -142,10 +142,10 @@ def test_a_part_has_so_many_points_and_whole_curves(
     for number, count in enumerate((3, 2, 0, 1)):
         trial = service.trial(sweep_id, number, 0.5, params=LEAST)
         service.points(trial, "val_accuracy", *(0.25,) * count)
-    monkeypatch.setattr("db.exports.POINTS_A_PART", points)
+    monkeypatch.setattr("podium.db.queries.exports.POINTS_A_PART", points)
     with service.database.read() as connection:
         wanted = shape(connection, sweep_id)
-    found = exports._parts(ServiceContext(service.settings, service.database), wanted, True)
+    found = export_routes._parts(ServiceContext(service.settings, service.database), wanted, True)
     assert [len(part) for part in found] == parts
     lines = lines_of(client, sweep_id)
     assert [len(line["metrics"].get("val_accuracy", [])) for line in lines] == [3, 2, 0, 1]
@@ -154,10 +154,10 @@ def test_a_part_has_so_many_points_and_whole_curves(
 def test_what_comes_while_it_is_sent_is_not_in_it(
     service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "TRIALS_A_PART", 2)
+    monkeypatch.setattr(export_routes, "TRIALS_A_PART", 2)
     with service.database.read() as connection:
         wanted = shape(connection, sweep_id)
-    parts = exports._parts(ServiceContext(service.settings, service.database), wanted, False)
+    parts = export_routes._parts(ServiceContext(service.settings, service.database), wanted, False)
     assert [trial.row.number for trial in next(parts)] == [0, 1]
     service.trial(sweep_id, 3, 0.5)
     assert [trial.row.number for part in parts for trial in part] == [2]

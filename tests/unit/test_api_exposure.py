@@ -19,11 +19,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
-from api import exposure, listen, login_link, own_certificate
-from api.app import create_app
-from api.connection import Connection
-from sweep.errors import ServiceError
-from sweep.settings import ServiceSettings
+from podium.api.client import service_certificate
+from podium.api.client.connection import Connection
+from podium.api.http import uvicorn_server
+from podium.api.rest.app import create_app
+from podium.api.serve import listen_policy, login_link
+from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.values.errors import ServiceError
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 
@@ -46,20 +48,20 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.2"])
 def test_on_loopback_nothing_more_is_needed(host: str) -> None:
-    exposure.check(host, None, None, (), ())
+    listen_policy.check(host, None, None, (), ())
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "2001:db8::1", "10.0.0.1"])
 def test_elsewhere_tokens_do_not_travel_in_the_clear(host: str) -> None:
     with pytest.raises(ServiceError, match="must not travel in the clear"):
-        exposure.check(host, None, None, (), NAMES)
-    exposure.check(host, None, None, ("10.0.0.7",), NAMES)
+        listen_policy.check(host, None, None, (), NAMES)
+    listen_policy.check(host, None, None, ("10.0.0.7",), NAMES)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_on_all_addresses_the_name_must_be_said(host: str) -> None:
     with pytest.raises(ServiceError, match="--allowed-host"):
-        exposure.check(host, None, None, ("10.0.0.0/24",), ())
+        listen_policy.check(host, None, None, ("10.0.0.0/24",), ())
 
 
 @pytest.mark.parametrize(
@@ -83,11 +85,11 @@ def test_what_is_wrong_is_said_before_anything_starts(podium: Podium, arguments:
 
 
 def test_a_certificate_and_the_key_of_another_are_refused(certificate: tuple[Path, Path], tmp_path: Path) -> None:
-    exposure.check("0.0.0.0", *certificate, (), NAMES)
+    listen_policy.check("0.0.0.0", *certificate, (), NAMES)
     other = tmp_path / "key.pem"
     subprocess.run(["openssl", "genrsa", "-out", str(other), "2048"], check=True, capture_output=True)
     with pytest.raises(ServiceError, match="do not belong together"):
-        exposure.check("0.0.0.0", certificate[0], other, (), NAMES)
+        listen_policy.check("0.0.0.0", certificate[0], other, (), NAMES)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,9 @@ def test_the_address_for_this_machine_and_for_browsers(settings: dict[str, objec
 
 
 def test_an_address_that_is_listened_on_is_a_name() -> None:
-    assert exposure.names_of("192.168.1.5", NAMES) == ("podium.example.org", "192.168.1.5")
-    assert exposure.names_of("2001:db8::1", ()) == ("[2001:db8::1]",)
-    assert exposure.names_of("0.0.0.0", NAMES) == NAMES
+    assert listen_policy.names_of("192.168.1.5", NAMES) == ("podium.example.org", "192.168.1.5")
+    assert listen_policy.names_of("2001:db8::1", ()) == ("[2001:db8::1]",)
+    assert listen_policy.names_of("0.0.0.0", NAMES) == NAMES
 
 
 # On real sockets.
@@ -153,7 +155,7 @@ def served(
     """What `ask` gets of a server on these sockets."""
 
     async def run() -> Answer:
-        server = listen.ReadyServer(listen.config(app or echo(), settings))
+        server = uvicorn_server.ReadyServer(uvicorn_server.config(app or echo(), settings))
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup([tcp, unix])
@@ -183,7 +185,7 @@ def test_tls_on_the_port_and_none_on_the_unix_socket(
     (tmp_path / "admin.token").write_text("x")
 
     def ask() -> tuple[object, ...]:
-        pem = own_certificate.certificate(certificate[0])
+        pem = service_certificate.certificate(certificate[0])
         with Connection(settings.url, "token", retry_s=0, certificate=pem) as trusting:
             came = trusting._json("GET", "/came")
         with Connection(settings.url, "token", retry_s=0) as default, pytest.raises(ServiceError, match="certificate"):
@@ -218,7 +220,7 @@ def test_under_tls_nothing_goes_in_the_clear(
             pytest.raises(OSError, match=r"(?i)ssl"),
         ):
             old.wrap_socket(plain)
-        trusting = own_certificate.trusting(own_certificate.certificate(certificate[0]))
+        trusting = service_certificate.trusting(service_certificate.certificate(certificate[0]))
         with httpx2.Client(base_url=f"https://127.0.0.1:{port}", verify=trusting) as client:
             named = {"Host": f"podium.example.org:{port}"}
             login = client.post("/api/v1/session", json={"token": "token-of-viewer"}, headers=named)
@@ -234,7 +236,7 @@ def test_under_tls_nothing_goes_in_the_clear(
 
 
 def test_another_certificate_is_not_trusted(certificate: tuple[Path, Path]) -> None:
-    context = own_certificate.trusting(own_certificate.certificate(certificate[0]))
+    context = service_certificate.trusting(service_certificate.certificate(certificate[0]))
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) <= 1
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
-from api.guard import HEADERS, Guard, is_cross_origin
-from api.host_names import HostNames, is_host_name
+from podium.api.http.host_names import HostNames, is_host_name
+from podium.api.http.request_guard import HEADERS, Guard, is_cross_origin
 from tests.service_rig import ServiceRig, assert_problem
 
 OURS = "http://127.0.0.1:8300"

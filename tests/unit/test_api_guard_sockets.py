@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api import listen
+from podium.api.http import uvicorn_server
 from tests.service_rig import ServiceRig
 
 TOKEN = "Authorization: Bearer token-of-admin\r\n"
@@ -60,7 +60,7 @@ def answers(service: ServiceRig, ask: Callable[[int], dict[str, int]]) -> dict[s
     tcp = socket.create_server(("127.0.0.1", 0))
 
     async def run() -> dict[str, int]:
-        server = listen.ReadyServer(listen.config(service.app(), service.settings))
+        server = uvicorn_server.ReadyServer(uvicorn_server.config(service.app(), service.settings))
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
         await server.startup([tcp])

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from api import keys_once
+from podium.api.http import reject_duplicate_keys
 from tests.service_rig import ServiceRig, assert_problem
 
 JSON = {"Content-Type": "application/json"}
@@ -101,7 +101,7 @@ def test_a_key_twice_is_refused_in_rows_and_imports_too(service: ServiceRig, pat
 
 def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A prediction must not pay for it: what has no more texts than it should is not read again."""
-    monkeypatch.setattr(keys_once, "check", pytest.fail)
+    monkeypatch.setattr(reject_duplicate_keys, "check", pytest.fail)
     found: object
     for found in (
         {"inputs": [[1.0, 2.0]] * 1000, "deadline_ms": 5},
@@ -109,9 +109,9 @@ def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         {"inputs": [{"name": "INPUT", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}], "id": "x"},
         [], None, 5, "text",
     ):  # fmt: skip
-        keys_once.check_read(json.dumps(found).encode(), found)
+        reject_duplicate_keys.check_read(json.dumps(found).encode(), found)
 
 
 def test_what_is_nested_deep_is_counted_without_an_error() -> None:
     body = b'{"a":' * 1000 + b"1" + b"}" * 1000
-    keys_once.check_read(body, orjson.loads(body))
+    reject_duplicate_keys.check_read(body, orjson.loads(body))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from db.tokens import Role
+from podium.db.access.tokens import Role
 from tests.service_rig import ServiceRig, assert_problem
 from tests.unit.test_api_auth import PUBLIC, ROUTES
 

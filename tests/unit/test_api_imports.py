@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import stored_trials
-from db.audit import audit
-from db.tables import metadata
-from db.trials import IMPORTED_FROM
-from sweep import imported
-from sweep.recorder import DatabaseRecorder
+from podium.db.audit.audit import audit
+from podium.db.schema.tables import metadata
+from podium.db.stores import stored_trials
+from podium.db.stores.trials import IMPORTED_FROM
+from podium.sweep.lifecycle import imported_trials
+from podium.sweep.scheduling.recorder import DatabaseRecorder
 from tests.doctor import assert_sound
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
@@ -189,10 +189,10 @@ def test_what_is_no_study_is_422(client: TestClient, body: bytes) -> None:
 
 
 def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(imported, "MAX_POINTS", 1)
+    monkeypatch.setattr(imported_trials, "MAX_POINTS", 1)
     body = assert_problem(client.post(PATH, json=study()), 422)
     assert "their curves have 3 points, above 1" in body["errors"][0]["message"]
-    monkeypatch.setattr("api.imports.MAX_BYTES", 10)
+    monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_BYTES", 10)
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
 
@@ -269,7 +269,7 @@ def test_every_table_is_as_before_where_an_import_fails(
     def breaking(*_: object) -> None:
         raise RuntimeError("the power went")
 
-    monkeypatch.setattr("db.imports._finish", breaking)
+    monkeypatch.setattr("podium.db.stores.imports._finish", breaking)
     assert client.post(PATH, json=study()).status_code == 500
     with service.database.read() as connection:
         for name in ("sweeps", "trials", "trial_params", "metrics", "events"):

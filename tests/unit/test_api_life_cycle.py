@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import events, stored_trials
-from db.tokens import Role
-from sweep.changes import (
+from podium.db.access.tokens import Role
+from podium.db.stores import events, stored_trials
+from podium.sweep.lifecycle.commands import POSSIBLE_FOR_SWEEP, POSSIBLE_FOR_TRIAL
+from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     AttemptPlaced,
     DeviceChanged,
@@ -21,8 +22,7 @@ from sweep.changes import (
     TrialPlanned,
     TrialRetried,
 )
-from sweep.commands import POSSIBLE_FOR_SWEEP, POSSIBLE_FOR_TRIAL
-from sweep.trial import SWEEP_TRANSITIONS, AttemptKey, Cause, Ended, SweepState, TrialState
+from podium.sweep.values.trial import SWEEP_TRANSITIONS, AttemptKey, Cause, Ended, SweepState, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 
 V1 = "/api/v1"

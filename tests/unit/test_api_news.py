@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from api.news import MAX_TRIALS, LogView, Subscription, Watch
-from db import evaluations, events, metrics, trial_pages
-from db.events import NewEvent, News
+from podium.api.rest.stream.pending_events import MAX_TRIALS, LogView, Subscription, Watch
+from podium.db.queries import trial_pages
+from podium.db.stores import evaluations, events, metrics
+from podium.db.stores.events import NewEvent, News
 from tests.service_rig import AT, ServiceRig
 
 

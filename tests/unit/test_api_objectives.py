@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api import show
-from api.client import Client
-from db import candidates
-from sweep.trial import TrialState
+from podium.api.cli.terminal import terminal_output
+from podium.api.client.client import Client
+from podium.db.stores import candidates
+from podium.sweep.values.trial import TrialState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
@@ -170,7 +170,7 @@ def test_the_command_line_shows_a_column_an_objective(served: ServiceRig, podium
 def test_a_long_front_is_cut_in_the_table(several: ServiceRig) -> None:
     sweep = several.client().get(URL).json()
     front = [{"number": n, "values": {"val_accuracy": n, "val_loss": n}, "params": {}} for n in range(50)]
-    table = show.top_table(sweep, front)
+    table = terminal_output.top_table(sweep, front)
     assert table.title == "Pareto front (the first 20 of 50 trials)"
     assert table.row_count == 20
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.openapi import document
+from podium.api.rest.openapi import document
 
 
 def test_the_document_is_sorted_and_always_the_same() -> None:
@@ -19,7 +19,7 @@ def test_the_document_is_sorted_and_always_the_same() -> None:
 
 
 def test_it_is_written_to_a_file_that_is_named_or_else_printed(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "api.openapi"]
+    command = [sys.executable, "-P", "-m", "podium.api.rest.openapi"]
 
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
     written = subprocess.run([*command, str(tmp_path / "api.json")], capture_output=True, text=True, check=True)
@@ -27,4 +27,4 @@ def test_it_is_written_to_a_file_that_is_named_or_else_printed(tmp_path: Path) -
 
     assert (tmp_path / "api.json").read_text() == printed.stdout == document()
     assert written.stdout == ""
-    assert (wrong.returncode, wrong.stderr) == (1, "usage: python -m api.openapi [FILE]\n")
+    assert (wrong.returncode, wrong.stderr) == (1, "usage: python -m podium.api.rest.openapi [FILE]\n")

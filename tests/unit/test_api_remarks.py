@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from db import events
-from sweep.errors import InvalidSpecError
-from sweep.remarks import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
+from podium.db.stores import events
+from podium.sweep.values.annotations import MAX_NOTE, MAX_TAG, MAX_TAGS, checked_note, checked_tags
+from podium.sweep.values.errors import InvalidSpecError
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 from tests.unit.test_cli import served  # noqa: F401  # a fixture

@@ -67,5 +67,5 @@ def test_a_bundle_that_fills_the_disk_is_507_too(client: TestClient, monkeypatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sweep.bundles.unpack", full)
+    monkeypatch.setattr("podium.sweep.specfile.code_bundles.unpack", full)
     assert client.post("/api/v1/bundles", content=b"a zip").status_code == 507

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Table, update
 from starlette.testclient import TestClient
 
-from api import session
-from db import sessions as stored
-from db.tables import login_codes, sessions, tokens
-from db.tokens import Holder, Role
+from podium.api.rest.access import session_routes
+from podium.db.access import sessions as stored
+from podium.db.access.tokens import Holder, Role
+from podium.db.schema.tables import login_codes, sessions, tokens
 from tests.service_rig import ServiceRig, assert_problem
 
 SESSION = "/api/v1/session"
@@ -65,7 +65,7 @@ def test_the_cookie_is_closed_to_scripts_and_other_sites_and_has_the_port(servic
     cookie = SimpleCookie(answer.headers["set-cookie"])[COOKIE]
     assert (cookie["httponly"], cookie["samesite"].lower(), cookie["path"]) == (True, "strict", "/")
     assert cookie["domain"] == ""
-    assert float(cookie["max-age"]) == pytest.approx(session.SESSION_S, abs=2)
+    assert float(cookie["max-age"]) == pytest.approx(session_routes.SESSION_S, abs=2)
     assert cookie.value not in answer.text
 
 

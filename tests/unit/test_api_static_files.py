@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from api.static_files import StaticFiles
+from podium.api.rest.dashboard_files import StaticFiles
 from tests.service_rig import ServiceRig, assert_problem
 
 PAGE = b"<!doctype html><title>Podium</title>"

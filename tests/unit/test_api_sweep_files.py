@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from sweep.document import parse_document
-from sweep.installed import versions
-from sweep.spec import parse_spec
-from sweep.sweep_text import NAME
+from podium.sweep.runtime.package_versions import versions
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.specfile.document import parse_document
+from podium.sweep.specfile.sweep_text import NAME
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
 

@@ -10,12 +10,12 @@ import pytest
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
-from sweep import datasets
-from sweep.changes import SweepChanged
-from sweep.layout import AttemptDirectory
-from sweep.spec import parse_spec
-from sweep.trial import SweepState
-from sweep.user_network import Unfit
+from podium.sweep.data import datasets
+from podium.sweep.lifecycle.state_changes import SweepChanged
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.network_manifest import Unfit
+from podium.sweep.values.trial import SweepState
 from tests.service_rig import AT, MODEL, ServiceRig, assert_problem
 from tests.specs import builtin_document
 

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from api.idle_gaps import Gap, Why, gaps, silent_since, thinned, why_of
-from api.merged_spells import Spell, merged
-from db import device_history, stored_trials
-from db.device_history import SpellRow
-from db.timeline import BusyRow, Stretch
-from sweep.changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
-from sweep.recorder import DatabaseRecorder
-from sweep.trial import AttemptKey, Cause, Ended, TrialState
+from podium.api.rest.devices.idle_gaps import Gap, Why, gaps, silent_since, thinned, why_of
+from podium.api.rest.devices.merged_intervals import Spell, merged
+from podium.db.queries.timeline import BusyRow, Stretch
+from podium.db.stores import device_history, stored_trials
+from podium.db.stores.device_history import SpellRow
+from podium.sweep.lifecycle.state_changes import AttemptEnded, AttemptPlaced, DeviceChanged, TrialPlanned
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, TrialState
 from tests.service_rig import ServiceRig, assert_problem
 
 NOW = time.time()
@@ -30,7 +30,7 @@ T = float(round(NOW - 3000.0))  # within the hour that is shown by default
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the route it is `NOW` all the time: these tests may run long after they were collected."""
-    monkeypatch.setattr("api.timeline.time", SimpleNamespace(time=lambda: NOW))
+    monkeypatch.setattr("podium.api.rest.devices.timeline_routes.time", SimpleNamespace(time=lambda: NOW))
 
 
 @pytest.fixture

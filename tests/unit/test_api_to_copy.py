@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.to_copy import command
+from podium.api.client.shell_commands import command
 
 
 @pytest.mark.parametrize("name", ["data", "my data", "it's", "$HOME"])

@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import update
 from starlette.testclient import TestClient
 
-from api import failures
-from api.failures import Failures
-from db import tokens
-from db.tables import tokens as token_table
-from db.tokens import Role
-from sweep.errors import ConflictError, NotFoundError, TooManyFailuresError
+from podium.api.http import failed_logins
+from podium.api.http.failed_logins import Failures
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.db.schema.tables import tokens as token_table
+from podium.sweep.values.errors import ConflictError, NotFoundError, TooManyFailuresError
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -156,7 +156,7 @@ class Clock:
 def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_old() -> None:
     clock = Clock()
     counted = Failures(clock)
-    for _ in range(failures.ALLOWED):
+    for _ in range(failed_logins.ALLOWED):
         counted.add("10.0.0.1", "x")
         clock.now += 1
     with pytest.raises(TooManyFailuresError) as refused:
@@ -171,14 +171,14 @@ def test_what_pages_repeat_by_themselves_counts_once() -> None:
     counted = Failures(Clock())
     for _ in range(100):
         counted.add("10.0.0.1", "a session that is over", once=True)
-    for number in range(failures.ALLOWED - 1):
+    for number in range(failed_logins.ALLOWED - 1):
         counted.add("10.0.0.1", str(number), once=True)
     with pytest.raises(TooManyFailuresError):
         counted.add("10.0.0.1", "another", once=True)
 
 
 def test_many_addresses_take_bounded_memory_and_a_network_of_ipv6_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failures, "_MAX_ADDRESSES", 50)
+    monkeypatch.setattr(failed_logins, "_MAX_ADDRESSES", 50)
     counted = Failures(Clock())
     for number in range(200):
         counted.add(f"10.0.0.{number}", "x")
@@ -222,7 +222,7 @@ def test_a_token_of_any_bytes_is_unknown_and_no_error(service: ServiceRig, token
 
 
 def test_tokens_by_the_command_line(podium: Podium, service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    from api.client import Client
+    from podium.api.client.client import Client
 
     def opened(_: object) -> Client:
         made = Client("http://testserver", "token")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from db import audit_files
-from sweep.changes import ArtifactSaved
-from sweep.files import sha256_of
-from sweep.layout import AttemptDirectory
-from sweep.trial import AttemptKey, Saved
+from podium.db.audit import audit_files
+from podium.sweep.lifecycle.state_changes import ArtifactSaved
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import AttemptKey, Saved
 from tests.service_rig import ServiceRig, assert_problem
 
 TRIALS = "/api/v1/trials"

@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import select, text, update
 from starlette.testclient import TestClient
 
-from db import sweeps
-from db.tables import trials
-from db.trial_columns import NOW
-from db.trial_order import order_of
-from sweep.trial import Cause, Params
+from podium.db.queries.trial_columns import NOW
+from podium.db.queries.trial_order import order_of
+from podium.db.schema.tables import trials
+from podium.db.stores import sweeps
+from podium.sweep.values.trial import Cause, Params
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 

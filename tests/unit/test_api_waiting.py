@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.waiting import LONGEST_S, Awaited, Waiting
+from podium.api.http.slow_connections import LONGEST_S, Awaited, Waiting
 
 
 def test_who_takes_too_long_is_said_once() -> None:

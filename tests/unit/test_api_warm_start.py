@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api import show
-from sweep.changes import AttemptEnded, EarlierTrial
-from sweep.trial import AttemptKey, Ended, TrialState
+from podium.api.cli.terminal import terminal_output
+from podium.sweep.lifecycle.state_changes import AttemptEnded, EarlierTrial
+from podium.sweep.values.trial import AttemptKey, Ended, TrialState
 from tests.service_rig import AT, ServiceRig, assert_problem
 from tests.specs import builtin_document
 
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
         "epochs: it has none", "lr: 0.1 is not within 0.0001 and 0.05",
     ], "left_out": 0}  # fmt: skip
     assert given(earlier, sweep["id"]) == ()
-    assert show.warm_start(sweep["warm_start"]) == (
+    assert terminal_output.warm_start(sweep["warm_start"]) == (
         "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
         "(epochs: it has none; lr: 0.1 is not within 0.0001 and 0.05)"
     )
@@ -75,13 +75,13 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
 def test_of_too_many_the_best_half_and_the_newest_are_taken(
     earlier: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("db.warm_starts.AT_MOST", 4)
+    monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 4)
     for number, value in enumerate([0.1, 0.8, 0.2, 0.3, 0.4], start=4):
         earlier.trial(1, number, value)
     sweep = submit(earlier.client(), warm_start=[1])
     assert sweep["warm_start"] == {"trials": 4, "dropped": 0, "why": [], "left_out": 4}
     assert [trial.trial_id for trial in given(earlier, sweep["id"])] == [1, 6, 8, 9], "2 violates a constraint"
-    assert show.warm_start(sweep["warm_start"]).endswith(
+    assert terminal_output.warm_start(sweep["warm_start"]).endswith(
         "; 4 more are left out: they are neither among the best nor the newest"
     )
 
@@ -89,7 +89,7 @@ def test_of_too_many_the_best_half_and_the_newest_are_taken(
 def test_of_too_many_with_several_objectives_each_has_its_best(
     service: ServiceRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("db.warm_starts.AT_MOST", 5)
+    monkeypatch.setattr("podium.db.stores.warm_starts.AT_MOST", 5)
     metrics = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
     sweep_id = service.sweep(metric=None, metrics=metrics)
     for number, values in enumerate([(0.9, 9.0), (0.1, 0.1), (0.5, 5.0), (0.4, 4.0), (0.3, 3.0), (0.2, 2.0)]):

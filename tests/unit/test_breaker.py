@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble.breaker import FIRST_PROBE_S, MAX_PROBE_S, OPEN_AFTER, OPEN_SHARE, WINDOW, Breaker
-from ensemble.link import _quantile
-from ensemble.prediction import MemberStatus, Outcome, Prediction
-from ensemble.spec import MemberState, Mode, Snapshot
+from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, MAX_PROBE_S, OPEN_AFTER, OPEN_SHARE, WINDOW, Breaker
+from podium.ensemble.serving.replica_link import _quantile
+from podium.ensemble.values.ensemble_spec import MemberState, Mode, Snapshot
+from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
 from tests.ensemble_fakes import member, probabilities, replica, replicated, snapshot, traffic
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from api import local, progress, show, supervisor
-from api.client import Client
-from api.commands.serve import serve
-from sweep.changes import ArtifactSaved, SweepWarned
-from sweep.files import sha256_of
-from sweep.layout import AttemptDirectory
-from sweep.sweep_warnings import WarningCode
-from sweep.trial import AttemptKey, Cause, Saved, SweepState
+from podium.api.cli.commands.serve import serve
+from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.api.client import local_service
+from podium.api.client.client import Client
+from podium.api.serve import supervisor
+from podium.sweep.lifecycle.state_changes import ArtifactSaved, SweepWarned
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.trial import AttemptKey, Cause, Saved, SweepState
+from podium.sweep.values.warning_checks import WarningCode
 from tests.commands import Podium
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document
@@ -385,7 +387,7 @@ def test_who_watches_a_paused_sweep_reads_that_it_is(
         if next(looks) == 1:
             service.client().post(f"/api/v1/sweeps/{sweep_id}/cancel")
 
-    monkeypatch.setattr(progress, "REFRESH_S", 0.0)
+    monkeypatch.setattr(sweep_progress, "REFRESH_S", 0.0)
     monkeypatch.setattr(Client, "of", lambda _: FollowedClient(service, cancel_later))
     assert "paused: paused on request" in podium("sweep", "watch", sweep_id)[1].splitlines()[0]
 
@@ -413,7 +415,7 @@ def run_on(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> Callable[[Ca
             with FollowedClient(service, follow) as client:
                 yield client
 
-        monkeypatch.setattr(local, "service", opened)
+        monkeypatch.setattr(local_service, "service", opened)
 
     return use
 
@@ -484,7 +486,7 @@ HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "fastapi", "numpy", "httpx2", "
 )
 def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     script = (
-        "import sys\nfrom api.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom podium.api.cli.app import main\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         f"print('loaded', [name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
@@ -537,9 +539,9 @@ def test_a_file_that_a_trial_has_not_left_is_named_with_those_it_has(
 
 
 def test_what_others_wrote_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    table = show.table(None, ("reason",), [("the data is\nnot there \x1b[31mred [bold]x[/]",)])
-    show.console.print(table)
-    show.console.print("sweep 'a\x1b[2J[red]b'")
+    table = terminal_output.table(None, ("reason",), [("the data is\nnot there \x1b[31mred [bold]x[/]",)])
+    terminal_output.console.print(table)
+    terminal_output.console.print("sweep 'a\x1b[2J[red]b'")
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "the data is not there \\x1b[31mred [bold]x[/]" in said

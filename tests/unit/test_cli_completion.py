@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from api.commands import completing
+from podium.api.cli.terminal import completion
 
 ANSWERS = {
     "/api/v1/sweeps?limit=50": {
@@ -63,7 +63,7 @@ def _proposed(data_dir: Path, words: str) -> list[str]:
         "COMP_CWORD": str(len(words.split(" "))),
         "PODIUM_DATA_DIR": str(data_dir),
     }
-    script = "import sys\nsys.argv = ['podium']\nfrom api.cli import app\napp(prog_name='podium')"
+    script = "import sys\nsys.argv = ['podium']\nfrom podium.api.cli.app import app\napp(prog_name='podium')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
     return done.stdout.split()
 
@@ -91,4 +91,4 @@ def test_whatever_is_written_there_is_no_error(tmp_path: Path, about: str) -> No
     (tmp_path / "service.json").write_text(about)
     (tmp_path / "admin.token").write_text("secret")
     context: Any = SimpleNamespace(params={"data_dir": tmp_path})
-    assert completing.sweep_ids(context, "") == []
+    assert completion.sweep_ids(context, "") == []

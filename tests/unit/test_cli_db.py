@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 from sqlalchemy import text
 
-from db.engine import Database, connect
-from db.migrate import migrate
-from sweep.layout import DataDirectory
+from podium.db.schema.engine import Database, connect
+from podium.db.schema.migrate import migrate
+from podium.sweep.runtime.layout import DataDirectory
 from tests.commands import Podium
 
 

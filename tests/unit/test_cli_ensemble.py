@@ -14,12 +14,12 @@ import httpx2
 import numpy as np
 import pytest
 
-from api import local, show_ensemble
-from api.client import Client
-from api.commands import ensemble_options
-from api.ensemble_views import EnsembleView, EvaluationView
-from ensemble import evaluation
-from ensemble.spec import Combination, Mode, Placement, Precision, Rule, Select, Split, Task
+from podium.api.cli.terminal import ensemble_options, ensemble_output
+from podium.api.client import local_service
+from podium.api.client.client import Client
+from podium.api.rest.ensembles.ensemble_models import EnsembleView, EvaluationView
+from podium.ensemble.scoring import evaluation
+from podium.ensemble.values.ensemble_spec import Combination, Mode, Placement, Precision, Rule, Select, Split, Task
 from tests.commands import Podium
 from tests.specs import builtin_document
 
@@ -159,7 +159,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made.on("GET", f"{URL}/3", ensemble("ready", "ready"))
     made.on("POST", URL, ensemble("starting", "starting", state="building"), status=201)
     monkeypatch.setattr(Client, "of", lambda _: made.client())
-    monkeypatch.setattr(show_ensemble, "REFRESH_S", 0)
+    monkeypatch.setattr(ensemble_output, "REFRESH_S", 0)
     return made
 
 
@@ -427,7 +427,7 @@ def test_rows_of_ones_own_are_posted(podium: Podium, server: Server, tmp_path: P
 def test_an_evaluation_that_takes_long_is_waited_for(
     podium: Podium, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.connection.Connection.poll_s", 0)
+    monkeypatch.setattr("podium.api.client.connection.Connection.poll_s", 0)
     queued = measured(Task.CLASSIFICATION, state="queued", result=None)
     server.on("POST", f"{URL}/3/evaluate", queued, status=202)
     server.on("GET", f"{URL}/3/evaluations/5", queued, measured(Task.CLASSIFICATION))
@@ -574,7 +574,7 @@ def file(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Pat
     path.write_text(json.dumps(builtin_document(ensemble={"k": 2})))
     server.on("POST", "/api/v1/sweeps", _sweep(), status=201)
     server.on("GET", "/api/v1/sweeps/1/best", [])
-    monkeypatch.setattr(local, "service", lambda *_: server.client())
+    monkeypatch.setattr(local_service, "service", lambda *_: server.client())
     return path
 
 
@@ -621,7 +621,7 @@ def test_a_sweep_that_failed_has_no_ensemble_to_wait_for(podium: Podium, server:
 def test_a_block_that_nobody_takes_up_is_not_waited_for_for_ever(
     podium: Podium, server: Server, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show_ensemble, "TAKE_UP_S", 0)
+    monkeypatch.setattr(ensemble_output, "TAKE_UP_S", 0)
     server.on("GET", "/api/v1/sweeps/1", _sweep())
     code, _, err = podium("sweep", "run", file)
     assert (code, "nobody began the ensemble of sweep 1" in err) == (4, True)

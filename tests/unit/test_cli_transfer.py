@@ -14,11 +14,11 @@ import pytest
 from optuna.trial import create_trial
 from tensorboardX.proto.event_pb2 import Event
 
-from api import mlflow_export, tensorboard_export
-from api.client import Client
-from api.exporting import ExportFormat, format_of
-from sweep.errors import InvalidSpecError
-from sweep.trial import Cause
+from podium.api.client import mlflow_export, tensorboard_export
+from podium.api.client.client import Client
+from podium.api.client.export_targets import ExportFormat, format_of
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import Cause
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from api.client import Client
-from sweep.spec import parse_spec
-from sweep.spec_file import read_spec_file
+from podium.api.client.client import Client
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.specfile.spec_file import read_spec_file
 from tests.commands import Podium
 from tests.service_rig import ServiceRig
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from db import audit_files
-from db.audit import INVARIANTS, Report, audit
-from db.engine import Database
-from sweep.errors import DatabaseError
-from sweep.files import sha256_of
-from sweep.layout import AttemptDirectory, DataDirectory
-from sweep.room import Room
+from podium.db.audit import audit_files
+from podium.db.audit.audit import INVARIANTS, Report, audit
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.disk_space import Room
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.values.errors import DatabaseError
 from tests.doctor import assert_sound
 from tests.service_rig import AT, ServiceRig
 
@@ -334,7 +334,7 @@ def test_what_a_killed_backup_left_is_found(sound: ServiceRig, name: str) -> Non
 
 
 def test_with_no_room_what_waits_to_be_written_is_a_note(up: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("db.audit.room", lambda path: Room(str(path), 0, 1))
+    monkeypatch.setattr("podium.db.audit.audit.room", lambda path: Room(str(path), 0, 1))
     run_sql(up, "UPDATE attempts SET pid = 4194399")
     report = look(up)
     assert not report.breaches

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from db import warm_starts
-from db.audit import audit
-from sweep.spec import parse_spec
-from sweep.warm_start import WarmStart
+from podium.db.audit.audit import audit
+from podium.db.stores import warm_starts
+from podium.sweep.lifecycle.warm_start import WarmStart
+from podium.sweep.spec.sweep_spec import parse_spec
 from tests.doctor import assert_sound
 from tests.service_rig import AT, ServiceRig
 from tests.specs import builtin_document

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from db import events
-from db.engine import Database, sqlite_module
-from db.events import NewEvent
-from db.migrate import migrate
-from sweep.errors import DatabaseError, TooSlowError
+from podium.db.schema.engine import Database, sqlite_module
+from podium.db.schema.migrate import migrate
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+from podium.sweep.values.errors import DatabaseError, TooSlowError
 
 _NORMAL, _FULL = 1, 2
 

@@ -19,14 +19,14 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
-from db import events
-from db.backup import backup
-from db.engine import Database, sqlite_module
-from db.events import NewEvent
-from db.migrate import Migrated, alembic_config, migrate
-from db.tables import metadata
-from sweep.errors import DatabaseError
-from sweep.layout import DataDirectory
+from podium.db.schema.backup import backup
+from podium.db.schema.engine import Database, sqlite_module
+from podium.db.schema.migrate import Migrated, alembic_config, migrate
+from podium.db.schema.tables import metadata
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import DatabaseError
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_an_older_database_is_copied_before_it_is_changed(path: Path, monkeypatc
 def test_the_command_says_one_sentence_and_exits_with_3(path: Path) -> None:
     _text_file(path)
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "db.migrate", str(path)], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "podium.db.schema.migrate", str(path)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (3, "")
     (line,) = done.stderr.splitlines()

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from db import lock_holders, refusals
-from db.backup import backup
-from db.check import check
-from db.engine import Database, connect_to_look, is_still
-from db.migrate import migrate
-from sweep.errors import DamagedError, DatabaseError
-from sweep.layout import DataDirectory
+from podium.db.schema import lock_holders, sqlite_errors
+from podium.db.schema.backup import backup
+from podium.db.schema.engine import Database, connect_to_look, is_still
+from podium.db.schema.integrity_check import check
+from podium.db.schema.migrate import migrate
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import DamagedError, DatabaseError
 from tests.commands import Podium
 
 
@@ -32,8 +32,10 @@ def test_a_row_that_is_there_already_is_never_cured_by_waiting(database: Databas
 
 
 def test_a_driver_without_codes_is_understood_by_its_words(tmp_path: Path) -> None:
-    assert refusals.code_of(Exception("UNIQUE constraint failed: trials.id")) == 19
-    assert isinstance(refusals.refusal(tmp_path, "write to", Exception("CHECK constraint failed: x")), DamagedError)
+    assert sqlite_errors.code_of(Exception("UNIQUE constraint failed: trials.id")) == 19
+    assert isinstance(
+        sqlite_errors.refusal(tmp_path, "write to", Exception("CHECK constraint failed: x")), DamagedError
+    )
 
 
 def test_what_cannot_be_opened_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,8 +45,8 @@ def test_what_cannot_be_opened_is_not_called_damaged(tmp_path: Path, monkeypatch
     def barred(_: Path) -> None:
         connect_to_look(tmp_path / "gone" / "podium.sqlite3").execute("SELECT 1")
 
-    monkeypatch.setattr("db.check.connect_to_look", barred)
-    monkeypatch.setattr("db.migrate.connect_to_look", barred)
+    monkeypatch.setattr("podium.db.schema.integrity_check.connect_to_look", barred)
+    monkeypatch.setattr("podium.db.schema.migrate.connect_to_look", barred)
     for look in (check, migrate):
         with pytest.raises(DatabaseError, match=r"cannot check .*: unable to open database file$"):
             look(path)

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from db import requests, stored_trials, sweeps, trial_pages
-from db.engine import Database
-from sweep.changes import SweepChanged
-from sweep.commands import SweepCommand, TrialCommand
-from sweep.errors import ConflictError, InvalidSpecError, NotPossibleError
-from sweep.trial import SweepState, TrialRequest
+from podium.db.schema.engine import Database
+from podium.db.stores import requests, stored_trials, sweeps, trial_rows
+from podium.sweep.lifecycle.commands import SweepCommand, TrialCommand
+from podium.sweep.lifecycle.state_changes import SweepChanged
+from podium.sweep.values.errors import ConflictError, InvalidSpecError, NotPossibleError
+from podium.sweep.values.trial import SweepState, TrialRequest
 from tests.service_rig import AT, ServiceRig
 
 
@@ -75,7 +75,7 @@ def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
     trial_id = service.trial(sweep_id, 0, 0.5)
     service.end_sweep(sweep_id)
     with service.database.read() as connection:
-        before = (sweeps.get(connection, sweep_id), trial_pages.get(connection, trial_id))
+        before = (sweeps.get(connection, sweep_id), trial_rows.get(connection, trial_id))
     with pytest.raises(InvalidSpecError), service.database.write() as connection:
         requests.clone(connection, trial_id, {"lr": 7.0}, AT)
     with pytest.raises(NotPossibleError), service.database.write() as connection:
@@ -83,5 +83,5 @@ def test_what_is_refused_leaves_nothing_behind(service: ServiceRig) -> None:
     with pytest.raises(ConflictError), service.database.write() as connection:
         requests.extend(connection, sweep_id, 0, 2.0, AT)
     with service.database.read() as connection:
-        assert (sweeps.get(connection, sweep_id), trial_pages.get(connection, trial_id)) == before
+        assert (sweeps.get(connection, sweep_id), trial_rows.get(connection, trial_id)) == before
         assert stored_trials.enqueued(connection) == ()

@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from db import spending, sweeps
-from db.tables import trials
-from sweep.budget import Plateau
-from sweep.changes import AttemptEnded
-from sweep.spending import Outcome, Progress, Terms
-from sweep.trial import AttemptKey, Ended, TrialState
+from podium.db.schema.tables import trials
+from podium.db.stores import spending, sweeps
+from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms
+from podium.sweep.lifecycle.state_changes import AttemptEnded
+from podium.sweep.spec.budget import Plateau
+from podium.sweep.values.trial import AttemptKey, Ended, TrialState
 from tests.service_rig import AT, ServiceRig
 
 ENDS = st.lists(

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import Connection, delete, text, update
 
-from db import devices, events, metrics, sweeps, tokens, trial_pages, trials
-from db.engine import Database
-from db.events import NewEvent
-from db.tables import events as events_table
-from db.tables import tokens as tokens_table
-from db.tokens import Role
-from db.trial_cursor import Position
-from sweep.changes import (
+from podium.db.access import tokens
+from podium.db.access.tokens import Role
+from podium.db.queries import trial_pages
+from podium.db.queries.trial_cursor import Position
+from podium.db.schema.engine import Database
+from podium.db.schema.tables import events as events_table
+from podium.db.schema.tables import tokens as tokens_table
+from podium.db.stores import devices, events, metrics, sweeps, trial_rows, trials
+from podium.db.stores.events import NewEvent
+from podium.sweep.lifecycle.state_changes import (
     ArtifactSaved,
     AttemptEnded,
     AttemptPlaced,
@@ -26,9 +28,9 @@ from sweep.changes import (
     TrialDropped,
     TrialPlanned,
 )
-from sweep.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
-from sweep.recorder import DatabaseRecorder
-from sweep.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.values.errors import ConflictError, IllegalTransitionError, InvalidSpecError, NotFoundError
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, SweepState, TrialState
 from tests.specs import spec
 
 FINISHED, FAILED, WAITING = TrialState.FINISHED, TrialState.FAILED, TrialState.WAITING
@@ -65,9 +67,9 @@ def ended(
     return AttemptEnded(event, 1, trial_id - 1, then or state)
 
 
-def shown(database: Database, trial_id: int = 1) -> trial_pages.TrialRow:
+def shown(database: Database, trial_id: int = 1) -> trial_rows.TrialRow:
     with database.read() as connection:
-        return trial_pages.get(connection, trial_id)
+        return trial_rows.get(connection, trial_id)
 
 
 # Sweeps.
@@ -127,7 +129,7 @@ def test_what_is_not_there_is_not_found(database: Database) -> None:
         with pytest.raises(NotFoundError, match="no sweep 7"):
             sweeps.get(connection, 7)
         with pytest.raises(NotFoundError, match="no trial 7"):
-            trial_pages.get(connection, 7)
+            trial_rows.get(connection, 7)
 
 
 def test_pages_of_sweeps_meet_without_gap_or_overlap(database: Database) -> None:

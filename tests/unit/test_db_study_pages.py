@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from db import study_pages
-from sweep.changes import AttemptEnded, ParamDefined
-from sweep.trial import AttemptKey, Ended, StudyAsked, TrialState
+from podium.db.queries import study_pages
+from podium.sweep.lifecycle.state_changes import AttemptEnded, ParamDefined
+from podium.sweep.values.trial import AttemptKey, Ended, StudyAsked, TrialState
 from tests.service_rig import AT, ServiceRig
 
 

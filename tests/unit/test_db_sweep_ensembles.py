@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from db import ensemble_changes, ensembles, events, sweeps
-from db.engine import Database
-from sweep.trial import SweepState
+from podium.db.schema.engine import Database
+from podium.db.stores import ensemble_changes, ensembles, events, sweeps
+from podium.sweep.values.trial import SweepState
 from tests.service_rig import AT, ServiceRig, new_version
 
 

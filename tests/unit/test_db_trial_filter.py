@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from db import requests, sweeps
-from db.filter_terms import terms_of
-from db.tables import trials
-from db.trial_filter import where_of
-from sweep.errors import FilterError
-from sweep.trial import Cause, Params
+from podium.db.queries.filter_terms import terms_of
+from podium.db.queries.trial_filter import where_of
+from podium.db.schema.tables import trials
+from podium.db.stores import requests, sweeps
+from podium.sweep.values.errors import FilterError
+from podium.sweep.values.trial import Cause, Params
 from tests.service_rig import AT, ServiceRig
 
 SPACE = {

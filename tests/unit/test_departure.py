@@ -10,7 +10,7 @@ import pytest
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from api.departure import while_there
+from podium.api.http.cancel_on_disconnect import while_there
 
 
 def request_of(receive: Callable[[], Awaitable[Any]]) -> Request:

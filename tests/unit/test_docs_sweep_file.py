@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sweep.document import read_document
-from sweep.schema import sweep_schema
-from sweep.spec import parse_spec
-from sweep.wandb_file import convert
+from podium.sweep.spec.json_schema import sweep_schema
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.wandb_file import convert
 from tests.sweep_file_tables import BLOCKS, PAGE, page_with_tables
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble.batching import FIRST_ROWS, MORE_ROWS, Batch, Batching, BatchLimit, ComputeTimes, quantile
+from podium.ensemble.worker.batching import FIRST_ROWS, MORE_ROWS, Batch, Batching, BatchLimit, ComputeTimes, quantile
 
 SECONDS = st.floats(0, 100, allow_nan=False)
 

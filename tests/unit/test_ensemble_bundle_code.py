@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from ensemble.bundle_code import function, importable
-from sweep.errors import EnsembleError
+from podium.ensemble.worker.bundle_code import function, importable
+from podium.sweep.values.errors import EnsembleError
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_code_that_does_not_work_is_named(code: Path, text: str, words: str) -> 
         called(bundle(code / "a", wrong_of_test=text), "wrong_of_test:build")
 
 
-@pytest.mark.parametrize("reference", ["sweep.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
+@pytest.mark.parametrize("reference", ["podium.sweep.values.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
 def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, reference: str) -> None:
     with pytest.raises(EnsembleError, match="is no function of a user's code"):
         function(code, reference)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import softmax
 
-from ensemble.combine import combine, effective_weights, tempered, uncertainty
-from ensemble.spec import REGRESSION_RULES, Combination, Rule, Stacking, Task
+from podium.ensemble.scoring.combine import combine, effective_weights, tempered, uncertainty
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Stacking, Task
 
 Array = NDArray[np.float32]
 TINY = float(np.finfo(np.float32).tiny)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial import distance
 
-from ensemble import comparison
-from ensemble.comparison import (
+from podium.ensemble.scoring import comparison
+from podium.ensemble.scoring.comparison import (
     FEW_DISCORDANT,
     hits_difference_ci95,
     label_disagreement,

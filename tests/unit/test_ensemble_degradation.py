@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from ensemble.degradation import SUBSETS_PER_SIZE, SizeScores, degradation, safe_quorum, subsets, subsets_of_size
-from ensemble.spec import Combination, Rule, Task
+from podium.ensemble.scoring.degradation import (
+    SUBSETS_PER_SIZE,
+    SizeScores,
+    degradation,
+    safe_quorum,
+    subsets,
+    subsets_of_size,
+)
+from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
 
 seeds = st.integers(0, 2**32)
 

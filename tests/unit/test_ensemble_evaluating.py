@@ -11,12 +11,12 @@ import httpx2
 import numpy as np
 import pytest
 
-from db import evaluations
-from db.ensembles import EnsembleRow
-from db.evaluations import MAX_QUEUED, EvaluationRow
-from ensemble.evaluating import Evaluating
-from ensemble.evaluator import PAUSE_S, RETRY_S, Evaluator
-from sweep.errors import ConflictError, EnsembleError
+from podium.db.stores import evaluations
+from podium.db.stores.ensembles import EnsembleRow
+from podium.db.stores.evaluations import MAX_QUEUED, EvaluationRow
+from podium.ensemble.host.evaluation_queue import Evaluating
+from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator
+from podium.sweep.values.errors import ConflictError, EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn import metrics
 
-from ensemble import fitting
-from ensemble.combine import combine
-from ensemble.evaluation import MeanEntropy, MeanVariance, evaluate
-from ensemble.reliability import calibration_error, equal_mass, equal_width
-from ensemble.scores import ClassificationScores, RegressionScores
-from ensemble.spec import Combination, Rule, Task
-from sweep.errors import EnsembleError
+from podium.ensemble.scoring import fitting
+from podium.ensemble.scoring.calibration_error import calibration_error, equal_mass, equal_width
+from podium.ensemble.scoring.combine import combine
+from podium.ensemble.scoring.evaluation import MeanEntropy, MeanVariance, evaluate
+from podium.ensemble.scoring.scores import ClassificationScores, RegressionScores
+from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.sweep.values.errors import EnsembleError
 
 seeds = st.integers(0, 2**32)
 Array = NDArray[np.float32]

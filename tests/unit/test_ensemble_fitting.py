@@ -14,10 +14,10 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from ensemble.combine import combine, tempered
-from ensemble.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
-from ensemble.spec import REGRESSION_RULES, Combination, Rule, Task
-from sweep.errors import EnsembleError
+from podium.ensemble.scoring.combine import combine, tempered
+from podium.ensemble.scoring.fitting import MIN_ROWS, fit, mixture_weights, simplex_least_squares, temperature
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, Combination, Rule, Task
+from podium.sweep.values.errors import EnsembleError
 
 Array = NDArray[Any]
 CLASSES, VALUES = Task.CLASSIFICATION, Task.REGRESSION

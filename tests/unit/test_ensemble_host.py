@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from db import replicas as replica_store
-from db.tables import ensemble_versions
-from ensemble import keeper
-from ensemble.keeper import MAX_RESTART_S, restart_s
-from ensemble.spec import EnsembleState, MemberState, Mode, Placement
-from ensemble.worker import Phase, Sight
+from podium.db.schema.tables import ensemble_versions
+from podium.db.stores import replicas as replica_store
+from podium.ensemble.host import replica_controller
+from podium.ensemble.host.replica_controller import MAX_RESTART_S, restart_s
+from podium.ensemble.host.worker_port import Phase, Sight
+from podium.ensemble.values.ensemble_spec import EnsembleState, MemberState, Mode, Placement
 from tests.host_rig import HostRig
 
 MakeRig = Callable[..., HostRig]
@@ -181,7 +181,7 @@ def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> 
         rig.die(f"worker-1-1-0-0-{epoch}")
         rig.step(MAX_RESTART_S)
         rig.come_up()
-    rig.step(keeper.SETTLED_S)
+    rig.step(replica_controller.SETTLED_S)
     rig.die("worker-1-1-0-0-9")
     rig.step(0.2)
     assert "worker-1-1-0-0-10" in rig.workers.names
@@ -196,10 +196,10 @@ def test_the_wait_before_a_restart_is_bounded_and_short_at_first(deaths: int, ji
 
 def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
     hung = rig.workers["worker-1-1-2-0-1"]
-    hung.come_up(silent_s=keeper.HUNG_S)
+    hung.come_up(silent_s=replica_controller.HUNG_S)
     rig.step()
     assert rig.states() == [READY] * 3
-    hung.come_up(silent_s=keeper.HUNG_S + 1)
+    hung.come_up(silent_s=replica_controller.HUNG_S + 1)
     rig.step()
     assert hung.killed
     assert rig.replicas()[2].reason == "no answer for 30 s"
@@ -210,7 +210,10 @@ def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "limit_s", "says"),
-    [(Phase.STARTING, keeper.START_S, "no process"), (Phase.WARMING, keeper.LOAD_S, "not loaded")],
+    [
+        (Phase.STARTING, replica_controller.START_S, "no process"),
+        (Phase.WARMING, replica_controller.LOAD_S, "not loaded"),
+    ],
 )
 def test_a_worker_that_does_not_come_up_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
     rig.die("worker-1-1-0-0-1")
@@ -376,7 +379,7 @@ def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostR
     rig.come_up()
     assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S - 0.1)
+    rig.step(replica_controller.MIN_DRAIN_S - 0.1)
     assert rig.states(1) == [READY] * 3, "requests of before may be under way"
     rig.step(0.2)
     assert rig.states(1) == [STOPPED] * 3
@@ -422,7 +425,7 @@ def test_a_version_that_cannot_take_over_leaves_the_active_one_alone_and_says_wh
     assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
     rig.change("roll_back")
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert (rig.row().target, rig.row().reason) == (None, "")
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.living) == 3
@@ -444,14 +447,14 @@ def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig
     rig.add_version()
     rig.come_up()
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     rig.change("roll_back")
     assert rig.row().target == 1
     rig.come_up()
     assert (rig.row().version, rig.row().target) == (1, None)
     assert {replica.epoch for replica in rig.replicas(1)} == {2}
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
 
 
@@ -488,7 +491,7 @@ def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: Hos
     rig.change("roll_back")
     rig.step()
     assert rig.row().version == 1
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.states(1) == [READY] * 3
     assert {replica.epoch for replica in rig.replicas(1)} == {1}
 
@@ -502,7 +505,7 @@ def test_a_canary_runs_beside_the_active_version_until_promoted(rig: HostRig) ->
     rig.step()
     assert (rig.row().version, rig.row().canary) == (2, None)
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.states(1) == [STOPPED] * 3
 
 
@@ -512,7 +515,7 @@ def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
     rig.change("roll_back")
     rig.step()
     assert rig.states(2) == [READY] * 3
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.living) == 3
 
@@ -524,7 +527,7 @@ def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
 def test_a_stopped_ensemble_drains_and_leaves_nothing(rig: HostRig, what: str) -> None:
     rig.change(what)
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.workers.living == []
     for replica in rig.replicas():
         assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
@@ -538,7 +541,7 @@ def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host:
     rig.come_up()
     rig.change("stop")
     rig.step()
-    rig.step(keeper.MIN_DRAIN_S)
+    rig.step(replica_controller.MIN_DRAIN_S)
     assert rig.states() == [STOPPED] * 3
     rig.change("start")
     rig.come_up()

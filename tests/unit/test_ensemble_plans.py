@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from ensemble import choosing, plans
-from ensemble.choosing import Trial
-from ensemble.grouping import Group, Placed, groups, signature
-from ensemble.plans import QUICK, SLOW, Plan, Plans
-from ensemble.spec import Task
+from podium.ensemble.values.ensemble_spec import Task
+from podium.ensemble.worker import execution_plans, plan_selection
+from podium.ensemble.worker.architecture_groups import Group, Placed, groups, signature
+from podium.ensemble.worker.execution_plans import QUICK, SLOW, Plan, Plans
+from podium.ensemble.worker.plan_selection import Trial
 from tests.networks import CNN, CPU, MLP, Fussy, network, placed
 
 LONG_S = 1e9
@@ -32,7 +32,7 @@ def trial(*modules: nn.Module, slow: bool = False) -> Trial:
 
 
 def rows(count: int, features: int = 64) -> torch.Tensor:
-    return choosing.samples(features, CPU)[1024][:count]
+    return plan_selection.samples(features, CPU)[1024][:count]
 
 
 MLPS = st.fixed_dictionaries(
@@ -87,7 +87,7 @@ def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.compile raises its own
 @torch.inference_mode()
 def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "BACKEND", "eager")  # the compiler alone takes many seconds
+    monkeypatch.setattr(execution_plans, "BACKEND", "eager")  # the compiler alone takes many seconds
     ways = Plans(group(*(network(seed) for seed in range(3))))
     for sample in (rows(1), rows(64)):
         compute = ways.prepare(plan, sample)
@@ -186,7 +186,7 @@ def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
     with torch.inference_mode():
         choice = tried.choose(rows(64), budget_s=1.0)
     assert choice.plan is taken
-    hopeless = {plan for plan, ms in takes_ms.items() if ms > choosing.HOPELESS}
+    hopeless = {plan for plan, ms in takes_ms.items() if ms > plan_selection.HOPELESS}
     assert set(choice.refused) == hopeless
     for plan in set(takes_ms) - hopeless:
         assert choice.took_us[plan] == pytest.approx(takes_ms[plan] * 1000)
@@ -203,7 +203,7 @@ def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_choice_says_what_was_tried() -> None:
-    choice = choosing.Choice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
+    choice = plan_selection.Choice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
     assert choice.to_dict() == {
         "rows": 64, "plan": "loop", "took_us": {"loop": 12.3}, "refused": {"stacked": "why"},
     }  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ensemble.reliability import BINS, ReliabilityBin, calibration_error, equal_mass, equal_width
+from podium.ensemble.scoring.calibration_error import BINS, ReliabilityBin, calibration_error, equal_mass, equal_width
 
 
 def _probabilities(generator: np.random.Generator, rows: int, classes: int) -> NDArray[np.float32]:

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from db import ensembles, sweeps
-from ensemble.building import Builder
-from ensemble.requested import Requested
-from sweep.errors import DatabaseError, EnsembleError
+from podium.db.stores import ensembles, sweeps
+from podium.ensemble.building.version_building import Builder
+from podium.ensemble.host.sweep_ensembles import Requested
+from podium.sweep.values.errors import DatabaseError, EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ensemble.scorable import check, check_answers, check_positions
-from ensemble.spec import Combination, Rule, Task
-from sweep.errors import EnsembleError
+from podium.ensemble.scoring.score_checks import check, check_answers, check_positions
+from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
+from podium.sweep.values.errors import EnsembleError
 
 Array = NDArray[np.float32]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn import metrics
 
-from ensemble.scores import brier, hits, log_losses, regression_scores, squared_errors
+from podium.ensemble.scoring.scores import brier, hits, log_losses, regression_scores, squared_errors
 
 seeds = st.integers(0, 2**32)
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, mean_squared_error
 
-from ensemble import selection
-from ensemble.selection import Candidate, Score, diverse, greedy
-from ensemble.spec import Task
-from sweep.errors import EnsembleError
+from podium.ensemble.building import selection
+from podium.ensemble.building.selection import Candidate, Score, diverse, greedy
+from podium.ensemble.values.ensemble_spec import Task
+from podium.sweep.values.errors import EnsembleError
 
 Array = NDArray[Any]
 # Few distinct values, so that ties are common.

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ensemble.spec import (
+from podium.ensemble.values.ensemble_spec import (
     SERVING,
     WANTED,
     Combination,

@@ -5,12 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from db.ensembles import EnsembleRow, MemberRow, VersionRow
-from db.replicas import ReplicaRow
-from ensemble.spec import Combination, EnsembleState, MemberState, Mode, Placement, Precision, Rule, Task
-from ensemble.standing import has_ready_member, may_take_over, standing
-from ensemble.version import TrialFiles
-from sweep.trial import TrialState
+from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.replicas import ReplicaRow
+from podium.ensemble.host.ensemble_status import has_ready_member, may_take_over, standing
+from podium.ensemble.values.ensemble_spec import (
+    Combination,
+    EnsembleState,
+    MemberState,
+    Mode,
+    Placement,
+    Precision,
+    Rule,
+    Task,
+)
+from podium.ensemble.values.version import TrialFiles
+from podium.sweep.values.trial import TrialState
 
 HOST_STATES = [  # what the host writes; the others are the gateway's
     MemberState.STARTING, MemberState.WARMING, MemberState.READY, MemberState.RESTARTING, MemberState.FAILED,

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from ensemble.spec import Task
-from ensemble.trial_files import Architecture, read_architecture
-from sweep import datasets
-from sweep.errors import EnsembleError
-from sweep.user_network import HEADER
+from podium.ensemble.building.trial_outputs import Architecture, read_architecture
+from podium.ensemble.values.ensemble_spec import Task
+from podium.sweep.data import datasets
+from podium.sweep.values.errors import EnsembleError
+from podium.sweep.values.network_manifest import HEADER
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 
@@ -84,7 +84,7 @@ def test_a_header_that_trials_write_is_read(tmp_path: Path) -> None:
         {"bundle": ["a"]},
         {"code_sha256": None},
         {"build": "os.path:../x"},
-        {"build": "sweep.files:write"},
+        {"build": "podium.sweep.runtime.atomic_files:write"},
         {"params": [1]},
         {"shape": [2**40, 2**40]},
         {"shape": [-1]},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from ensemble.wire import MAX_ELEMENTS, Reply, Request, WireError
+from podium.ensemble.protocol.wire import MAX_ELEMENTS, Reply, Request, WireError
 
 ids = st.integers(0, 2**63 - 1)
 times = st.floats(0, 1e9)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import exactness
-from api.exactness import as_float32, first_inexact
+from podium.api.http import float32_conversion
+from podium.api.http.float32_conversion import as_float32, first_inexact
 
 KINDS = ["i4", "u4", "i8", "u8"]
 
@@ -41,7 +41,7 @@ def integers(kind: str) -> st.SearchStrategy[int]:
 
 
 def test_many_are_looked_at_in_chunks() -> None:
-    values = np.full(3 * exactness._CHUNK, 2**25)
+    values = np.full(3 * float32_conversion._CHUNK, 2**25)
     assert first_inexact(values.reshape(3, -1)) is None
     values[[-2, -1]] = 2**24 + 1
     assert first_inexact(values.reshape(3, -1)) == len(values) - 2

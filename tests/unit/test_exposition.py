@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from api.exposition import DROPPED, Reading, exposition
-from ensemble.aggregator import Aggregator
-from ensemble.prediction import MemberStatus, Outcome
-from ensemble.spec import MemberState, Mode
+from podium.api.gateway.prometheus_metrics import DROPPED, Reading, exposition
+from podium.ensemble.serving.aggregator import Aggregator
+from podium.ensemble.values.ensemble_spec import MemberState, Mode
+from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.inference_fakes import TOKEN, ScriptedAggregator, serving, snapshot, traffic
 
 Labels = frozenset[tuple[str, str]]

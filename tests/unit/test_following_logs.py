@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api import following
-from api.following import follow_log
-from sweep.errors import NotFoundError
-from sweep.layout import AttemptDirectory
+from podium.api.client import log_following
+from podium.api.client.log_following import follow_log
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.errors import NotFoundError
 from tests.service_rig import ServiceRig
 
 
@@ -36,7 +36,7 @@ class GrowingTrial:
 
 
 def _followed(monkeypatch: pytest.MonkeyPatch, *steps: tuple[str, int, str | None]) -> str:
-    monkeypatch.setattr(following, "POLL_S", 0.0)
+    monkeypatch.setattr(log_following, "POLL_S", 0.0)
     client: Any = GrowingTrial(*steps)
     return "".join(follow_log(client, 7))
 

@@ -10,8 +10,9 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.testclient import TestClient
 
-from api import forwarding, problems, service
-from sweep.errors import NotFoundError
+from podium.api.http import problem_details, route_context
+from podium.api.rest.ensembles import prediction_routes
+from podium.sweep.values.errors import NotFoundError
 from tests.inference_fakes import TOKEN, OneToken
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -46,10 +47,10 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
     app.state.gateway = httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway.app))
     app.state.doorkeeper = OneToken()
     app.state.service = None
-    app.dependency_overrides[service.context.dependency] = lambda: Settingless()
-    problems.install(app)
-    app.include_router(forwarding.predictions)
-    app.include_router(forwarding.inference)
+    app.dependency_overrides[route_context.context.dependency] = lambda: Settingless()
+    problem_details.install(app)
+    app.include_router(prediction_routes.predictions)
+    app.include_router(prediction_routes.inference)
     with TestClient(app, raise_server_exceptions=False) as opened:
         yield opened
 
@@ -111,8 +112,8 @@ def test_a_path_stays_as_it_was_written(client: TestClient, gateway: Gateway, pa
 def test_a_path_that_leads_elsewhere_is_none() -> None:
     for path in ("/v2/../healthz", "/v2/./models/m"):
         with pytest.raises(NotFoundError):
-            forwarding._url(path.encode(), b"")
-    assert forwarding._url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
+            prediction_routes._url(path.encode(), b"")
+    assert prediction_routes._url(b"/v2/models/%2E%2E/x", b"a=%2F").raw_path == b"/v2/models/%2E%2E/x?a=%2F"
 
 
 def test_a_header_that_is_not_ascii_is_the_gateways_to_refuse(client: TestClient, gateway: Gateway) -> None:
@@ -122,7 +123,7 @@ def test_a_header_that_is_not_ascii_is_the_gateways_to_refuse(client: TestClient
 
 
 def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> None:
-    gateway.answer = problems.problem(429, "Too many", "later", error="later")
+    gateway.answer = problem_details.problem(429, "Too many", "later", error="later")
     answer = client.post("/v2/models/m/infer", content=b"{}", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (429, "later")
     assert answer.headers["retry-after"] == "1"
@@ -145,7 +146,7 @@ def test_health_is_public_and_the_rest_is_not_read(client: TestClient, gateway: 
 def test_a_body_above_the_limit_is_not_handed_on(
     client: TestClient, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forwarding, "MAX_PREDICTION_BYTES", 3)
+    monkeypatch.setattr(prediction_routes, "MAX_PREDICTION_BYTES", 3)
     answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (413, "the body is above 3 bytes; send fewer rows")
     assert gateway.came == []

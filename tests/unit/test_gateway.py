@@ -18,14 +18,14 @@ from fastapi import HTTPException, Request
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from api import gateway as process
-from api import predictions
-from api import service as service_limits
-from api.auth import Doorkeeper
-from db.tokens import Role
-from ensemble import aggregator
-from ensemble.member import MemberServer
-from ensemble.transport import ZmqTransport
+from podium.api.gateway import main as process
+from podium.api.gateway import predictions
+from podium.api.http import route_context as service_limits
+from podium.api.http.authentication import Doorkeeper
+from podium.db.access.tokens import Role
+from podium.ensemble.serving import aggregator
+from podium.ensemble.serving.transport import ZmqTransport
+from podium.ensemble.worker.worker_server import MemberServer
 from tests.ensemble_fakes import FakeNetwork
 from tests.service_rig import ServiceRig, assert_problem
 

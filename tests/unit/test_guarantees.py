@@ -15,18 +15,18 @@ import zmq
 from numpy.typing import NDArray
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.exposition import Reading, exposition
-from api.predictions import REFUSALS
-from ensemble import aggregator as aggregator_module
-from ensemble import link as link_module
-from ensemble.aggregator import HEDGE_SHARE
-from ensemble.breaker import FIRST_PROBE_S, OPEN_AFTER
-from ensemble.combine import combine
-from ensemble.member import MemberServer
-from ensemble.network import Network, Predicted
-from ensemble.prediction import MemberStatus, Outcome
-from ensemble.spec import MemberState, Rule, Snapshot
-from ensemble.wire import Reply, Request
+from podium.api.gateway.predictions import REFUSALS
+from podium.api.gateway.prometheus_metrics import Reading, exposition
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.scoring.combine import combine
+from podium.ensemble.serving import aggregator as aggregator_module
+from podium.ensemble.serving import replica_link as link_module
+from podium.ensemble.serving.aggregator import HEDGE_SHARE
+from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, OPEN_AFTER
+from podium.ensemble.values.ensemble_spec import MemberState, Rule, Snapshot
+from podium.ensemble.values.prediction import MemberStatus, Outcome
+from podium.ensemble.worker.network import Network, Predicted
+from podium.ensemble.worker.worker_server import MemberServer
 from tests.aggregator_rig import AggregatorRig, FakeWire, firsts, statuses
 from tests.ensemble_fakes import (
     CLASSES,

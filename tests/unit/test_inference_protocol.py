@@ -21,14 +21,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
-from api import inference_protocol, inference_request, service
-from api.compression import unpacked
-from api.inference_request import parse
-from api.tensors import Tensor
-from ensemble import combine
-from ensemble.prediction import Outcome
-from ensemble.spec import EnsembleState, Mode, Task
-from sweep.errors import BadRequestError, TooLargeError
+from podium.api.gateway import inference_protocol, inference_request
+from podium.api.gateway.inference_request import parse
+from podium.api.gateway.output_tensors import Tensor
+from podium.api.http import route_context
+from podium.api.http.request_decompression import unpacked
+from podium.ensemble.scoring import combine
+from podium.ensemble.values.ensemble_spec import EnsembleState, Mode, Task
+from podium.ensemble.values.prediction import Outcome
+from podium.sweep.values.errors import BadRequestError, TooLargeError
 from tests.inference_fakes import FEATURES, TOKEN, ScriptedAggregator, serving, snapshot, traffic
 
 OUTPUTS = ("PROBABILITIES", "LABEL", "ENTROPY", "MUTUAL_INFORMATION")
@@ -567,7 +568,7 @@ def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.M
 
 
 def test_more_rows_than_one_prediction_may_have_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_ROWS", 1)
+    monkeypatch.setattr(route_context, "MAX_ROWS", 1)
     assert_error(client.post(INFER, json=body()), 413, "2 rows", "batches")
 
 

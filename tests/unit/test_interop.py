@@ -18,11 +18,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from starlette.testclient import TestClient
 
-from api import studies
-from sweep import interop, study_storage
-from sweep.distributions import distribution_of
-from sweep.errors import StudyError
-from sweep.space import Parameter
+from podium.api.client import optuna_studies
+from podium.sweep.search.optuna_distributions import distribution_of
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.studies import study_conversion, study_storage
+from podium.sweep.values.errors import StudyError
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
 
@@ -88,7 +88,7 @@ STUDIES: list[Callable[[], Study]] = [rich_study, several_objectives, study_of_a
 
 def by_podium(client: TestClient, study: Study) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The study as a sweep of the service: the sweep, and its trials."""
-    answer = client.post("/api/v1/sweeps/import", json=interop.document_of(study))
+    answer = client.post("/api/v1/sweeps/import", json=study_conversion.document_of(study))
     assert answer.status_code == 201, answer.text
     sweep = answer.json()
     lines = client.get(f"/api/v1/sweeps/{sweep['id']}/export.jsonl").text.splitlines()
@@ -114,14 +114,14 @@ def test_constraints_are_finite_numbers() -> None:
     study = optuna.create_study()
     attributes = {"constraints": (math.inf, -math.inf, math.nan, 1)}
     study.add_trial(create_trial(value=1.0, system_attrs=attributes))
-    (trial,) = interop.document_of(study)["trials"]
+    (trial,) = study_conversion.document_of(study)["trials"]
     assert trial["constraints"] == {"0": sys.float_info.max, "1": -sys.float_info.max, "3": 1.0}
 
 
 @pytest.mark.parametrize("make", STUDIES)
 def test_a_study_comes_back_from_podium_as_it_was(client: TestClient, make: Callable[[], Study]) -> None:
     study = make()
-    back = studies.in_memory(*by_podium(client, study))
+    back = optuna_studies.in_memory(*by_podium(client, study))
     assert back.study_name == study.study_name
     assert_same(study, back)
 
@@ -133,9 +133,9 @@ def test_a_study_comes_back_from_a_file_as_it_was(
 ) -> None:
     study, storage = make(), str(tmp_path / file)
     sweep, trials = by_podium(client, study)
-    assert studies.write(sweep, trials, storage, "exported") == len(study.trials)
+    assert optuna_studies.write(sweep, trials, storage, "exported") == len(study.trials)
     assert_same(study, study_storage.read_study(storage))
-    document, left_out = studies.read(storage, "exported", "again")
+    document, left_out = optuna_studies.read(storage, "exported", "again")
     assert (document["name"], left_out) == ("again", [])
     assert client.post("/api/v1/sweeps/import", json=document).status_code == 201
 
@@ -143,7 +143,7 @@ def test_a_study_comes_back_from_a_file_as_it_was(
 def test_what_is_written_is_what_optuna_itself_would_have_written(client: TestClient, tmp_path: Path) -> None:
     study = rich_study()
     sweep, trials = by_podium(client, study)
-    studies.write(sweep, trials, str(tmp_path / "ours.db"), "one")
+    optuna_studies.write(sweep, trials, str(tmp_path / "ours.db"), "one")
     ours = optuna.load_study(study_name="one", storage=f"sqlite:///{tmp_path}/ours.db")
     theirs = optuna.create_study(study_name="one", storage=f"sqlite:///{tmp_path}/theirs.db")
     theirs.add_trials(study.trials)
@@ -158,11 +158,11 @@ def test_a_storage_may_have_other_studies(client: TestClient, tmp_path: Path) ->
         storage = str(tmp_path / file)
         for make in STUDIES:
             sweep, trials = by_podium(client, make())
-            studies.write(sweep, trials, storage, sweep["name"])
+            optuna_studies.write(sweep, trials, storage, sweep["name"])
         for make in STUDIES:
             assert len(study_storage.read_study(storage, make().study_name).trials) == len(make().trials)
         with pytest.raises(StudyError, match="has a study of this name already"):
-            studies.write(sweep, trials, storage, sweep["name"])
+            optuna_studies.write(sweep, trials, storage, sweep["name"])
         with pytest.raises(StudyError, match=r"name one study with --study; .* has 'étude 雪', 'two', .*'nothing yet'"):
             study_storage.read_study(storage)
         with pytest.raises(StudyError, match="there is no study 'three'"):
@@ -174,7 +174,7 @@ def test_reading_changes_nothing(client: TestClient, tmp_path: Path) -> None:
     folder.mkdir()
     for file in ("study.db", "study.journal"):
         path = folder / file
-        studies.write(*by_podium(client, rich_study()), str(path), "one")
+        optuna_studies.write(*by_podium(client, rich_study()), str(path), "one")
         before = path.read_bytes()
         study_storage.read_study(str(path))
         study_storage.read_study(f"sqlite:///{path}") if file.endswith("db") else None
@@ -232,7 +232,7 @@ def test_a_sweep_is_a_study_with_curves_and_best(client: TestClient, service: Se
         service.points(trial_id, "val_loss", 9.0)
     sweep = client.get(f"/api/v1/sweeps/{sweep_id}").json()
     lines = client.get(f"/api/v1/sweeps/{sweep_id}/export.jsonl").text.splitlines()
-    study = studies.in_memory(sweep, [json.loads(line) for line in lines])
+    study = optuna_studies.in_memory(sweep, [json.loads(line) for line in lines])
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE", "RUNNING"]
     assert (study.best_trial.number, study.best_value) == (1, 0.75)
     assert study.metric_names == ["val_accuracy"]
@@ -261,7 +261,7 @@ def test_a_value_outside_its_space_is_in_a_wider_one(
          "started_at": "2026-01-01T00:00:00+00:00", "created_at": None, "ended_at": "2026-01-01T00:00:01+00:00"}
         for n, value in enumerate(values)
     ]  # fmt: skip
-    study = studies.in_memory({"name": "wide", "spec": spec}, trials)
+    study = optuna_studies.in_memory({"name": "wide", "spec": spec}, trials)
     assert study.trials[-1].distributions["x"] == expected
     assert study.trials[-1].params["x"] == values[-1]
 
@@ -290,7 +290,7 @@ def test_what_cannot_be_held_is_changed_and_said(client: TestClient) -> None:
     assert [trial["state"] for trial in trials] == ["failed", "pruned", "cancelled", "cancelled", "finished"]
     assert trials[1]["metrics"] == {"value": [[1, 0.5]]}
     assert trials[4]["user_attrs"] == {"bad": "nan", "odd": "{1}"}
-    assert interop.left_out(study) == [
+    assert study_conversion.left_out(study) == [
         "2 points of curves that are no finite numbers are left out",
         "1 trials with an infinite value become failed",
         "2 trials that had not ended become cancelled",
@@ -302,7 +302,7 @@ def test_a_parameter_of_two_kinds_is_refused() -> None:
     study.add_trial(create_trial(value=1.0, params={"x": 1.0}, distributions={"x": FloatDistribution(0, 1)}))
     study.add_trial(create_trial(value=1.0, params={"x": "a"}, distributions={"x": CategoricalDistribution(["a"])}))
     with pytest.raises(StudyError, match="parameter 'x' is a choice in some trials and a range in others"):
-        interop.document_of(study)
+        study_conversion.document_of(study)
 
 
 @st.composite
@@ -322,7 +322,7 @@ def distributions(draw: st.DrawFn) -> BaseDistribution:
 
 @given(distributions())
 def test_a_distribution_is_a_parameter_and_back(distribution: BaseDistribution) -> None:
-    parameter = interop.parameter_of(distribution)
+    parameter = study_conversion.parameter_of(distribution)
     assert distribution_of(Parameter.model_validate(parameter)) == distribution
 
 
@@ -335,9 +335,9 @@ def test_the_space_of_a_study_has_all_that_its_trials_drew(drawn: list[BaseDistr
     ]
     if len(kinds) == 2:
         with pytest.raises(StudyError):
-            interop._space(trials)
+            study_conversion._space(trials)
         return
-    parameter = Parameter.model_validate(interop._space(trials)["x"])
+    parameter = Parameter.model_validate(study_conversion._space(trials)["x"])
     assert all(parameter.complaint(_lowest(each)) is None for each in drawn)
 
 

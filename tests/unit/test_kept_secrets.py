@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.layout import DataDirectory
+from podium.sweep.runtime.layout import DataDirectory
 from tests.kept_secrets import assert_no_token_left
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from api import leftovers, supervisor
-from sweep.layout import DataDirectory
-from sweep.settings import ServiceSettings
+from podium.api.serve import supervisor, unfinished_files
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.settings import ServiceSettings
 
 DEAD = 4194399
 
@@ -36,7 +36,7 @@ def test_unfinished_files_of_the_dead_go(data: DataDirectory) -> None:
     folder = data.bundles / f".abc.{DEAD}.tmp"
     folder.mkdir()
     (folder / "code.py").touch()
-    leftovers.remove(data)
+    unfinished_files.remove(data)
     for looked_in in (data.evaluations, data.backups, data.data_cache, data.bundles):
         assert list(looked_in.iterdir()) == []
     assert not list(data.root.glob(".*"))
@@ -47,7 +47,7 @@ def test_what_a_living_backup_writes_and_what_is_whole_stay(data: DataDirectory)
     for path in stay:
         path.write_bytes(b"half")
         os.utime(path, (time.time(), time.time()))
-    leftovers.remove(data)
+    unfinished_files.remove(data)
     assert all(path.exists() for path in stay)
 
 

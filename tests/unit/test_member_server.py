@@ -21,13 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ensemble import failing
-from ensemble import member as module
-from ensemble.failing import Failing
-from ensemble.inbox import Counts
-from ensemble.member import Limits, MemberServer
-from ensemble.network import Predicted
-from ensemble.wire import Reply, Request
+from podium.ensemble.protocol.wire import Reply, Request
+from podium.ensemble.worker import network_failures
+from podium.ensemble.worker import worker_server as module
+from podium.ensemble.worker.input_queue import Counts
+from podium.ensemble.worker.network import Predicted
+from podium.ensemble.worker.network_failures import Failing
+from podium.ensemble.worker.worker_server import Limits, MemberServer
 from tests.ensemble_fakes import FakeNetwork, probabilities
 
 EPOCH = 3
@@ -519,12 +519,12 @@ def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
         return Predicted(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(failing, "FAILING_S", 0.0)
+    monkeypatch.setattr(network_failures, "FAILING_S", 0.0)
     ended = threading.Event()
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(failing.FAILURES):
+    for _ in range(network_failures.FAILURES):
         assert not tried.is_set()
         client.send()
         assert client.reply().status == "error"
@@ -548,12 +548,12 @@ def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
         return Predicted(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(failing, "FAILING_S", 0.0)
+    monkeypatch.setattr(network_failures, "FAILING_S", 0.0)
     ended = threading.Event()
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(failing.FAILURES + 1):
+    for _ in range(network_failures.FAILURES + 1):
         client.send()
         assert client.reply().status == "error"
     assert tried.is_set() and not ended.is_set()
@@ -573,20 +573,20 @@ def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_w
             row.clear()
         else:
             row.append(now_s)
-            enough = len(row) >= failing.FAILURES and now_s - row[0] >= failing.FAILING_S
+            enough = len(row) >= network_failures.FAILURES and now_s - row[0] >= network_failures.FAILING_S
             assert judge.failed(now_s) == enough
 
 
 def test_the_process_really_ends(tmp_path: Path) -> None:
     program = (
         "import sys, threading\n"
-        "from ensemble.member import MemberServer\n"
+        "from podium.ensemble.worker.worker_server import MemberServer\n"
         "class Network:\n"
         "    def predict(self, inputs): sys.exit(0)\n"
         f"MemberServer({f'ipc://{tmp_path}/m'!r}, {EPOCH}, Network()).start()\n"
         "threading.Event().wait()\n"
     )
-    worker = subprocess.Popen([sys.executable, "-c", program], cwd=Path(module.__file__).parents[1])
+    worker = subprocess.Popen([sys.executable, "-c", program])
     client = Client(f"ipc://{tmp_path / 'm'}")
     client.send()
     assert worker.wait(PATIENCE_MS / 1000) == module._CRASHED

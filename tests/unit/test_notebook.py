@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import history_plot
-from api.client import Client
-from api.connection import Connection
-from api.notebook import Sweep
-from sweep.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
-from sweep.trial import Cause
+from podium.api.client import sweep_html
+from podium.api.client.client import Client
+from podium.api.client.connection import Connection
+from podium.api.client.notebook import Sweep
+from podium.sweep.values.errors import InvalidSpecError, MissingExtraError, NotFoundError, ServiceError
+from podium.sweep.values.trial import Cause
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
 
@@ -204,7 +204,7 @@ def test_a_trial_that_violates_a_constraint_is_not_in_the_plot_of_the_best_so_fa
     st.booleans(),
 )
 def test_any_history_can_be_drawn(points: list[tuple[int, float]], metric: str, maximize: bool) -> None:
-    drawn = history_plot.svg(points, metric, maximize=maximize)
+    drawn = sweep_html.svg(points, metric, maximize=maximize)
     assert ("<svg" in drawn) == bool(points)
     assert "nan" not in drawn
     printable = "".join(c for c in drawn if c.isprintable())
@@ -213,12 +213,12 @@ def test_any_history_can_be_drawn(points: list[tuple[int, float]], metric: str, 
 
 
 def test_many_points_are_thinned() -> None:
-    drawn = history_plot.svg([(n, float(n % 7)) for n in range(10_000)], "loss", maximize=False)
-    assert drawn.count("<circle") <= history_plot.MOST_POINTS
+    drawn = sweep_html.svg([(n, float(n % 7)) for n in range(10_000)], "loss", maximize=False)
+    assert drawn.count("<circle") <= sweep_html.MOST_POINTS
     assert len(drawn) < 200_000
 
 
 @given(st.text())
 def test_a_cell_is_text(text: str) -> None:
-    shown = history_plot.cell(text)
+    shown = sweep_html.cell(text)
     assert not set(shown) & set("<>\"'")

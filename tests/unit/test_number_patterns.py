@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.errors import BadReportError
-from sweep.patterns import Patterns, complaint_about_pattern
+from podium.sweep.spec.metric_patterns import Patterns, complaint_about_pattern
+from podium.sweep.values.errors import BadReportError
 
 
 def _values(name: str, pattern: str, *lines: str) -> list[float]:

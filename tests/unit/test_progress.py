@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api import progress, show
+from podium.api.cli.terminal import sweep_progress, terminal_output
 
 
 class TwoDevices:
@@ -40,7 +40,7 @@ def _seen(*sweeps: dict[str, Any], width: int = 80) -> list[str]:
     console = Console(file=io.StringIO(), width=width, color_system=None)
     client: Any = TwoDevices()
     with console.capture() as captured:
-        console.print(progress._progress(client, list(sweeps)))
+        console.print(sweep_progress._progress(client, list(sweeps)))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -66,7 +66,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0:00"), (59.6, "1:00"), (3599, "59:59"), (7260, "2:01:00")])
 def test_how_long_is_said_as_on_a_clock(seconds: float, words: str) -> None:
-    assert progress._clock(seconds) == words
+    assert sweep_progress._clock(seconds) == words
 
 
 class OneFailed:
@@ -83,8 +83,8 @@ class OneFailed:
 def test_the_first_failure_is_said_when_it_happens_and_once() -> None:
     client: Any = OneFailed()
     said: set[int] = set()
-    with show.console.capture() as captured:
-        progress._say_first_failure(client, _sweep(), said)
+    with terminal_output.console.capture() as captured:
+        sweep_progress._say_first_failure(client, _sweep(), said)
         for failures in (1, 2):
-            progress._say_first_failure(client, _sweep(counts={"failed": failures}), said)
+            sweep_progress._say_first_failure(client, _sweep(counts={"failed": failures}), said)
     assert captured.get() == "trial 3 (id 12) failed: ValueError: no\\x1b[31m; podium trial logs 12\n"

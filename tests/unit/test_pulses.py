@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.pulses import Pulses
-from sweep import part
+from podium.api.serve.heartbeats import Pulses
+from podium.sweep.runtime import component
 
 
 def look_each_second(pulses: Pulses, until_s: int, since_s: int = 0) -> tuple[set[str], set[str]]:
@@ -56,11 +56,11 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """What `serve` gives a part."""
     read_fd, write_fd = os.pipe()
     os.set_blocking(read_fd, False)
-    monkeypatch.setenv(part.READY_FD, str(write_fd))
-    monkeypatch.setattr(part._told, "beat_s", 0.0)
-    part._to_serve.cache_clear()
+    monkeypatch.setenv(component.READY_FD, str(write_fd))
+    monkeypatch.setattr(component._told, "beat_s", 0.0)
+    component._to_serve.cache_clear()
     yield read_fd, write_fd
-    part._to_serve.cache_clear()
+    component._to_serve.cache_clear()
     for descriptor in (read_fd, write_fd):
         os.close(descriptor)
 
@@ -69,17 +69,17 @@ def test_a_part_says_that_it_is_ready_and_beats_once_a_second(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter((1_000.0, 1_000.4, 1_001.0, 1_001.2))
-    monkeypatch.setattr("sweep.part.time.monotonic", lambda: next(clock))
-    part.say_ready()
+    monkeypatch.setattr("podium.sweep.runtime.component.time.monotonic", lambda: next(clock))
+    component.say_ready()
     for _ in range(4):
-        part.beat()
+        component.beat()
     assert os.read(pipe[0], 100) == b"ready\n.."
-    assert part.READY_FD not in os.environ
+    assert component.READY_FD not in os.environ
     assert not os.get_inheritable(pipe[1])
 
 
 def test_a_serve_that_does_not_read_holds_nobody_up(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part, "BEAT_S", 0.0)
+    monkeypatch.setattr(component, "BEAT_S", 0.0)
     for _ in range(70_000):  # more than the pipe holds
-        part.beat()
+        component.beat()
     assert len(os.read(pipe[0], 1 << 20)) == 1 << 16

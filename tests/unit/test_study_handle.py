@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from sweep.answers import Answers
-from sweep.channel import Channel
-from sweep.errors import NotInTrialError, StudyUnavailableError
-from sweep.optuna_view import FrozenTrial, State, StudyDirection
-from sweep.study_handle import Study
-from sweep.trial import Assignment
+from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.optuna_view import FrozenTrial, State, StudyDirection
+from podium.sweep.trial_process.slot_answers import Answers
+from podium.sweep.trial_process.study_handle import Study
+from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
+from podium.sweep.values.trial import Assignment
 
 Respond = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from sweep.after_import import after_import
+from podium.sweep.trial_process.import_hooks import after_import
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.analyst import AnalysisError, in_its_own_process
-from sweep.analysis import importances_of
+from podium.api.rest.sweeps.importance_process import AnalysisError, in_its_own_process
+from podium.sweep.studies.parameter_importance import importances_of
 
 PARAMETERS = {
     "lr": {"min": 1e-5, "max": 1.0, "log": True},

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep import artifacts
-from sweep.errors import UserCodeError
-from sweep.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.trial_process import artifacts
+from podium.sweep.values.errors import UserCodeError
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sweep.errors import UserCodeError
-from sweep.past import PastTrial
-from sweep.search import Search
-from sweep.trial import AttemptKey, Params, SweepState, TrialState, Wanted
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.trial import AttemptKey, Params, SweepState, TrialState, Wanted
+from podium.sweep.values.trial_history import PastTrial
 from tests.rig import Rig
 from tests.specs import spec
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sweep.trial import Cause, SweepState, TrialRequest, TrialState
+from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

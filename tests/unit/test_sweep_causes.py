@@ -7,9 +7,9 @@ import errno
 import pytest
 import torch
 
-from sweep.causes import cause_of
-from sweep.errors import NonFiniteError, PinningError
-from sweep.trial import Cause
+from podium.sweep.values.errors import NonFiniteError, PinningError
+from podium.sweep.values.failure_causes import cause_of
+from podium.sweep.values.trial import Cause
 
 OUT = "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"
 

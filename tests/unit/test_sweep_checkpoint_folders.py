@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep import checkpoint_folders
-from sweep.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.trial_process import checkpoint_folders
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from sweep.class_loading import pruner_of_class, sampler_of_class
-from sweep.errors import InvalidSpecError, UnusableClassError
-from sweep.messages import Asked, Inbox, SearchFailed
-from sweep.methods import CUSTOM
-from sweep.past import PastTrial, Planned
-from sweep.proposing import Heard, Proposer
-from sweep.samplers import sampler_of
-from sweep.search import TRIAL_NOTES, Search
-from sweep.searching import MAX_FAILURES, SearchThread
-from sweep.spec import SweepSpec, parse_spec, spec_from_json
-from sweep.trial import TrialState
+from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchFailed
+from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
+from podium.sweep.search.samplers import sampler_of
+from podium.sweep.search.search_client import Heard, Proposer
+from podium.sweep.search.search_threads import MAX_FAILURES, SearchThread
+from podium.sweep.search.sweep_search import TRIAL_NOTES, Search
+from podium.sweep.spec.search_methods import CUSTOM
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
+from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
+from podium.sweep.values.trial import TrialState
+from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import document, spec
 from tests.unit.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 
@@ -252,7 +252,7 @@ def test_a_sampler_that_stops_the_study_ends_the_search() -> None:
 
 
 class _Process:
-    """Says what the test has it say; see `sweep.proposing.Process`."""
+    """Says what the test has it say; see `podium.sweep.search.search_client.Process`."""
 
     pid = 4321
 

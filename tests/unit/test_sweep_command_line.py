@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sweep.command_line import DEFAULT_COMMAND, Meaning, complaint_about_word, expanded, filled_in
-from sweep.errors import InvalidSpecError, UserCodeError
-from sweep.program import CommandProgram
-from sweep.spec import parse_spec
-from sweep.trial import Params
+from podium.sweep.spec.command_line import DEFAULT_COMMAND, Meaning, complaint_about_word, expanded, filled_in
+from podium.sweep.spec.program import CommandProgram
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.errors import InvalidSpecError, UserCodeError
+from podium.sweep.values.trial import Params
 from tests.specs import document
 
 PARAMS: Params = {"lr": 0.01, "name": "a b", "nesterov": True, "amp": False, "clip": None}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sweep.commands import (
+from podium.sweep.lifecycle.commands import (
     POSSIBLE_FOR_SWEEP,
     POSSIBLE_FOR_TRIAL,
     SweepCommand,
@@ -15,9 +15,9 @@ from sweep.commands import (
     request_after,
     sweep_after,
 )
-from sweep.errors import InvalidSpecError, NotPossibleError
-from sweep.spec import SweepSpec
-from sweep.trial import SWEEP_TRANSITIONS, Params, Scalar, SweepState, TrialRequest, TrialState
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.errors import InvalidSpecError, NotPossibleError
+from podium.sweep.values.trial import SWEEP_TRANSITIONS, Params, Scalar, SweepState, TrialRequest, TrialState
 from tests.specs import spec
 
 

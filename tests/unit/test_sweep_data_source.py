@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sweep import datasets
-from sweep.data_check import as_found
-from sweep.errors import ChangedDataError, InvalidSpecError
-from sweep.preparing import prepare
-from sweep.program import BuiltinProgram
-from sweep.spec import SweepSpec, parse_spec, spec_from_json
+from podium.sweep.data import datasets
+from podium.sweep.data.preparation import prepare
+from podium.sweep.spec.program import BuiltinProgram
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec, spec_from_json
+from podium.sweep.specfile.data_check import as_found
+from podium.sweep.values.errors import ChangedDataError, InvalidSpecError
 from tests.specs import builtin_document, document
 
 VALUES: dict[str, Any] = {"metric": {"name": "val_rmse", "goal": "minimize"}}

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sweep import datasets
-from sweep.errors import DataError
-from sweep.moments import moments
-from sweep.splits import fold_rows, split_rows
+from podium.sweep.data import datasets
+from podium.sweep.data.mean_and_std import moments
+from podium.sweep.data.splits import fold_rows, split_rows
+from podium.sweep.values.errors import DataError
 
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}
 TRAIN, TEST, SIDE, CLASSES = 200, 50, 4, 10

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sweep.scheduler import WAITS_S
-from sweep.trial import SweepState, TrialState
+from podium.sweep.scheduling.scheduler import WAITS_S
+from podium.sweep.values.trial import SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep import suggesting
-from sweep.catalog import suggestion
-from sweep.commands import cloned_params
-from sweep.errors import InvalidSpecError, UserCodeError
-from sweep.live import past_trials
-from sweep.past import PastTrial
-from sweep.search import Search
-from sweep.space import Parameter
-from sweep.spec_notes import search_notes
-from sweep.trial import AttemptKey, Cause, TrialState, Wanted
+from podium.sweep.lifecycle.commands import cloned_params
+from podium.sweep.scheduling.live_sweep import past_trials
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec import suggested_parameters
+from podium.sweep.spec.catalog import suggestion
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.specfile.spec_hints import search_notes
+from podium.sweep.values.errors import InvalidSpecError, UserCodeError
+from podium.sweep.values.trial import AttemptKey, Cause, TrialState, Wanted
+from podium.sweep.values.trial_history import PastTrial
 from tests.rig import Rig
 from tests.specs import spec
 
@@ -306,16 +306,22 @@ def test_a_clone_may_change_them_within_their_bounds() -> None:
 
 LOW, WIDE = st.integers(1, 1000), st.integers(0, 1000)
 FLOATS = st.builds(
-    lambda low, wide, step: suggesting.float_range("x", low / 7, (low + wide) / 7, step, log=False),
+    lambda low, wide, step: suggested_parameters.float_range("x", low / 7, (low + wide) / 7, step, log=False),
     LOW, WIDE, st.none() | st.floats(0.01, 10),
 )  # fmt: skip
-LOGS = st.builds(lambda low, wide: suggesting.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE)
-INTS = st.builds(
-    lambda low, wide, step: suggesting.int_range("x", low, low + wide, step, log=False), LOW, WIDE, st.integers(1, 50)
+LOGS = st.builds(
+    lambda low, wide: suggested_parameters.float_range("x", low / 7, (low + wide) / 7, None, log=True), LOW, WIDE
 )
-INT_LOGS = st.builds(lambda low, wide: suggesting.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
+INTS = st.builds(
+    lambda low, wide, step: suggested_parameters.int_range("x", low, low + wide, step, log=False),
+    LOW,
+    WIDE,
+    st.integers(1, 50),
+)
+INT_LOGS = st.builds(lambda low, wide: suggested_parameters.int_range("x", low, low + wide, 1, log=True), LOW, WIDE)
 CHOICES = st.builds(
-    lambda values: suggesting.choice_of("x", values), st.lists(st.integers(0, 9) | st.text() | st.none(), min_size=1)
+    lambda values: suggested_parameters.choice_of("x", values),
+    st.lists(st.integers(0, 9) | st.text() | st.none(), min_size=1),
 )
 
 
@@ -323,45 +329,48 @@ CHOICES = st.builds(
 def test_what_is_drawn_fits_what_was_asked_for_and_a_sweep_file_could_write_it(
     wanted: dict[str, Any], chance: random.Random
 ) -> None:
-    value = suggesting.drawn(wanted, chance)
-    assert suggesting.complaint(value, wanted) is None
+    value = suggested_parameters.drawn(wanted, chance)
+    assert suggested_parameters.complaint(value, wanted) is None
     assert Parameter.model_validate(wanted).complaint(value) is None
 
 
 def test_the_ends_of_a_log_range_of_whole_numbers_are_as_likely_as_in_optuna() -> None:
     chance = random.Random(1)
-    wanted = suggesting.int_range("x", 1, 2, 1, log=True)
-    ones = sum(suggesting.drawn(wanted, chance) == 1 for _ in range(4000)) / 4000
+    wanted = suggested_parameters.int_range("x", 1, 2, 1, log=True)
+    ones = sum(suggested_parameters.drawn(wanted, chance) == 1 for _ in range(4000)) / 4000
     assert ones == pytest.approx(math.log(1.5 / 0.5) / math.log(2.5 / 0.5), abs=0.03)  # the logarithm of its width
 
 
 def test_steps_lead_to_the_end_and_not_a_little_above() -> None:
-    wanted = suggesting.float_range("x", 0, 0.3, 0.1, log=False)
+    wanted = suggested_parameters.float_range("x", 0, 0.3, 0.1, log=False)
     assert wanted == {"min": 0.0, "max": 0.3, "step": 0.1}
     chance = random.Random(1)
-    assert {suggesting.drawn(wanted, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
+    assert {suggested_parameters.drawn(wanted, chance) for _ in range(50)} == {0.0, 0.1, 0.2, 0.3}
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: suggesting.float_range("x", 2, 1, None, False), "2 is above 1"),
-        (lambda: suggesting.float_range("x", 0, 1, None, True), "a log range starts above 0"),
-        (lambda: suggesting.float_range("x", 1, 2, 0.1, True), "step and log do not go together"),
-        (lambda: suggesting.float_range("x", 1, 2, -1, False), "step is a number above 0"),
-        (lambda: suggesting.float_range("x", float("nan"), 2, None, False), "nan is not a finite number"),
-        (lambda: suggesting.int_range("x", 1, 2, 0, False), "step is a whole number from 1"),
-        (lambda: suggesting.int_range("x", 1, 9, 2, True), "step and log do not go together"),
-        (lambda: suggesting.int_range("x", 1.5, 9, 1, False), "whole numbers"),  # type: ignore[arg-type]
-        (lambda: suggesting.choice_of("x", []), "nothing to choose from"),
-        (lambda: suggesting.choice_of("x", [2**60]), "cannot be kept exactly"),
-        (lambda: suggesting.choice_of("x", [10**400]), "cannot be kept exactly"),
-        (lambda: suggesting.choice_of("x", ["\ud800"]), "half a character"),
-        (lambda: suggesting.float_range("x", 10**400, 1, None, False), "not a finite number"),
-        (lambda: suggesting.float_range("x", -1.7e308, 1.7e308, None, False), "wider than can be computed with"),
-        (lambda: suggesting.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
-        (lambda: suggesting.check_name(""), "cannot be the name"),
-        (lambda: suggesting.check_name("a\nb"), "cannot be the name"),
+        (lambda: suggested_parameters.float_range("x", 2, 1, None, False), "2 is above 1"),
+        (lambda: suggested_parameters.float_range("x", 0, 1, None, True), "a log range starts above 0"),
+        (lambda: suggested_parameters.float_range("x", 1, 2, 0.1, True), "step and log do not go together"),
+        (lambda: suggested_parameters.float_range("x", 1, 2, -1, False), "step is a number above 0"),
+        (lambda: suggested_parameters.float_range("x", float("nan"), 2, None, False), "nan is not a finite number"),
+        (lambda: suggested_parameters.int_range("x", 1, 2, 0, False), "step is a whole number from 1"),
+        (lambda: suggested_parameters.int_range("x", 1, 9, 2, True), "step and log do not go together"),
+        (lambda: suggested_parameters.int_range("x", 1.5, 9, 1, False), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: suggested_parameters.choice_of("x", []), "nothing to choose from"),
+        (lambda: suggested_parameters.choice_of("x", [2**60]), "cannot be kept exactly"),
+        (lambda: suggested_parameters.choice_of("x", [10**400]), "cannot be kept exactly"),
+        (lambda: suggested_parameters.choice_of("x", ["\ud800"]), "half a character"),
+        (lambda: suggested_parameters.float_range("x", 10**400, 1, None, False), "not a finite number"),
+        (
+            lambda: suggested_parameters.float_range("x", -1.7e308, 1.7e308, None, False),
+            "wider than can be computed with",
+        ),
+        (lambda: suggested_parameters.float_range("x", 0.0, 1.0, 1e-320, False), "too small for this range"),
+        (lambda: suggested_parameters.check_name(""), "cannot be the name"),
+        (lambda: suggested_parameters.check_name("a\nb"), "cannot be the name"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], message: str) -> None:
@@ -380,7 +389,7 @@ def test_what_cannot_be_asked_for_is_refused_at_once(ask: Callable[[], object], 
     ],
 )
 def test_a_planned_value_that_the_code_would_not_take_is_refused(value: Any, wanted: Any, message: str) -> None:
-    complaint = suggesting.complaint(value, wanted)
+    complaint = suggested_parameters.complaint(value, wanted)
     assert complaint is not None and message in complaint
 
 

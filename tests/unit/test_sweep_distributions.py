@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.distribution_names import KEYS
-from sweep.distributions import distribution_of
-from sweep.drawing import draw
-from sweep.errors import InvalidSpecError
-from sweep.search import Search
-from sweep.space import Parameter
-from sweep.spec import parse_spec, spec_from_json
-from sweep.trial import TrialState
+from podium.sweep.search.distributions import draw
+from podium.sweep.search.optuna_distributions import distribution_of
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.distribution_names import KEYS
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import TrialState
 from tests.specs import document, spec
 
 

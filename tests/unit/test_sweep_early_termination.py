@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sweep.errors import InvalidSpecError
-from sweep.past import PastTrial
-from sweep.search import Search
-from sweep.trial import TrialState
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import TrialState
+from podium.sweep.values.trial_history import PastTrial
 from tests.specs import builtin_document, document, spec
 
 TWO = [{"name": "score", "goal": "maximize"}, {"name": "size", "goal": "minimize"}]
@@ -118,7 +118,7 @@ def test_the_goal_of_a_metric_that_is_no_objective_is_given_beside_it() -> None:
 
 
 def test_the_built_in_loop_says_which_way_its_metrics_are_better() -> None:
-    from sweep.spec import parse_spec
+    from podium.sweep.spec.sweep_spec import parse_spec
 
     parsed = parse_spec(builtin_document(early_terminate={"type": "asha", "metric": "val_loss"}))
     assert (parsed.pruned_on.name, parsed.pruned_on.goal) == ("val_loss", "minimize")
@@ -158,7 +158,7 @@ def _early(**early: Any) -> dict[str, Any]:
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_to_write(refused: dict[str, Any], key: str, words: str) -> None:
-    from sweep.spec import parse_spec
+    from podium.sweep.spec.sweep_spec import parse_spec
 
     with pytest.raises(InvalidSpecError) as caught:
         parse_spec(refused)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ensemble.spec import EnsembleOptions, Rule, Select
-from sweep.errors import InvalidSpecError
-from sweep.spec import parse_spec, spec_from_json
-from sweep.spec_file import read_spec_file
+from podium.ensemble.values.ensemble_spec import EnsembleOptions, Rule, Select
+from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
+from podium.sweep.specfile.spec_file import read_spec_file
+from podium.sweep.values.errors import InvalidSpecError
 from tests.specs import builtin_document, document
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.allowances import Retries
-from sweep.failures import Failures, normalized_error
-from sweep.trial import Cause, SweepState, TrialState
+from podium.sweep.lifecycle.failure_limits import Failures, normalized_error
+from podium.sweep.spec.limits import Retries
+from podium.sweep.values.trial import Cause, SweepState, TrialState
 from tests.rig import Rig
 
 

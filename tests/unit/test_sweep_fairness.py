@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.fairness import Claim, FairShare
+from podium.sweep.scheduling.fair_share import Claim, FairShare
 
 _CLAIMS = st.lists(
     st.builds(

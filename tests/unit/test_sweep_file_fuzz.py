@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sweep.errors import InvalidSpecError
-from sweep.spec_file import read_sweep_file
+from podium.sweep.specfile.spec_file import read_sweep_file
+from podium.sweep.values.errors import InvalidSpecError
 from tests.specs import document
 
 SUFFIXES = st.sampled_from([".yaml", ".json", ".toml"])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep import file_system
-from sweep.errors import DataDirectoryError
-from sweep.file_system import kind_of, refuse_network, writable_local
+from podium.sweep.runtime import filesystem_type
+from podium.sweep.runtime.filesystem_type import kind_of, refuse_network, writable_local
+from podium.sweep.values.errors import DataDirectoryError
 
 MOUNTS = """\
 21 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -46,11 +46,11 @@ def test_this_machine_tells_what_holds_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
 def test_a_network_file_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
-    monkeypatch.setattr(file_system, "kind_of", lambda _: kind)
+    monkeypatch.setattr(filesystem_type, "kind_of", lambda _: kind)
     with pytest.raises(DataDirectoryError, match=rf"lies on a network file system \({kind}\).*choose a local disk"):
         refuse_network(tmp_path)
 
 
 def test_a_local_file_system_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(file_system, "kind_of", lambda _: "ext4")
+    monkeypatch.setattr(filesystem_type, "kind_of", lambda _: "ext4")
     refuse_network(tmp_path)

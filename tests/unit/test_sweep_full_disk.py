@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sweep import full_disk
-from sweep.layout import AttemptDirectory
-from sweep.outcomes import ChildReport, judge
-from sweep.room import Room
-from sweep.trial import Assignment, Cause, Limits, TrialState
+from podium.sweep.runtime import full_disk
+from podium.sweep.runtime.disk_space import Room
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.values.attempt_outcomes import ChildReport, judge
+from podium.sweep.values.trial import Assignment, Cause, Limits, TrialState
 
 MB = 1 << 20
 FULL = OSError(errno.ENOSPC, "No space left on device", "/dev/shm/torch_1")
@@ -79,7 +79,7 @@ def test_an_interrupted_attempt_is_no_failure(interrupted: bool, state: TrialSta
 
 
 def test_a_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweep.room import room
+    from podium.sweep.runtime.disk_space import room
 
     found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: found)

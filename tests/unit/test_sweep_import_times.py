@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sweep.import_times import ImportTimes, warning_of
-from sweep.said import understand
-from sweep.slow_imports import slow_imports
-from sweep.trial import AttemptKey, Ended, Started, TrialState
+from podium.sweep.runtime.import_times import ImportTimes, warning_of
+from podium.sweep.slots.trial_protocol import understand
+from podium.sweep.specfile.slow_imports import slow_imports
+from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
 from tests.rig import Rig
 
 FUNCTION = {"function": "train:objective", "preload": ["lightning"]}

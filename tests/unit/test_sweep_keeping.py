@@ -11,16 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from db import audit, candidates, ensemble_changes, keeping
-from sweep.changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
-from sweep.errors import DatabaseError, FencedError
-from sweep.files import sha256_of
-from sweep.keeping import Keeping
-from sweep.layout import AttemptDirectory
-from sweep.recorder import DatabaseRecorder
-from sweep.tidying import Tidier
-from sweep.trial import AttemptKey, Cause, Ended, Saved, TrialState
-from sweep.weights_lock import building, nobody_builds
+from podium.db.audit import audit
+from podium.db.stores import candidates, ensemble_changes, retention_plan
+from podium.sweep.lifecycle.state_changes import ArtifactSaved, AttemptEnded, AttemptPlaced, TrialPlanned, TrialRetried
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.weights_lock import building, nobody_builds
+from podium.sweep.scheduling.cleanup import Tidier
+from podium.sweep.scheduling.recorder import DatabaseRecorder
+from podium.sweep.scheduling.retention import Keeping
+from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, TrialState
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -79,7 +80,7 @@ def test_of_equals_the_earlier_is_the_better(service: ServiceRig, values: list[f
         service.trial(sweep_id, number, value)
     expected = sorted(range(len(values)), key=lambda number: (-values[number], number))[models:]
     with service.database.read() as connection:
-        assert [left.number for left in keeping.surplus(connection, sweep_id, models)] == expected
+        assert [left.number for left in retention_plan.surplus(connection, sweep_id, models)] == expected
 
 
 SEVERAL = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]
@@ -121,7 +122,7 @@ def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_remo
         keeper.look(sweep_id)
     else:
         with service.database.write() as connection:
-            keeping.let_go(connection, keeping.surplus(connection, sweep_id, 1), REASON, AT)
+            retention_plan.let_go(connection, retention_plan.surplus(connection, sweep_id, 1), REASON, AT)
     key = AttemptKey(trial_id, 2)
     second = AttemptDirectory(service.data.attempt(sweep_id, 0, 2))
     second.prepare()
@@ -220,11 +221,11 @@ def test_nobody_begins_to_build_while_weights_go(service: ServiceRig) -> None:
 def test_who_becomes_a_member_meanwhile_is_not_let_go(service: ServiceRig) -> None:
     sweep_id = finished_sweep(service)
     with service.database.read() as connection:
-        left = keeping.surplus(connection, sweep_id, 2)
+        left = retention_plan.surplus(connection, sweep_id, 2)
     service.ensemble(sweep_id, [left[0].trial_id])
     with service.database.write() as connection:
-        keeping.let_go(connection, left, REASON, AT)
-        assert {each.trial_id for each in keeping.leaving(connection)} == {each.trial_id for each in left[1:]}
+        retention_plan.let_go(connection, left, REASON, AT)
+        assert {each.trial_id for each in retention_plan.leaving(connection)} == {each.trial_id for each in left[1:]}
 
 
 @pytest.mark.parametrize("removed", [False, True])
@@ -233,8 +234,8 @@ def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_c
 ) -> None:
     sweep_id = finished_sweep(service)
     with service.database.write() as connection:
-        left = keeping.surplus(connection, sweep_id, 2)
-        keeping.let_go(connection, left, REASON, AT)
+        left = retention_plan.surplus(connection, sweep_id, 2)
+        retention_plan.let_go(connection, left, REASON, AT)
     if removed:
         for each in left:
             model(service, each.number).unlink()
@@ -244,7 +245,7 @@ def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_c
     assert keeper.begin() == [sweep_id]
     assert kept(service) == [1, 3]
     with service.database.read() as connection:
-        assert keeping.leaving(connection) == []
+        assert retention_plan.leaving(connection) == []
 
 
 def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: ServiceRig, keeper: Keeping) -> None:
@@ -305,14 +306,14 @@ def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
     sweep_id = service.sweep(keep={"checkpoints": "best"})
     other = service.sweep(keep={"checkpoints": "best"})
     read: list[int] = []
-    finished = keeping.finished
+    finished = retention_plan.finished
 
-    def counted(*given: Any) -> list[list[keeping.Left]]:
+    def counted(*given: Any) -> list[list[retention_plan.Left]]:
         found = finished(*given)
         read.append(sum(map(len, found)))
         return found
 
-    monkeypatch.setattr("db.keeping.finished", counted)
+    monkeypatch.setattr("podium.db.stores.retention_plan.finished", counted)
     for number, value in enumerate([0.1, 0.2, 0.5, 0.4]):
         service.trial(sweep_id, number, value)
     for look in range(4):
@@ -367,7 +368,7 @@ def test_a_sweep_that_is_over_is_looked_at_once_more(rig: Rig) -> None:
 
 
 def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweep.tidying.AGAIN_S", 0.0)
+    monkeypatch.setattr("podium.sweep.scheduling.cleanup.AGAIN_S", 0.0)
     done = threading.Event()
     answers = [False, False, True, True]
     looked: list[int] = []
@@ -387,8 +388,8 @@ def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_tidier_tries_again_while_the_database_refuses_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch, failures: int, looks: int
 ) -> None:
-    monkeypatch.setattr("sweep.tidying.AGAIN_S", 0.0)
-    monkeypatch.setattr("sweep.tidying.TRIES", 4)
+    monkeypatch.setattr("podium.sweep.scheduling.cleanup.AGAIN_S", 0.0)
+    monkeypatch.setattr("podium.sweep.scheduling.cleanup.TRIES", 4)
     done = threading.Event()
     looked: list[int] = []
     others: list[int] = []
@@ -466,12 +467,12 @@ def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: Servi
         _artifact(service, sweep_id, number, "plot.png")
     folder = AttemptDirectory(service.data.attempt(sweep_id, 0, 1)).artifacts
     with service.database.write() as connection:
-        left = keeping.surplus(connection, sweep_id, 1, keeping.FILES)
-        keeping.let_go(connection, left, REASON, AT, keeping.FILES)
-        assert [each.number for each in left] == [0] and keeping.leaving(connection) == []
+        left = retention_plan.surplus(connection, sweep_id, 1, retention_plan.FILES)
+        retention_plan.let_go(connection, left, REASON, AT, retention_plan.FILES)
+        assert [each.number for each in left] == [0] and retention_plan.leaving(connection) == []
     notes = audit.audit(service.data, sleep=lambda _: None).notes
     assert any("these artifacts are not kept" in note for note in notes)
     keeper.begin()
     assert not folder.exists() and kept(service) == [0, 1]
     with service.database.read() as connection:
-        assert keeping.leaving(connection, files=keeping.FILES) == []
+        assert retention_plan.leaving(connection, files=retention_plan.FILES) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep.errors import DataDirectoryError
-from sweep.files import sha256_of, write_whole
-from sweep.layout import AttemptDirectory, DataDirectory, RuntimeDirectory, default_data_directory
+from podium.sweep.runtime.atomic_files import sha256_of, write_whole
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory, RuntimeDirectory, default_data_directory
+from podium.sweep.values.errors import DataDirectoryError
 
 _SOCKET_PATH_BYTES = 107
 

@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import pytest
 
-from sweep.changes import Change, DeviceChanged, StoredSweep
-from sweep.errors import DatabaseError, FencedError
-from sweep.live import AVOID_S
-from sweep.live_trial import MAX_INTERRUPTIONS
-from sweep.messages import Asked, SearchFailed, SlotLost
-from sweep.past import Planned
-from sweep.scheduler import FULL_S, TICK_S, WAITS_S
-from sweep.trial import Cause, SweepState, TrialRequest, TrialState
-from sweep.watch import MARGIN_S, SILENT_S
+from podium.sweep.lifecycle.scheduler_messages import Asked, SearchFailed, SlotLost
+from podium.sweep.lifecycle.state_changes import Change, DeviceChanged, StoredSweep
+from podium.sweep.scheduling.live_sweep import AVOID_S
+from podium.sweep.scheduling.live_trial import MAX_INTERRUPTIONS
+from podium.sweep.scheduling.scheduler import FULL_S, TICK_S, WAITS_S
+from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SILENT_S
+from podium.sweep.values.errors import DatabaseError, FencedError
+from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
+from podium.sweep.values.trial_history import Planned
 from tests.rig import Rig
 from tests.specs import spec
 

@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sweep.scheduler import TICK_S
-from sweep.trial import (
+from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.values.trial import (
     COUNTED,
     SWEEP_OVER,
     SWEEP_TRANSITIONS,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from sweep import models
-from sweep.criterion import Regression
+from podium.sweep.networks import models
+from podium.sweep.training.criterion import Regression
 
 SETTINGS = {"hidden": 4, "layers": 0, "dropout": 0.0, "activation": "relu"}
 IMAGES: dict[str, Any] = {"model": "mlp", "settings": SETTINGS, "image": [1, 1, 3], "classes": 2}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
-from sweep.analysis import importances_of
-from sweep.errors import InvalidSpecError
-from sweep.interop import study_of
-from sweep.past import PastTrial, Planned
-from sweep.search import Search
-from sweep.space import Parameter
-from sweep.trial import AttemptKey, Params, TrialState, Wanted
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.studies.parameter_importance import importances_of
+from podium.sweep.studies.study_conversion import study_of
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
+from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import document, spec
 from tests.unit.test_sweep_search import RESTARTS, Sweep
 

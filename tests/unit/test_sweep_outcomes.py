@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from sweep.outcomes import ChildReport, Chosen, Kill, judge, storable
-from sweep.trial import Cause, TrialState
+from podium.sweep.values.attempt_outcomes import ChildReport, Chosen, Kill, judge, storable
+from podium.sweep.values.trial import Cause, TrialState
 
 FINISHED, PRUNED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED
 DONE = ChildReport("finished", 0.5)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.pareto import fronts
+from podium.sweep.lifecycle.pareto import fronts
 
 GOALS = st.sampled_from(["maximize", "minimize"])
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.errors import BadReportError, InvalidSpecError
-from sweep.patterns import MAX_LINE, Patterns, complaint_about_pattern
-from sweep.printed import MAX_JSON_LINE, JsonLines, Lines
-from sweep.spec import parse_spec, spec_from_json
+from podium.sweep.spec.metric_patterns import MAX_LINE, Patterns, complaint_about_pattern
+from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
+from podium.sweep.trial_process.printed_metrics import MAX_JSON_LINE, JsonLines, Lines
+from podium.sweep.values.errors import BadReportError, InvalidSpecError
 from tests.specs import document
 
 

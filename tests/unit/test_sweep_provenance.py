@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from api import show
-from api.client import _provenance
-from sweep import provenance
-from sweep.installed import environment
-from sweep.provenance import HEADER, MAX_HEADER, MAX_WORDS, REDACTED, Provenance, provenance_of, redacted
+from podium.api.cli.terminal import terminal_output
+from podium.api.client.client import _provenance
+from podium.sweep.runtime import git_provenance
+from podium.sweep.runtime.git_provenance import (
+    HEADER,
+    MAX_HEADER,
+    MAX_WORDS,
+    REDACTED,
+    Provenance,
+    provenance_of,
+    redacted,
+)
+from podium.sweep.runtime.package_versions import environment
 from tests.service_rig import ServiceRig
 from tests.specs import builtin_document
 
@@ -63,7 +71,7 @@ def test_a_git_that_hangs_does_not_hold_up_a_submission(tmp_path: Path, monkeypa
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(provenance, "GIT_S", 0.2)
+    monkeypatch.setattr(git_provenance, "GIT_S", 0.2)
     assert provenance_of(tmp_path).git_commit is None
 
 
@@ -103,7 +111,7 @@ def test_a_sweep_has_what_its_client_said_and_the_packages(service: ServiceRig) 
     assert packages.headers["content-type"].startswith("text/plain")
     assert packages.text == environment().packages
     assert any(line.startswith("pydantic==") for line in packages.text.splitlines())
-    assert show.provenance(sent.json())[:2] == [
+    assert terminal_output.provenance(sent.json())[:2] == [
         f"code: git commit {COMMIT} with changes that are not committed",
         "submitted by: podium sweep run",
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sweep import ray_head
-from sweep.layout import RuntimeDirectory
+from podium.sweep.runtime.layout import RuntimeDirectory
+from podium.sweep.slots import ray_head
 
 
 def test_ray_is_up_when_its_address_is_written_and_not_when_the_file_is_created(tmp_path: Path) -> None:

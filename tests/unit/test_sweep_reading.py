@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep import datasets, reading_csv, sources
-from sweep.errors import DataError
+from podium.sweep.data import csv_reader, datasets, sources
+from podium.sweep.values.errors import DataError
 
 SPLIT = {"split": [0.4, 0.2, 0.2, 0.2], "seed": 0}
 ROWS = 30
@@ -61,8 +61,8 @@ def shards(folder: Path, kind: str, target: Any) -> Path:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows a piece, so that there are several."""
-    monkeypatch.setattr("sweep.reading.PIECE_BYTES", 200)
-    monkeypatch.setattr(reading_csv, "_PIECE_VALUES", 20)
+    monkeypatch.setattr("podium.sweep.data.data_reader.PIECE_BYTES", 200)
+    monkeypatch.setattr(csv_reader, "_PIECE_VALUES", 20)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -341,14 +341,14 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_line_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_csv, "_ROW", 1 << 20)
+    monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
     with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
 def test_a_row_of_quoted_lines_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_csv, "_ROW", 1 << 20)
+    monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2," + '"\n",' * (1 << 18))
     with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
         datasets.check(named(tmp_path / "rows.csv"))
@@ -379,7 +379,7 @@ def test_texts_that_look_like_numbers_stay_texts_among_texts(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweep.sources._MANY_CLASSES", 20)
+    monkeypatch.setattr("podium.sweep.data.sources._MANY_CLASSES", 20)
     WRITERS[kind](tmp_path / f"rows.{kind}", np.arange(ROWS))
     with pytest.raises(DataError, match="has 30 different whole numbers in its first 30 rows"):
         datasets.check(named(tmp_path / f"rows.{kind}"))
@@ -390,23 +390,23 @@ def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, m
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_there_may_be_so_many_columns(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweep.reading.MAX_COLUMNS", 3)
+    monkeypatch.setattr("podium.sweep.data.data_reader.MAX_COLUMNS", 3)
     WRITERS[kind](tmp_path / f"rows.{kind}", VALUES)
     with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; 3 are the most"):
         datasets.check(named(tmp_path / f"rows.{kind}"))
 
 
 def test_of_wide_rows_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_csv, "_SAMPLE_VALUES", 12)
+    monkeypatch.setattr(csv_reader, "_SAMPLE_VALUES", 12)
     (tmp_path / "rows.csv").write_text("a,b,y\n" + "1,2,1\n1,2,0\n" * 2 + "1,two,1\n")
     datasets.check(named(tmp_path / "rows.csv"))
-    monkeypatch.setattr(reading_csv, "_SAMPLE_VALUES", 15)
+    monkeypatch.setattr(csv_reader, "_SAMPLE_VALUES", 15)
     with pytest.raises(DataError, match="'two' is not a number"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
 def test_a_row_of_an_npz_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweep.reading_npz._ROW_BYTES", 1 << 20)
+    monkeypatch.setattr("podium.sweep.data.npz_reader._ROW_BYTES", 1 << 20)
     np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((4, 1 << 20), np.float32), y=np.arange(4) % 2)
     with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes; 1 MB are the most") as caught:
         datasets.check(named(tmp_path / "rows.npz", features=["x"]))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.removal import advance, finish, removing, unfinished
+from podium.sweep.runtime.removal import advance, finish, removing, unfinished
 
 
 def deep(folder: Path, depth: int) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sweep.changes import StoredSweep
-from sweep.live import past_trials
-from sweep.past import PastTrial
-from sweep.search import TOLD, Search
-from sweep.trial import TRIAL_OVER, Cause, SweepState, TrialState
+from podium.sweep.lifecycle.state_changes import StoredSweep
+from podium.sweep.scheduling.live_sweep import past_trials
+from podium.sweep.search.sweep_search import TOLD, Search
+from podium.sweep.values.trial import TRIAL_OVER, Cause, SweepState, TrialState
+from podium.sweep.values.trial_history import PastTrial
 from tests.memory import MemoryRecorder
 from tests.rig import Rig
 from tests.specs import spec

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.ending import Ending, TrialStopped
-from sweep.errors import InvalidSpecError
-from sweep.outcomes import Chosen
-from sweep.reported_values import ReportedValues
-from sweep.said import understand
-from sweep.spec import spec_from_json
-from sweep.trial import Assignment, AttemptKey
+from podium.sweep.slots.trial_protocol import understand
+from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.trial_process.early_finish import Ending, TrialStopped
+from podium.sweep.values.attempt_outcomes import Chosen
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.objective_reduction import ReportedValues
+from podium.sweep.values.trial import Assignment, AttemptKey
 from tests.specs import builtin_document, document, spec
 
 ASSIGNMENT: dict[str, Any] = {
@@ -141,7 +141,7 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) 
     ],
 )
 def test_the_built_in_loop_knows_what_it_reports(changes: dict[str, Any], message: str) -> None:
-    from sweep.spec import parse_spec
+    from podium.sweep.spec.sweep_spec import parse_spec
 
     with pytest.raises(InvalidSpecError, match=message):
         parse_spec(builtin_document(**changes))

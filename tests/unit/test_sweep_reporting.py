@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from sweep.channel import Channel
-from sweep.handle import Trial
-from sweep.trial import Assignment
+from podium.sweep.trial_process.channel import Channel
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.trial import Assignment
 
 
 class Said:

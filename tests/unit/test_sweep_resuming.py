@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from sweep import resuming
-from sweep.errors import UserCodeError
-from sweep.layout import AttemptDirectory
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.trial_process import trial_checkpoints
+from podium.sweep.values.errors import UserCodeError
 
 
 def _training(seed: int = 0) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
@@ -34,10 +34,10 @@ def _step(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:
 def test_training_goes_on_with_the_same_numbers(tmp_path: Path) -> None:
     model, optimizer = _training()
     _step(model, optimizer)
-    resuming.save(tmp_path / "checkpoint", model, optimizer, 1)
+    trial_checkpoints.save(tmp_path / "checkpoint", model, optimizer, 1)
     expected = [_step(model, optimizer) for _ in range(3)]
     model, optimizer = _training(seed=9)
-    resuming.load(tmp_path / "checkpoint").load_into(model, optimizer)
+    trial_checkpoints.load(tmp_path / "checkpoint").load_into(model, optimizer)
     assert [_step(model, optimizer) for _ in range(3)] == expected
 
 
@@ -48,8 +48,8 @@ def test_what_else_was_given_comes_back(tmp_path: Path) -> None:
         "tensor": torch.arange(4).to(torch.bfloat16),
         "array": np.eye(2, dtype=np.float32), "scalar": torch.tensor(2.5), "empty": {},
     }  # fmt: skip
-    resuming.save(tmp_path / "checkpoint", model, None, 7, extra)
-    found = resuming.load(tmp_path / "checkpoint")
+    trial_checkpoints.save(tmp_path / "checkpoint", model, None, 7, extra)
+    found = trial_checkpoints.load(tmp_path / "checkpoint")
     assert found.epoch == 7 and list(found.extra) == list(extra)
     for name in ("best", 3, "pair", "empty"):
         assert found.extra[name] == extra[name]
@@ -61,13 +61,13 @@ def test_what_else_was_given_comes_back(tmp_path: Path) -> None:
 def test_tied_weights_are_kept(tmp_path: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
     model[1].weight = model[0].weight
-    resuming.save(tmp_path / "checkpoint", model, None, 0)
-    resuming.load(tmp_path / "checkpoint").load_into(model)
+    trial_checkpoints.save(tmp_path / "checkpoint", model, None, 0)
+    trial_checkpoints.load(tmp_path / "checkpoint").load_into(model)
 
 
 def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserCodeError, match="cannot keep object"):
-        resuming.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
+        trial_checkpoints.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
     assert not list(tmp_path.iterdir())
 
 
@@ -76,12 +76,12 @@ def _attempts(root: Path, count: int) -> list[AttemptDirectory]:
     folders = [AttemptDirectory(root / str(number)) for number in range(1, count + 1)]
     for number, folder in enumerate(folders, start=1):
         folder.prepare()
-        resuming.save(folder.checkpoint, torch.nn.Linear(2, 1), None, number)
+        trial_checkpoints.save(folder.checkpoint, torch.nn.Linear(2, 1), None, number)
     return folders
 
 
 def _epoch(directory: AttemptDirectory, attempt: int) -> int | None:
-    found = resuming.newest(directory, attempt)
+    found = trial_checkpoints.newest(directory, attempt)
     return None if found is None else found.epoch
 
 
@@ -110,11 +110,11 @@ def test_a_damaged_one_is_passed_over_and_the_log_says_so(
 def test_one_of_another_trial_of_this_number_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (AttemptDirectory(tmp_path / str(number)) for number in (1, 2))
     first.prepare()
-    resuming.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="of a database that was put aside")
-    assert resuming.newest(second, 2, "mine") is None
+    trial_checkpoints.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="of a database that was put aside")
+    assert trial_checkpoints.newest(second, 2, "mine") is None
     assert "another trial" in capsys.readouterr().err
-    resuming.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="mine")
-    found = resuming.newest(second, 2, "mine")
+    trial_checkpoints.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="mine")
+    found = trial_checkpoints.newest(second, 2, "mine")
     assert found is not None and found.epoch == 3
 
 
@@ -122,7 +122,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_one(tmp_path: Path) -> N
     (folder,) = _attempts(tmp_path, 1)
     draw = random.Random(0)
     for _ in range(40):
-        before = resuming.load(folder.checkpoint).epoch
+        before = trial_checkpoints.load(folder.checkpoint).epoch
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -134,7 +134,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_one(tmp_path: Path) -> N
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(reading)
-        assert resuming.load(folder.checkpoint).epoch >= before
+        assert trial_checkpoints.load(folder.checkpoint).epoch >= before
 
 
 def _write_until_killed(path: Path, epoch: int, writing: int) -> None:
@@ -142,7 +142,7 @@ def _write_until_killed(path: Path, epoch: int, writing: int) -> None:
     os.write(writing, b"w")
     while True:
         epoch += 1
-        resuming.save(path, model, None, epoch)
+        trial_checkpoints.save(path, model, None, epoch)
 
 
 class _Clock:
@@ -156,7 +156,7 @@ class _Clock:
 
 def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
     clock, saved = _Clock(), 0
-    pace = resuming.Pace(clock)
+    pace = trial_checkpoints.Pace(clock)
 
     def save() -> None:
         nonlocal saved
@@ -172,7 +172,7 @@ def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
 
 def test_where_epochs_are_long_each_is_kept() -> None:
     clock, epochs = _Clock(), []
-    pace = resuming.Pace(clock)
+    pace = trial_checkpoints.Pace(clock)
     for epoch in range(5):
         clock.now += 60.0
         pace.save_if_due(lambda epoch=epoch: epochs.append(epoch))  # type: ignore[misc]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from sweep.errors import BadReportError, NonFiniteError
-from sweep.returned import returned_values
+from podium.sweep.values.errors import BadReportError, NonFiniteError
+from podium.sweep.values.objective_values import returned_values
 
 ONE, TWO = ("accuracy",), ("accuracy", "seconds")
 

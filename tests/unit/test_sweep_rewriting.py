@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.changing import Change, changed, numbers_of
-from sweep.document import parse_document, read_document
-from sweep.errors import InvalidSpecError
-from sweep.rewriting import rewritten
-from sweep.yaml_text import scalar, yaml_of
+from podium.sweep.specfile.document import parse_document, read_document
+from podium.sweep.specfile.form_edits import Change, changed, numbers_of
+from podium.sweep.specfile.yaml_edits import rewritten
+from podium.sweep.specfile.yaml_writer import scalar, yaml_of
+from podium.sweep.values.errors import InvalidSpecError
 
 DIGITS = Path("examples/digits.yaml")
 EXAMPLES = sorted(Path("examples").rglob("*.yaml"))

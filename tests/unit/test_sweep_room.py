@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep.errors import StorageFullError
-from sweep.room import RESERVE_BYTES, Room, check_room, room
+from podium.sweep.runtime.disk_space import RESERVE_BYTES, Room, check_room, room
+from podium.sweep.values.errors import StorageFullError
 
 GB = 1 << 30
 

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from sweep.errors import BadReportError
-from sweep.notes import MAX_USER_ATTRS_BYTES
-from sweep.running import Running
-from sweep.said import Noted, understand
-from sweep.trial import Assignment, AttemptKey
-from sweep.trial_log import LogPipe
+from podium.sweep.slots.running_attempt import Running
+from podium.sweep.slots.trial_log import LogPipe
+from podium.sweep.slots.trial_protocol import Noted, understand
+from podium.sweep.values.errors import BadReportError
+from podium.sweep.values.trial import Assignment, AttemptKey
+from podium.sweep.values.trial_attributes import MAX_USER_ATTRS_BYTES
 
 ASSIGNMENT = Assignment(1, 1, 0, 1, {}, 0, "score", {}, {}, "/nowhere", "/nowhere")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sweep.outcomes import ChildReport
-from sweep.said import Noted, understand
-from sweep.trial import AttemptKey, Logged, Reported, Saved, Started, StopAsked, StudyAsked
+from podium.sweep.slots.trial_protocol import Noted, understand
+from podium.sweep.values.attempt_outcomes import ChildReport
+from podium.sweep.values.trial import AttemptKey, Logged, Reported, Saved, Started, StopAsked, StudyAsked
 
 KEY = AttemptKey(3, 1)
 REPORTED: dict[str, Any] = {"kind": "reported", "step": 1, "value": 0.5, "at": 9.0}

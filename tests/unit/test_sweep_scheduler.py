@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sweep.messages import SearchFailed
-from sweep.trial import AttemptKey, Cause, Ended, Limits, SweepState, TrialState
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Limits, SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweep.messages import Stop
-from sweep.trial import AttemptKey, Cause, SweepState, TrialState
+from podium.sweep.lifecycle.scheduler_messages import Stop
+from podium.sweep.values.trial import AttemptKey, Cause, SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

@@ -11,12 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
-from sweep.code_check import check_code
-from sweep.document import read_document
-from sweep.schema import sweep_schema
-from sweep.spec import parse_spec
-from sweep.spec_file import read_sweep_file
-from sweep.wandb_file import is_wandb
+from podium.sweep.spec.json_schema import sweep_schema
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.specfile.code_check import check_code
+from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.spec_file import read_sweep_file
+from podium.sweep.specfile.wandb_file import is_wandb
 from tests.commands import Podium
 from tests.specs import builtin_document, document
 

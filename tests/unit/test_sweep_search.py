@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweep.past import PastTrial, Planned, Verdict
-from sweep.search import TOLD, Search
-from sweep.spec import SweepSpec
-from sweep.trial import Params, TrialState
+from podium.sweep.search.sweep_search import TOLD, Search
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import Params, TrialState
+from podium.sweep.values.trial_history import PastTrial, Planned, Verdict
 from tests.specs import spec
 
 CONDITIONAL: dict[str, Any] = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sweep.past import PastTrial, Planned
-from sweep.search import Search
-from sweep.spec import SweepSpec
-from sweep.trial import TrialState
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import TrialState
+from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import spec
 
 BEST = 0.8

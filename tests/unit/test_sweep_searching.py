@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from sweep.messages import Asked, Inbox
-from sweep.past import PastTrial, Planned
-from sweep.proposing import Heard, _opening
-from sweep.search import TOLD, Search
-from sweep.search_process import serve
-from sweep.searching import SearchThread
-from sweep.spec import SweepSpec
-from sweep.trial import TrialState
+from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox
+from podium.sweep.search.search_client import Heard, _opening
+from podium.sweep.search.search_process import serve
+from podium.sweep.search.search_threads import SearchThread
+from podium.sweep.search.sweep_search import TOLD, Search
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import TrialState
+from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import spec
 
 ANSWER_S = 20
@@ -27,7 +27,7 @@ PASSED_S = 0.0  # and one that is over at once
 
 
 class FakeProcess:
-    """Says what the test has it say; see `sweep.proposing.Process`."""
+    """Says what the test has it say; see `podium.sweep.search.search_client.Process`."""
 
     pid = 4321
 
@@ -143,7 +143,7 @@ def test_while_the_process_thinks_others_are_judged_and_told() -> None:
 
 
 def test_what_clients_add_waits_for_those_before_it_and_needs_no_sampler(bench: Bench) -> None:
-    from sweep.changes import Enqueued
+    from podium.sweep.lifecycle.state_changes import Enqueued
 
     bench.thread.ask(deadline_s=LONG_S)
     bench.thread.ask(Enqueued(5, 3, {"x": 0.125}))

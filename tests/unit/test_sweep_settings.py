@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sweep.errors import ServiceError
-from sweep.settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, cores
+from podium.sweep.runtime.settings import MAX_DEFAULT_CPU_SLOTS, DevicePlan, ServiceSettings, cores
+from podium.sweep.values.errors import ServiceError
 
 
 @pytest.mark.parametrize(

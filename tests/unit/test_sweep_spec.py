@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.errors import InvalidSpecError
-from sweep.program import FunctionProgram
-from sweep.space import Parameter
-from sweep.spec import MAX_ENQUEUED, MAX_PARAMETERS, SweepSpec, parse_spec, spec_from_json
+from podium.sweep.spec.program import FunctionProgram
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.sweep_spec import MAX_ENQUEUED, MAX_PARAMETERS, SweepSpec, parse_spec, spec_from_json
+from podium.sweep.values.errors import InvalidSpecError
 from tests.specs import builtin_document, document, spec
 
 # Round trip.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sweep.errors import InvalidSpecError, Problem
-from sweep.spec_file import read_spec_file
+from podium.sweep.specfile.spec_file import read_spec_file
+from podium.sweep.values.errors import InvalidSpecError, Problem
 
 YAML = """\
 # the learning rate matters most

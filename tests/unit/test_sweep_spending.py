@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.budget import Plateau
-from sweep.spending import Outcome, Progress, Terms, Used, how_to_go_on, spent
+from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms, Used, how_to_go_on, spent
+from podium.sweep.spec.budget import Plateau
 from tests.specs import spec
 
 NOTHING = Used(0.0, 0.0, 0, None)

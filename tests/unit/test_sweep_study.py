@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 
-from sweep.errors import DatabaseError
-from sweep.messages import Inbox, StudyRead
-from sweep.study_reading import StudyThread
-from sweep.trial import AttemptKey, StudyAsked, SweepState, TrialState
+from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyRead
+from podium.sweep.scheduling.study_queries import StudyThread
+from podium.sweep.values.errors import DatabaseError
+from podium.sweep.values.trial import AttemptKey, StudyAsked, SweepState, TrialState
 from tests.rig import Rig
 
 MakeRig = Callable[..., Rig]

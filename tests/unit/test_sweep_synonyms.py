@@ -7,13 +7,13 @@ from typing import Any, get_args
 
 import pytest
 
-from sweep import synonyms
-from sweep.distribution_names import Name
-from sweep.document import read_document
-from sweep.errors import InvalidSpecError
-from sweep.methods import Method
-from sweep.spec import SweepSpec, parse_spec
-from sweep.spec_problems import known_keys
+from podium.sweep.spec import synonyms
+from podium.sweep.spec.distribution_names import Name
+from podium.sweep.spec.search_methods import Method
+from podium.sweep.spec.spec_errors import known_keys
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.specfile.document import read_document
+from podium.sweep.values.errors import InvalidSpecError
 
 BASE: dict[str, Any] = {
     "name": "n",

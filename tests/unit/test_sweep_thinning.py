@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sweep.errors import BadReportError
-from sweep.thinning import MAX_NAMES, Curves, Thinning
+from podium.sweep.trial_process.metric_thinning import MAX_NAMES, Curves, Thinning
+from podium.sweep.values.errors import BadReportError
 
 
 class _Slot:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sweep.layout import AttemptDirectory, DataDirectory
-from sweep.tidying import tidy_all, tidy_attempt
-from sweep.trial import Cause
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.scheduling.cleanup import tidy_all, tidy_attempt
+from podium.sweep.values.trial import Cause
 from tests.rig import Rig
 
 BEFORE, START, AFTER = 1000.0, 2000.0, 3000.0

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.toml_lines import lines_of
+from podium.sweep.specfile.toml_lines import lines_of
 
 TEXT = '''\
 # a = 1

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from sweep import datasets, training_rows
-from sweep.datasets import Dataset
-from sweep.learner import Learner, architecture_of, complete_settings
-from sweep.training_rows import TrainingRows, batches
+from podium.sweep.data import datasets
+from podium.sweep.data.datasets import Dataset
+from podium.sweep.networks import training_rows
+from podium.sweep.networks.training_rows import TrainingRows, batches
+from podium.sweep.training.learner import Learner, architecture_of, complete_settings
 
 CPU = torch.device("cpu")
 SPLIT = {"split": [0.7, 0.1, 0.1, 0.1], "seed": 0}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.errors import IllegalTransitionError
-from sweep.trial import (
+from podium.sweep.values.errors import IllegalTransitionError
+from podium.sweep.values.trial import (
     COUNTED,
     INFRASTRUCTURE_CAUSES,
     SWEEP_OVER,

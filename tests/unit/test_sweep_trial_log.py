@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.trial_log import HEAD_BYTES, TrialLog
+from podium.sweep.slots.trial_log import HEAD_BYTES, TrialLog
 
 MB = 1 << 20
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sweep.errors import InvalidSpecError
-from sweep.spec import parse_spec
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.errors import InvalidSpecError
 from tests.specs import document
 
 EXAMPLE = "{lr: {min: 1e-4, max: 0.1, log: true}}"

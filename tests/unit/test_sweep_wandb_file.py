@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sweep.document import read_document
-from sweep.errors import InvalidSpecError
-from sweep.spec_file import SweepFile, read_sweep_file
-from sweep.trial import Params
-from sweep.wandb_file import Converted, convert, is_wandb
+from podium.sweep.specfile.document import read_document
+from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
+from podium.sweep.specfile.wandb_file import Converted, convert, is_wandb
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import Params
 
 FILES = Path(__file__).parent / "wandb_files"
 
@@ -101,7 +101,7 @@ def test_samples_are_what_the_distribution_says(
 @pytest.fixture(scope="module")
 def samples_of_every_kind() -> list[Params]:
     """What `podium sweep validate` would show of it."""
-    from sweep.sampling import samples
+    from podium.sweep.specfile.random_configurations import samples
 
     return samples(read_sweep_file(FILES / "every_kind.yaml").spec, 200)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api import progress, show
-from db import events
-from sweep.changes import SweepWarned
-from sweep.sweep_warnings import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
+from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.db.stores import events
+from podium.sweep.lifecycle.state_changes import SweepWarned
+from podium.sweep.values.warning_checks import MIN_TRIALS, SAME_VALUE, ResultCheck, WarningCode
 from tests.rig import Rig
 from tests.service_rig import AT, ServiceRig
 
@@ -108,7 +108,7 @@ def test_rest_has_the_warnings_and_an_event_tells_of_them(service: ServiceRig) -
 def test_the_command_line_says_a_warning_once(service: ServiceRig) -> None:
     sweep: dict[str, Any] = {"id": 1, "warnings": [{"code": CODE, "message": SAME_VALUE}]}
     said: set[tuple[int, str]] = set()
-    with show.console.capture() as captured:
+    with terminal_output.console.capture() as captured:
         for _ in range(2):
-            progress._say_warnings(sweep, "sweep 1: ", said)
+            sweep_progress._say_warnings(sweep, "sweep 1: ", said)
     assert captured.get() == f"sweep 1: warning: {SAME_VALUE}\n"

@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.changes import AttemptEnded, AttemptPlaced, Change, MetricPoint, SweepChanged, TrialPlanned
-from sweep.errors import DatabaseError
-from sweep.trial import TRIAL_OVER, AttemptKey, SweepState, TrialState
-from sweep.writing import Writer, trial_of
+from podium.sweep.lifecycle.state_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    Change,
+    MetricPoint,
+    SweepChanged,
+    TrialPlanned,
+)
+from podium.sweep.scheduling.change_writer import Writer, trial_of
+from podium.sweep.values.errors import DatabaseError
+from podium.sweep.values.trial import TRIAL_OVER, AttemptKey, SweepState, TrialState
 from tests.memory import MemoryRecorder
 from tests.rig import Rig
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sweep.user_code import _report
+from podium.sweep.trial_process.user_code import _report
 
 
 class FakeTrial(SimpleNamespace):

@@ -1,0 +1,4 @@
+"""The command line, `podium`.
+
+Runs in the CLI process.
+"""

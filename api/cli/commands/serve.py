@@ -1,0 +1,88 @@
+"""`podium serve`: the service, until Ctrl-C or SIGTERM; cli."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.api.cli.terminal.options import DEFAULT_DATA_DIR, DataDir, Devices
+
+PARENT = "PODIUM_PARENT"
+
+
+def serve(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; any but loopback needs TLS, own or a proxy's")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the API; 0 takes a free one")] = 8300,
+    gateway_port: Annotated[int, typer.Option(min=0, max=65535, help="port of the predictions; 0: a free one")] = 8301,
+    devices: Devices = "auto",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="another name by which browsers and clients call the service; repeatable"),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="certificate (PEM, with its chain)")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="its private key (PEM)")] = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="a proxy with TLS before it, which says who asks; repeatable"),
+    ] = None,
+) -> None:
+    """Run the service until Ctrl-C. It is Ray, the API, the scheduler, the ensemble host and the gateway."""
+    # Imported now: `podium --help` needs none of it.
+    from podium.api.serve import listen_policy
+    from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
+    from podium.sweep.runtime.process_trees import die_with_parent
+    from podium.sweep.runtime.settings import DevicePlan, ServiceSettings
+    from podium.sweep.values.errors import ServiceError
+
+    names, proxies = tuple(allowed_host or ()), tuple(behind_proxy or ())
+    try:
+        listen_policy.check(host, tls_cert, tls_key, proxies, names)
+        plan = DevicePlan.parse(devices)
+    except ServiceError as error:
+        raise typer.BadParameter(str(error)) from error
+    data = DataDirectory(data_dir.absolute())
+    if sys.stderr.isatty():  # somebody sits there and waits
+        _say(f"Starting Podium (data in {data.root}, devices: {devices}); a login link comes when it is ready")
+    with _interrupts_held():
+        from podium.api.serve import supervisor
+
+    parent = os.environ.pop(PARENT, None)
+    if parent is not None:
+        die_with_parent(int(parent), signal.SIGTERM)
+    settings = ServiceSettings(
+        data_dir=str(data.root),
+        runtime_dir=str(RuntimeDirectory.of(data).root),
+        host=host,
+        port=port or supervisor.free_port(),
+        gateway_port=gateway_port or supervisor.free_port(),
+        devices=plan,
+        allowed_hosts=listen_policy.names_of(host, names),
+        tls_cert="" if tls_cert is None else str(tls_cert.absolute()),
+        tls_key="" if tls_key is None else str(tls_key.absolute()),
+        proxies=proxies,
+    )
+    supervisor.serve(settings, _say)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Deliver SIGINT and SIGTERM afterwards: Python ignores an interrupt in a callback of its import locks."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

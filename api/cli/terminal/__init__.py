@@ -1,0 +1,4 @@
+"""What commands share: options, tables, progress, completion.
+
+Runs in the CLI process.
+"""

@@ -1,0 +1,180 @@
+"""The main job that `podium demo` shows: sweep, best three, both ensembles, one table; cli."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+
+from podium.api.cli.terminal import sweep_progress, terminal_output
+from podium.api.client import local_service, shell_commands
+from podium.api.client.client import Client
+from podium.sweep.data import datasets
+from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.spec.catalog import NEEDS_ROOT
+from podium.sweep.spec.sweep_spec import parse_spec
+from podium.sweep.values.errors import InvalidSpecError, Problem, ServiceError
+
+MEMBERS = 3
+PRUNED_FROM = 12
+
+
+def run(
+    *,
+    data_dir: Path,
+    data: str,
+    data_root: Path | None,
+    trials: int,
+    devices: str,
+    json_file: Path | None,
+    keep: bool,
+) -> None:
+    """Do the whole job over REST, print the table, write the figures to the data directory and to `json_file`."""
+    document = sweep_document(data, data_root, trials)
+    parse_spec(document, "")
+    datasets.check(document["program"]["data"])  # the service would say the same, after it was started
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise InvalidSpecError([Problem(("--json",), f"there is no folder {json_file.absolute().parent}")], "")
+    began = time.monotonic()
+    terminal_output.console.print("Starting the service …")
+    with local_service.service(data_dir, devices) as client:
+        terminal_output.console.print(f"The service is at {client.url}; its data are in {data_dir}")
+        figures = measure(client, document)
+        figures |= {"wall_s": time.monotonic() - began, "data_dir": str(data_dir), "url": client.url}
+        for file in (DataDirectory(data_dir).demo_figures, json_file):
+            if file is not None:
+                write_whole(file, json.dumps(figures, indent=2).encode() + b"\n")
+        terminal_output.console.print(summary(figures))
+        if keep:
+            _stay(client)
+    terminal_output.console.print(f"Look again: {shell_commands.command(data_dir, 'serve')}")
+
+
+def sweep_document(data: str, data_root: Path | None, trials: int) -> dict[str, Any]:
+    """The sweep of the demo.
+
+    One rung of ASHA halfway prunes about half of the trials; of very few trials, three would not be left to choose.
+    """
+    if data in NEEDS_ROOT and data_root is None:
+        raise InvalidSpecError([Problem(("--data-root",), f"{data} needs the folder of its IDX files")], "")
+    source: dict[str, Any] = {"name": data}
+    if data_root is not None:
+        source["root"] = str(data_root.absolute())
+    large = data in NEEDS_ROOT
+    epochs = 4 if large else 12
+    return {
+        "name": f"demo-{data}",
+        "method": "tpe",
+        "seed": 7,
+        "metric": {"name": "val_accuracy", "goal": "maximize"},
+        "parameters": {
+            "lr": {"min": 3e-4, "max": 3e-2, "log": True},
+            "hidden": {"values": [64, 128, 256]},
+            "layers": {"min": 1, "max": 3},
+            "dropout": {"min": 0.0, "max": 0.4},
+            "batch_size": {"value": 256 if large else 64},
+            "epochs": {"value": epochs},
+        },
+        "early_terminate": {"type": "asha" if trials >= PRUNED_FROM else "none", "min_iter": epochs // 2, "eta": 2},
+        "run_cap": trials,
+        "program": {"model": "mlp", "data": source},
+        # A demo is there to measure: of so few rows, many are kept for the test.
+        "validation": {"split": [0.7, 0.1, 0.1, 0.1] if large else [0.4, 0.15, 0.05, 0.4]},
+    }
+
+
+def measure(client: Client, document: dict[str, Any]) -> dict[str, Any]:
+    """Run the sweep and both ensembles; the figures."""
+    sweep = client.submit(document)
+    terminal_output.console.print(
+        f"Sweep {sweep['id']}: {document['run_cap']} trials of an MLP on {document['program']['data']['name']}"
+    )
+    with local_service.cancelled_on_interrupt(client, sweep["id"]):
+        (sweep,) = sweep_progress.follow(client, [sweep["id"]])
+    if sweep["state"] != "finished":
+        raise ServiceError(f"sweep {sweep['id']} is {sweep['state']}: {sweep['reason']}")
+    terminal_output.console.print(f"{terminal_output.counts(sweep)}; {terminal_output.best(sweep)}")
+    terminal_output.console.print(f"Building both ensembles of the best {MEMBERS} …")
+    built = {mode: client.build_ensemble(sweep["id"], k=MEMBERS, mode=mode) for mode in ("in_graph", "between_graph")}
+    results: dict[str, dict[str, Any]] = {}
+    probabilities = []
+    for mode, ensemble in built.items():
+        client.wait_ensemble(ensemble["id"])
+        evaluation = client.evaluate(ensemble["id"])
+        results[mode] = evaluation["result"]
+        probabilities.append(client.probabilities(ensemble["id"], evaluation["id"]))
+    between, in_graph = results["between_graph"], results["in_graph"]
+    counts = sweep["counts"]
+    wall_s = _seconds(sweep)
+    return {
+        "sweep_id": sweep["id"],
+        "ensemble_ids": {mode: ensemble["id"] for mode, ensemble in built.items()},
+        "trials_total": sum(counts.values()) - counts.get("cancelled", 0),
+        "trials_finished": counts.get("finished", 0),
+        "trials_pruned": counts.get("pruned", 0),
+        "trials_failed": counts.get("failed", 0),
+        "trials_per_s": sum(counts.values()) / wall_s,
+        "sweep_s": wall_s,
+        "device_busy_share": sweep["device_busy_share"],
+        "devices": len(client.devices()),
+        "test_rows": between["rows"],
+        "member_trials": [member["trial_number"] for member in built["between_graph"]["members"]],
+        "member_test_accuracies": [member["accuracy"] for member in between["members"]],
+        "best_single_test_accuracy": between["members"][between["best_member"]]["accuracy"],
+        "in_graph_test_accuracy": in_graph["ensemble"]["accuracy"],
+        "between_graph_test_accuracy": between["ensemble"]["accuracy"],
+        "ensemble_minus_best": between["difference"],
+        "ensemble_minus_best_ci95": between["difference_ci95"],
+        "max_abs_difference_between_modes": float(np.abs(probabilities[0] - probabilities[1]).max()),
+        "log_loss": {
+            "members": [member["log_loss"] for member in between["members"]],
+            "in_graph": in_graph["ensemble"]["log_loss"],
+            "between_graph": between["ensemble"]["log_loss"],
+        },
+    }
+
+
+def _seconds(sweep: dict[str, Any]) -> float:
+    """From the first start to the end of a sweep."""
+    started, ended = (datetime.fromisoformat(sweep[name]) for name in ("started_at", "ended_at"))
+    return (ended - started).total_seconds()
+
+
+def summary(figures: dict[str, Any]) -> Group:
+    """The table at the end: each network, both ensembles, and what it took."""
+    best = figures["best_single_test_accuracy"]
+    rows: list[tuple[str, str, str]] = []
+    members = zip(
+        figures["member_trials"], figures["member_test_accuracies"], figures["log_loss"]["members"], strict=True
+    )
+    for position, (trial, accuracy, log_loss) in enumerate(members):
+        name = f"trial {trial}" + (" (best single network)" if position == 0 else "")
+        rows.append((name, f"{accuracy:.4f}", f"{log_loss:.4f}"))
+    for mode, name in (("in_graph", "ensemble, in-graph"), ("between_graph", "ensemble, between-graph")):
+        rows.append((name, f"{figures[f'{mode}_test_accuracy']:.4f}", f"{figures['log_loss'][mode]:.4f}"))
+    low, high = figures["ensemble_minus_best_ci95"]
+    gain = figures["between_graph_test_accuracy"] - best
+    lines = (
+        f"Ensemble minus best single network: {gain:+.4f} accuracy, 95 % interval {low:+.4f} to {high:+.4f}",
+        f"The two modes differ by at most {figures['max_abs_difference_between_modes']:.1e} in probability",
+        f"{figures['trials_total']} trials in {figures['sweep_s']:.1f} s: {figures['trials_per_s']:.2f} a second, "
+        f"{figures['devices']} devices {100 * figures['device_busy_share']:.1f} % busy",
+        f"The whole job took {figures['wall_s']:.1f} s on {figures['url']}",
+    )
+    heading = f"\nOn {figures['test_rows']:,} test rows that nothing was chosen by:\n"
+    return Group(heading, terminal_output.table(None, ("network", "accuracy", "log loss"), rows), "", *lines)
+
+
+def _stay(client: Client) -> None:
+    """Leave the service up until Ctrl-C."""
+    terminal_output.console.print(f"The service stays at {client.url} until Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)

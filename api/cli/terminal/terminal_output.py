@@ -1,0 +1,184 @@
+"""What people see in a terminal: tables, numbers, states and words that others wrote; cli."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+PIPED_COLUMNS = 200  # a file or another program has no width; folded lines are hard to search
+MOST_ROWS = 20  # of a Pareto front, which may be as long as the sweep
+if TYPE_CHECKING:
+    from podium.api.client.client import Client
+
+OVER = ("finished", "failed", "cancelled")
+_COLORS = {
+    "finished": "green", "ready": "green", "active": "green", "running": "cyan", "busy": "cyan", "building": "cyan",
+    "warming": "cyan", "pruned": "yellow", "degraded": "yellow", "suspect": "yellow", "restarting": "yellow",
+    "paused": "yellow", "stopping": "yellow",
+    "set aside": "yellow", "failed": "red", "lost": "red", "below_quorum": "red", "open": "red", "cancelled": "magenta",
+}  # fmt: skip
+_NUMBER = re.compile(r"[-+–]?[\d.,]*(e[-+]\d+)?( %)?")
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def printable(text: str) -> str:
+    """Words that others wrote, on one line and harmless to a terminal: names, reasons, what an exception says."""
+    return text.replace("\n", " ").translate(_CONTROLS)
+
+
+class _Console(Console):
+    """Takes text as text: nothing that a sweep, a trial or a model is called is markup or moves the cursor."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Each string that is to be printed comes by here; only line ends are left in it."""
+        return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+
+console = _Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; a dash for none."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def state(text: str) -> Text:
+    """A state in its color."""
+    return Text(text, style=_COLORS.get(text, ""))
+
+
+def params(values: dict[str, Any]) -> str:
+    """Parameters in one cell."""
+    shown = (f"{name}={number(v) if isinstance(v, float) else v}" for name, v in values.items())
+    return ", ".join(shown)
+
+
+def table(title: str | None, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """A table whose columns of numbers are aligned to the right."""
+    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    cells = [[cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row] for row in rows]
+    for index, column in enumerate(columns):
+        right = all(_NUMBER.fullmatch(row[index].plain) for row in cells)
+        result.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        result.add_row(*row)
+    return result
+
+
+def full_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
+    """A table without the columns that have nothing in them: a terminal is narrow."""
+    names, cells = list(columns), [list(row) for row in rows]
+    kept = [i for i in range(len(names)) if not cells or any(str(row[i]) not in ("", "–") for row in cells)]
+    return table(None, [names[i] for i in kept], [[row[i] for i in kept] for row in cells])
+
+
+def counts(sweep: dict[str, Any]) -> str:
+    """How many trials are in which state, in words."""
+    order = ("finished", "pruned", "failed", "cancelled", "running", "waiting")
+    return ", ".join(f"{sweep['counts'][name]} {name}" for name in order if sweep["counts"].get(name))
+
+
+def best(sweep: dict[str, Any]) -> str:
+    """The best value so far."""
+    found, (metric, *_) = sweep["best"], objectives(sweep)
+    if found is None:
+        return f"best {metric} –"
+    values = found["values"] or {metric: found["value"]}
+    return f"best {', '.join(f'{name} {number(value)}' for name, value in values.items())} (trial {found['number']})"
+
+
+def objectives(sweep: dict[str, Any]) -> list[str]:
+    """The names of the metrics that a sweep's trials are judged by."""
+    spec = sweep["spec"]
+    return [metric["name"] for metric in spec.get("metrics") or [spec["metric"]]]
+
+
+def top(client: Client, sweep: dict[str, Any]) -> list[dict[str, Any]]:
+    """The trials to show of a sweep: the best five, or of several objectives the Pareto front."""
+    return client.best(sweep["id"], None if len(objectives(sweep)) > 1 else 5)
+
+
+def top_table(sweep: dict[str, Any], found: list[dict[str, Any]]) -> Table:
+    """What `top` found, with a column for each objective."""
+    names = objectives(sweep)
+    rows = [(b["number"], *values(b, names), params(b["params"])) for b in found[:MOST_ROWS]]
+    if len(names) == 1:
+        return table(None, ("trial", "value", "parameters"), rows)
+    more = f" (the first {MOST_ROWS} of {len(found)} trials)" if len(found) > MOST_ROWS else ""
+    return table(f"Pareto front{more}", ("trial", *names, "parameters"), rows)
+
+
+def violated(trial: dict[str, Any]) -> str:
+    """The constraints that a trial violates, in words; "" for none."""
+    names = [name for name, amount in trial["constraints"].items() if amount > 0]
+    return f"violates {', '.join(names)}" if names else ""
+
+
+def values(trial: dict[str, Any], names: list[str]) -> list[str]:
+    """A cell for each objective."""
+    if len(names) == 1:
+        return [number(trial["value"])]
+    return [number((trial["values"] or {}).get(name)) for name in names]
+
+
+def warm_start(account: dict[str, Any]) -> str:
+    """What a sweep's search started from."""
+    text = f"starts from {account['trials']} trials of earlier sweeps"
+    if account["dropped"]:
+        text += f"; {account['dropped']} do not fit its parameters ({'; '.join(account['why'])})"
+    if account["left_out"]:
+        text += f"; {account['left_out']:,} more are left out: they are neither among the best nor the newest"
+    return text
+
+
+def budget(sweep: dict[str, Any]) -> str:
+    """What it has used of its budget, as far as it has one; "" where it has none."""
+    has = sweep["budget"]
+    if has is None:
+        return ""
+    parts = [
+        f"{name} {has[name]['used']:,.1f} of {has[name]['allowed']:,.10g} s"
+        for name in ("wall_s", "device_s")
+        if has[name]["allowed"] is not None
+    ]
+    if plateau := has["plateau"]:
+        parts.append(f"{plateau['used']} of {plateau['allowed']} trials without a better value")
+    if target := has["target"]:
+        reached = "not reached" if target["reached_by"] is None else f"reached by trial {target['reached_by']}"
+        parts.append(f"target {target['value']:g} {reached}")
+    return ", ".join(parts)
+
+
+def warnings(sweep: dict[str, Any]) -> list[Text]:
+    """A line for each warning of a sweep."""
+    return [Text(printable(f"warning: {warning['message']}"), style="yellow") for warning in sweep["warnings"]]
+
+
+def provenance(sweep: dict[str, Any]) -> list[str]:
+    """Where a sweep comes from, as far as that is known, a line each."""
+    known, lines = sweep["provenance"], []
+    if known["git_commit"] is not None:
+        changes = {True: " with changes that are not committed", None: " (whether there were changes is not known)"}
+        lines.append(f"code: git commit {known['git_commit']}{changes.get(known['git_dirty'], '')}")
+    if known["command"]:
+        lines.append(printable(f"submitted by: {' '.join(known['command'])}"))
+    if known["packages_sha256"] is not None:
+        lines.append(f"packages: {known['packages_sha256'][:16]}…; podium sweep packages {sweep['id']} lists them")
+    return lines
+
+
+def held(sweep: dict[str, Any]) -> str:
+    """That a sweep is paused or stopping, for who wonders why nothing starts."""
+    return f"; {sweep['state']}: {sweep['reason']}" if sweep["state"] in ("paused", "stopping") else ""

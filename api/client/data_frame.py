@@ -1,0 +1,57 @@
+"""A sweep's trials as a data frame of pandas; the user's process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from podium.sweep.values.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas
+
+TIMES = ("created_at", "started_at", "ended_at")
+_LAST = ("cause", "sampler", "attempts", "device", *TIMES, "duration_s", "trial_id")
+
+
+def frame(spec: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
+    """A row for each of the exported trials; times are in UTC. Raises `MissingExtraError` without pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError("to_pandas", "pandas") from error
+    rows = [_row(spec, trial) for trial in trials]
+    made = pandas.DataFrame(rows, columns=_columns(spec, rows))
+    for name in TIMES:
+        made[name] = pandas.to_datetime(made[name], utc=True, format="ISO8601")
+    return made.set_index("number", drop=False)
+
+
+def _columns(spec: Mapping[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+    """Those that each sweep has, and attributes and constraints, in this order."""
+    params = [name for row in [_params(spec, {}), *rows] for name in row if name.startswith("params_")]
+    notes = [name for row in rows for name in row if name.startswith(("user_attrs_", "constraints_"))]
+    return list(dict.fromkeys(["number", "state", *_values(spec, {}), *params, *sorted(notes, reverse=True), *_LAST]))
+
+
+def _row(spec: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "number": trial["number"],
+        "state": trial["state"],
+        **_values(spec, trial["values"] or {}),
+        **_params(spec, trial["params"]),
+        **{f"user_attrs_{name}": value for name, value in trial["user_attrs"].items()},
+        **{f"constraints_{name}": value for name, value in trial["constraints"].items()},
+        **{name: trial[name] for name in _LAST},
+    }
+
+
+def _values(spec: Mapping[str, Any], values: Mapping[str, float]) -> dict[str, float | None]:
+    metrics = spec.get("metrics")
+    if not metrics:
+        return {"value": values.get(spec["metric"]["name"])}
+    return {f"values_{metric['name']}": values.get(metric["name"]) for metric in metrics}
+
+
+def _params(spec: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"params_{name}": params.get(name) for name in {**spec.get("parameters", {}), **params}}

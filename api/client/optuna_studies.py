@@ -1,0 +1,47 @@
+"""Optuna's studies, for notebooks and `podium sweep export|import`: the one way from api to Optuna, in their process.
+
+Imported only where a study is wanted: loading Optuna takes a second, and the service never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.studies import study_conversion
+from podium.sweep.studies.study_conversion import Study
+
+__all__ = ["Study", "in_memory", "read", "shown", "write"]
+MOST_OF_SOURCE = 300
+Json = Mapping[str, Any]
+
+
+def in_memory(sweep: Json, trials: Iterable[Json]) -> Study:
+    """A sweep and its trials, with curves, as a study."""
+    return study_conversion.study_of(sweep, trials)
+
+
+def write(sweep: Json, trials: Iterable[Json], storage: str, name: str) -> int:
+    """See `podium.sweep.studies.study_storage.write_study`."""
+    from podium.sweep.studies import study_storage
+
+    return study_storage.write_study(sweep, trials, storage, name)
+
+
+def shown(storage: str) -> str:
+    """What optuna-dashboard is given for a storage, without the password."""
+    from podium.sweep.studies import study_storage
+
+    known = "://" in storage or storage.endswith(study_storage.JOURNAL)
+    return study_storage.without_password(storage) if known else study_storage.sqlite_url(Path(storage))
+
+
+def read(storage: str, study_name: str | None, name: str | None) -> tuple[dict[str, Any], list[str]]:
+    """The body of an import, and what of the study no sweep can hold. Raises `StudyError`."""
+    from podium.sweep.studies import study_storage
+
+    study = study_storage.read_study(storage, study_name)
+    source = f"the Optuna study {study.study_name!r} in {study_storage.without_password(storage)}"
+    document = study_conversion.document_of(study, name, source[:MOST_OF_SOURCE])
+    return document, study_conversion.left_out(study)

@@ -1,0 +1,15 @@
+"""Commands of Podium in messages, as they can be copied into a shell: quoted, and for the right service; cli."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from podium.sweep.runtime.layout import default_data_directory
+
+
+def command(data_dir: Path | str, *words: object) -> str:
+    """`podium WORDS`, with `--data-dir` where the service is not the one that is taken by default."""
+    where = Path(data_dir)
+    other = where.absolute() != Path(default_data_directory()).absolute()
+    return shlex.join(["podium", *map(str, words), *(["--data-dir", str(where)] if other else [])])

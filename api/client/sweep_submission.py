@@ -1,0 +1,125 @@
+"""Sweep files on the command line: read, checked as far as can be without a service, submitted; cli.
+
+Imported by commands when they run: pydantic, YAML and numpy are not for --help.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from podium.api.client.client import Client
+from podium.sweep.lifecycle.warm_start import judged_otherwise
+from podium.sweep.spec.program import FunctionProgram, ImportedProgram, OwnCode
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.specfile import code_bundles
+from podium.sweep.specfile.class_check_client import check_classes
+from podium.sweep.specfile.code_check import Found, check_code, check_preload
+from podium.sweep.specfile.data_check import as_found
+from podium.sweep.specfile.spec_file import SweepFile, read_sweep_file
+from podium.sweep.specfile.spec_hints import notes_of, search_notes
+from podium.sweep.values.errors import BundleError, InvalidSpecError, NotFoundError, Problem, ServiceError
+
+_DATA_PATHS = ("root", "idx", "file")
+
+
+def read(path: Path) -> tuple[SweepFile, dict[str, Any], Found | None]:
+    """A checked file, the document to send, and the code that it names.
+
+    Paths in the file are relative to it, and absolute in the document. Raises `InvalidSpecError` with file and line.
+    """
+    file = read_sweep_file(path)
+    document = _with_absolute_paths(file)
+    try:
+        code = check_code(document["program"], file.folder)
+        spec = as_found(parse_spec(document))
+        if isinstance(spec.program, ImportedProgram):
+            raise spec.program.refusal()
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+    return file, document, code
+
+
+def packed(file: SweepFile, document: dict[str, Any]) -> int | None:
+    """The bytes of the code as it would be uploaded; None where there is none. Raises `InvalidSpecError`."""
+    if document["program"].get("code") is None:
+        return None
+    try:
+        content = code_bundles.pack(Path(document["program"]["code"]))
+        code_bundles.check_names(content)
+        return len(content)
+    except BundleError as error:
+        raise file.located(InvalidSpecError.at(("program", "code"), str(error))) from None
+
+
+def foreseen(file: SweepFile, document: dict[str, Any], data_dir: Path) -> list[str]:
+    """What is valid and may not do what is meant. Raises `InvalidSpecError` for what a service would refuse."""
+    notes = notes_of(file.spec, Path(document["program"].get("code") or file.folder))
+    notes += _variable_notes(file.spec)
+    try:
+        if isinstance(file.spec.program, FunctionProgram):
+            check_preload(file.spec.program.preload)
+        code = document["program"].get("code")
+        check_classes(file.spec, None if code is None else Path(code))
+        return notes + (_warm_start_notes(file.spec, data_dir) if file.spec.warm_start else [])
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+
+
+def _variable_notes(spec: SweepSpec) -> list[str]:
+    """`${envvar:X}` without X here; the service, which may have another environment, refuses what it does not have."""
+    try:
+        if isinstance(spec.program, OwnCode):
+            spec.program.check_variables(os.environ)
+    except InvalidSpecError as error:
+        words = "checked in the environment of this command; on submit, that of the service decides"
+        return [f"{problem.key}: {problem.message} ({words})" for problem in error.problems]
+    return []
+
+
+def _warm_start_notes(spec: SweepSpec, data_dir: Path) -> list[str]:
+    try:
+        with Client.of(data_dir) as client:
+            complaints = [_warm_start_complaint(client, spec, sweep_id) for sweep_id in spec.warm_start]
+    except ServiceError:
+        return ["warm_start: no service runs that knows whether those sweeps are there; it is asked on submit"]
+    if found := [Problem(("warm_start", str(i)), words) for i, words in enumerate(complaints) if words]:
+        raise InvalidSpecError(found)
+    return []
+
+
+def _warm_start_complaint(client: Client, spec: SweepSpec, sweep_id: int) -> str | None:
+    try:
+        earlier = client.sweep(sweep_id)["spec"]
+    except NotFoundError as error:
+        return str(error)
+    goals = [(metric["name"], metric["goal"]) for metric in earlier.get("metrics") or [earlier["metric"]]]
+    return judged_otherwise(spec, sweep_id, goals)
+
+
+def submit(client: Client, file: SweepFile, document: dict[str, Any]) -> dict[str, Any]:
+    """The sweep that the service made of a document; what only the server finds wrong gets its line in the file too."""
+    try:
+        return client.submit(document)
+    except InvalidSpecError as error:
+        raise file.located(error) from None
+
+
+def say_notes(file: SweepFile) -> None:
+    """What became of keys that are W&B's, and what the search leaves out, on standard error."""
+    for note in (*file.notes, *search_notes(file.spec)):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _with_absolute_paths(file: SweepFile) -> dict[str, Any]:
+    program = dict(file.document["program"])
+    if isinstance(program.get("data"), dict):
+        program["data"] = data = dict(program["data"])
+        for key in _DATA_PATHS:
+            if isinstance(data.get(key), str):
+                data[key] = str((file.folder / data[key]).absolute())
+    if program.get("code") is not None:
+        program["code"] = str((file.folder / program["code"]).absolute())
+    return {**file.document, "program": program}

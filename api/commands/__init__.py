@@ -1,1 +1,0 @@
-"""The commands of `podium`, one file per noun."""

@@ -1,0 +1,105 @@
+"""An answer of the Open Inference Protocol: what can be asked for, and a prediction in those words; pure, gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import orjson
+
+from podium.api.gateway.inference_request import InferenceRequest
+from podium.api.gateway.output_tensors import BYTES, FP32, Tensor
+from podium.ensemble.scoring import combine
+from podium.ensemble.values.ensemble_spec import Snapshot, Task
+from podium.ensemble.values.prediction import Outcome, Prediction
+
+# In the order in which they are answered; shapes are without the rows.
+PROBABILITIES = "PROBABILITIES"
+LABEL = "LABEL"
+ENTROPY = "ENTROPY"  # of the combined probabilities, in nats
+MUTUAL_INFORMATION = "MUTUAL_INFORMATION"  # the part of it that is the members' disagreement, in nats
+VALUES = "VALUES"
+VARIANCE = "VARIANCE"
+
+
+def outputs_of(snapshot: Snapshot) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The outputs of an ensemble by name: datatype, and shape of one row."""
+    columns = (snapshot.outputs,)
+    if snapshot.combination.task is Task.REGRESSION:
+        return {VALUES: (FP32, columns), VARIANCE: (FP32, columns)}
+    return {PROBABILITIES: (FP32, columns), LABEL: (BYTES, ()), ENTROPY: (FP32, ()), MUTUAL_INFORMATION: (FP32, ())}
+
+
+def write(prediction: Prediction, request: InferenceRequest) -> tuple[bytes, int | None]:
+    """The body of an answer that has outputs, and how many bytes of it are JSON if tensors follow as raw bytes."""
+    found = _tensors(prediction, {wanted.name for wanted in request.wanted})
+    described, raw = [], []
+    for wanted in request.wanted:
+        tensor = found[wanted.name]
+        about: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
+        if wanted.binary:
+            raw.append(tensor.as_bytes())
+            about["parameters"] = {"binary_data_size": len(raw[-1])}
+        else:
+            about["data"] = tensor.as_json()
+        described.append(about)
+    head = orjson.dumps(_head(prediction, request, described), option=orjson.OPT_SERIALIZE_NUMPY)
+    return (b"".join([head, *raw]), len(head)) if raw else (head, None)
+
+
+def report(prediction: Prediction) -> dict[str, str | int | float | bool]:
+    """How the answer came about. Parameters of the protocol are plain: the lists are JSON in a string."""
+    snapshot = prediction.snapshot
+    members = [{**asdict(each), "status": each.status.value} for each in prediction.reports]
+    return {
+        "ensemble": snapshot.name,
+        "version": snapshot.version,
+        "mode": snapshot.mode.value,
+        "outcome": prediction.outcome.value,
+        "requested": len(snapshot.members),
+        "answered": prediction.answered,
+        "quorum": snapshot.quorum,
+        "degraded": prediction.outcome is not Outcome.OK,
+        "deadline_ms": prediction.deadline_ms,
+        "total_ms": prediction.total_ms,
+        "weights": orjson.dumps(list(map(float, prediction.weights))).decode(),
+        "members": orjson.dumps(members).decode(),
+    }
+
+
+def _head(prediction: Prediction, request: InferenceRequest, outputs: list[dict[str, Any]]) -> dict[str, Any]:
+    head: dict[str, Any] = {
+        "model_name": prediction.snapshot.name,
+        "model_version": str(prediction.snapshot.version),
+        "parameters": report(prediction),
+        "outputs": outputs,
+    }
+    return head if request.request_id is None else {"id": request.request_id, **head}
+
+
+def _tensors(prediction: Prediction, names: Iterable[str]) -> dict[str, Tensor]:
+    """Each of these outputs; what nobody asked for is not computed."""
+    outputs, names = prediction.outputs, set(names)
+    assert outputs is not None
+    values: dict[str, Any] = {PROBABILITIES: outputs, VALUES: outputs}
+    if LABEL in names:
+        classes = prediction.snapshot.classes
+        values[LABEL] = [classes[index] for index in outputs.argmax(axis=1).tolist()]
+    if names & {ENTROPY, MUTUAL_INFORMATION, VARIANCE}:
+        values |= _doubt(prediction)
+    shapes = {name: (len(outputs), *row) for name, (_, row) in outputs_of(prediction.snapshot).items()}
+    return {name: Tensor(name, shapes[name], values[name]) for name in names}
+
+
+def _doubt(prediction: Prediction) -> dict[str, Any]:
+    snapshot = prediction.snapshot
+    assert prediction.outputs is not None
+    assert prediction.member_outputs is not None
+    doubt = combine.uncertainty(
+        snapshot.combination, prediction.member_outputs, prediction.outputs, prediction.answered_positions
+    )
+    if snapshot.combination.task is Task.REGRESSION:
+        return {VARIANCE: np.asarray(doubt.variance, np.float32)}
+    return {ENTROPY: doubt.entropy, MUTUAL_INFORMATION: doubt.mutual_information}

@@ -1,0 +1,60 @@
+"""A prediction as one array in numpy's format, for a client that accepts application/x-npy; api and gateway.
+
+The array has the combined outputs alone. How they came about is in headers, so that a degraded answer is not taken for
+a whole one.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from fastapi import Response
+
+from podium.ensemble.values.prediction import Prediction
+
+NPY = "application/x-npy"
+JSON = "application/json"
+OUTCOME, VERSION, ANSWERED, REQUESTED = HEADERS = (
+    "Podium-Outcome",
+    "Podium-Version",
+    "Podium-Answered",
+    "Podium-Requested",
+)
+
+
+def is_wanted(accept: str) -> bool:
+    """Whether an `Accept` header names numpy's format and prefers it to JSON; of two weighted alike, the first."""
+    if NPY not in accept:
+        return False
+    weights = dict(_weighted(item) for item in accept.split(","))
+    npy = weights.get(NPY, 0.0)
+    json = next((weights[kind] for kind in (JSON, "application/*", "*/*") if kind in weights), 0.0)
+    if npy != json:
+        return npy > json
+    kinds = list(weights)
+    return npy > 0 and (JSON not in weights or kinds.index(NPY) < kinds.index(JSON))
+
+
+def _weighted(item: str) -> tuple[str, float]:
+    """One media type of the header, and its weight; 0 for a weight that is not a number."""
+    kind, *parameters = (part.strip() for part in item.split(";"))
+    stated = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
+    try:
+        return kind, float(stated)
+    except ValueError:
+        return kind, 0.0
+
+
+def write(prediction: Prediction) -> Response:
+    """Float32 (rows, outputs): probabilities of the classes in their order, or values."""
+    assert prediction.outputs is not None
+    content = io.BytesIO()
+    np.save(content, np.ascontiguousarray(prediction.outputs), allow_pickle=False)
+    headers = {
+        OUTCOME: prediction.outcome.value,
+        VERSION: str(prediction.snapshot.version),
+        ANSWERED: str(prediction.answered),
+        REQUESTED: str(len(prediction.snapshot.members)),
+    }
+    return Response(content.getvalue(), headers=headers, media_type=NPY)

@@ -1,0 +1,4 @@
+"""Browser sessions and access tokens over REST.
+
+Runs in the api process.
+"""

@@ -1,0 +1,115 @@
+"""Tokens over REST, for admins: made, listed, revoked; what a token is is told once, to who made it; api."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from podium.api.http.authentication import admin, doorkeeper_of
+from podium.api.http.route_context import After, RowId, ServiceContext, context
+from podium.api.rest.models.response_models import Page, View, time_of
+from podium.db.access import tokens
+from podium.db.access.tokens import Holder, Role, TokenRow, TokenState
+from podium.sweep.runtime.component import wake
+from podium.sweep.values.errors import ConflictError
+
+DEFAULT_S = 90 * 86400.0
+LONGEST_S = 3650 * 86400.0
+NAME = r"^[A-Za-z][A-Za-z0-9._@-]*$"  # never a number: a token may be called by its id, too
+
+router = APIRouter(prefix="/api/v1/tokens", tags=["access"])
+
+
+class TokenWanted(BaseModel):
+    """Who is to be let in, to do what, for how long."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(pattern=NAME, max_length=64)
+    role: Role
+    expires_in_s: float | None = Field(DEFAULT_S, ge=60.0, le=LONGEST_S, description="null: until it is revoked")
+
+
+class TokenView(View):
+    """A token, without what it is."""
+
+    id: int
+    name: str
+    role: Role
+    state: TokenState
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    revoked_by: str
+
+
+class NewTokenView(TokenView):
+    """A token that was just made; `token` is never told again."""
+
+    token: str
+
+
+@router.post("", status_code=201)
+def create_token(body: TokenWanted, service: ServiceContext = context, holder: Holder = admin) -> NewTokenView:
+    """Make a token."""
+    now = time.time()
+    until = None if body.expires_in_s is None else now + body.expires_in_s
+    with service.database.write() as connection:
+        made = tokens.create(connection, body.name, body.role, now, by=holder.name, until=until)
+    return NewTokenView(**_view(made.row).model_dump(), token=made.secret)
+
+
+@router.get("", dependencies=[admin])
+def list_tokens(
+    after: After = None, limit: Annotated[int, Query(ge=1, le=200)] = 200, service: ServiceContext = context
+) -> Page[TokenView]:
+    """Tokens, oldest first; those that are over stay in the list, as the record of who could do what."""
+    with service.database.read() as connection:
+        rows = tokens.page(connection, after or 0, limit + 1)
+    return Page(items=[_view(row) for row in rows[:limit]], next=rows[limit - 1].id if len(rows) > limit else None)
+
+
+@router.delete("/{token_id}")
+def revoke_token(
+    token_id: RowId, request: Request, service: ServiceContext = context, holder: Holder = admin
+) -> TokenView:
+    """Let the holder of a token in no more, from now on, in browsers neither."""
+    with service.database.write() as connection:
+        row = tokens.get(connection, token_id)
+        if row.digest == _local(service):
+            raise ConflictError(
+                f"token {token_id} is the one in the data directory, by which the command line gets in; "
+                "to replace it, stop the service, remove admin.token and start the service again"
+            )
+        tokens.revoke(connection, token_id, holder.name, time.time())
+        row = tokens.get(connection, token_id)
+    doorkeeper_of(request).forget_all()
+    wake(service.settings.runtime.wake_socket("gateway"))  # which forgets, too
+    return _view(row)
+
+
+def _local(service: ServiceContext) -> str | None:
+    """The digest of the token in the data directory."""
+    try:
+        return tokens.digest(service.settings.data.admin_token.read_text().strip())
+    except OSError:
+        return None
+
+
+def _view(row: TokenRow) -> TokenView:
+    return TokenView(
+        id=row.id,
+        name=row.name,
+        role=row.role,
+        state=row.state(time.time()),
+        created_at=datetime.fromtimestamp(row.created_at, UTC),
+        created_by=row.created_by,
+        expires_at=time_of(row.expires_at),
+        revoked_at=time_of(row.revoked_at),
+        revoked_by=row.revoked_by,
+    )

@@ -1,0 +1,239 @@
+"""Ensembles as REST shows them; api."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from podium.api.rest.ensembles.ensemble_metrics import ResultView
+from podium.api.rest.models.response_models import View, time_of
+from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.evaluations import EvaluationRow
+from podium.db.stores.replicas import ReplicaRow
+from podium.ensemble.values.ensemble_spec import MemberState, Mode
+
+Health = Mapping[str, Mapping[str, Any]]  # by replica id, as the gateway tells it
+
+
+class ReplicaView(View):
+    """A process that runs a member. Times are milliseconds, of its last requests; None: nobody has asked it."""
+
+    id: int
+    number: int
+    state: str
+    reason: str
+    device_id: str | None
+    node: str | None
+    pid: int | None
+    epoch: int
+    restarts: int
+    p50_ms: float | None
+    p99_ms: float | None
+    late_share: float | None
+    waiting: int | None  # requests that it has and has not answered
+
+    @classmethod
+    def of(cls, row: ReplicaRow, health: Health) -> ReplicaView:
+        seen = health.get(str(row.id), {})
+        state, reason = row.state.value, row.reason
+        if row.state is MemberState.READY and seen.get("epoch") == row.epoch:
+            state, reason = seen["state"], seen["reason"]
+        return cls(
+            id=row.id,
+            number=row.number,
+            state=state,
+            reason=reason,
+            device_id=row.device_id,
+            node=row.node,
+            pid=row.pid,
+            epoch=row.epoch,
+            restarts=row.restarts,
+            p50_ms=seen.get("p50_ms"),
+            p99_ms=seen.get("p99_ms"),
+            late_share=seen.get("late_share"),
+            waiting=seen.get("waiting"),
+        )
+
+
+class MemberView(View):
+    """A member of a version; `state` is that of its best replica."""
+
+    id: int
+    position: int
+    trial_id: int
+    trial_number: int
+    sweep_id: int
+    weight: float
+    state: str
+    reason: str
+    replicas: list[ReplicaView]
+
+    @classmethod
+    def of(cls, row: MemberRow, health: Health) -> MemberView:
+        replicas = [ReplicaView.of(replica, health) for replica in row.replicas]
+        order = [state.value for state in _BEST_FIRST]
+        best = min(replicas, key=lambda replica: order.index(replica.state))
+        return cls(
+            id=row.id,
+            position=row.position,
+            trial_id=row.trial_id,
+            trial_number=row.files.number,
+            sweep_id=row.files.sweep_id,
+            weight=row.weight,
+            state=best.state,
+            reason=best.reason,
+            replicas=replicas,
+        )
+
+
+_BEST_FIRST = (
+    MemberState.READY,
+    MemberState.SUSPECT,
+    MemberState.HALF_OPEN,
+    MemberState.OPEN,
+    MemberState.WARMING,
+    MemberState.STARTING,
+    MemberState.RESTARTING,
+    MemberState.STOPPED,
+    MemberState.FAILED,
+)
+
+
+class VersionView(View):
+    """A version of an ensemble, in short."""
+
+    number: int
+    role: str  # active, target, canary or past
+    combine: str
+    k: int
+    trial_ids: list[int]
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, row: EnsembleRow, version: VersionRow) -> VersionView:
+        roles = {row.version: "active", row.target: "target", row.canary: "canary"}
+        return cls(
+            number=version.number,
+            role=roles.get(version.number, "past"),
+            combine=version.combination.rule.value,
+            k=len(version.members),
+            trial_ids=[member.trial_id for member in version.members],
+            created_at=time_of(version.created_at),
+        )
+
+
+class ChoiceView(View):
+    """One choice on the way to the members, and the loss with it: lower is better."""
+
+    position: int
+    score: float
+    trial_id: int
+
+
+class SelectionView(View):
+    """How the members were found; `candidates` is how many there were to choose from."""
+
+    method: str
+    path: list[ChoiceView]
+    note: str
+    candidates: int | None = None
+    best_member: int
+    fitted_on: str | None
+    forced: bool
+
+
+class EnsembleView(View):
+    """An ensemble; mode, members and the like are those of the version that answers."""
+
+    id: int
+    name: str
+    sweep_id: int | None
+    state: str
+    reason: str
+    version: int
+    target: int | None
+    canary: int | None
+    canary_share: float
+    created_at: datetime | None
+    mode: str
+    task: str
+    combine: str
+    temperature: float
+    quorum: int
+    deadline_ms: float
+    placement: str
+    precision: str
+    classes: list[str]
+    features: int
+    selection: SelectionView
+    plan: dict[str, Any]
+    members: list[MemberView]
+    versions: list[VersionView]
+
+    @classmethod
+    def of(cls, row: EnsembleRow, health: Health | None = None) -> EnsembleView:
+        active = row.active
+        return cls(
+            id=row.id,
+            name=row.name,
+            sweep_id=row.sweep_id,
+            state=row.state.value,
+            reason=row.reason,
+            version=row.version,
+            target=row.target,
+            canary=row.canary,
+            canary_share=row.canary_share,
+            created_at=time_of(row.created_at),
+            mode=active.mode.value,
+            task=active.combination.task.value,
+            combine=active.combination.rule.value,
+            temperature=active.combination.temperature,
+            quorum=active.quorum,
+            deadline_ms=active.deadline_ms,
+            placement=active.placement.value,
+            precision=active.precision.value,
+            classes=list(active.classes),
+            features=active.features,
+            selection=SelectionView.model_validate(active.selection),
+            plan=active.plan,
+            members=[MemberView.of(member, _known(health or {}, row, member)) for member in active.members],
+            versions=[VersionView.of(row, version) for version in row.versions.values()],
+        )
+
+
+def _known(health: Health, row: EnsembleRow, member: MemberRow) -> Health:
+    """What the gateway knows of a member's replicas: in-graph, it speaks to all members through the first one's."""
+    first = row.active.members[0]
+    if row.active.mode is not Mode.IN_GRAPH:
+        return health
+    pairs = zip(member.replicas, first.replicas, strict=True)
+    return {str(mine.id): health[str(asked.id)] for mine, asked in pairs if str(asked.id) in health}
+
+
+class EvaluationView(View):
+    """An evaluation, done or under way."""
+
+    id: int
+    ensemble_id: int
+    version: int
+    split: str
+    state: str
+    reason: str
+    result: ResultView | None
+    created_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, row: EvaluationRow) -> EvaluationView:
+        return cls(
+            id=row.id,
+            ensemble_id=row.ensemble_id,
+            version=row.version,
+            split=row.split,
+            state=row.state,
+            reason=row.reason,
+            result=None if row.result is None else ResultView.model_validate(row.result),
+            created_at=time_of(row.created_at),
+            ended_at=time_of(row.ended_at),
+        )

@@ -1,0 +1,36 @@
+"""The api process: `python -P -m podium.api.rest.main SETTINGS`, started by `serve`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from podium.api.http import uvicorn_server
+from podium.api.http.connection_limits import allow_many_files
+from podium.api.http.uvicorn_server import ReadyServer
+from podium.api.rest.app import create_app
+from podium.db.access import tokens
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.component import begin
+from podium.sweep.values.errors import PodiumError
+
+
+def main() -> None:
+    """Serve REST until SIGTERM."""
+    settings = begin()
+    try:
+        database = Database(settings.data.database)
+        with database.write() as connection:
+            token = settings.data.admin_token.read_text().strip()
+            tokens.install_admin(connection, token, time.time())
+        app = create_app(settings, database)
+        allow_many_files()
+        server = ReadyServer(uvicorn_server.config(app, settings), app.state.feed.close)
+        server.run(sockets=[uvicorn_server.tcp(settings.host, settings.port)])
+        database.close()
+    except PodiumError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

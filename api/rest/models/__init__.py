@@ -1,0 +1,4 @@
+"""Response models that several resources share.
+
+Runs in the api process.
+"""

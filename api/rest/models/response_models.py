@@ -1,0 +1,386 @@
+"""What the REST answers look like: rows as JSON, times as ISO 8601 in UTC; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from podium.db.queries.trial_pages import ArtifactRow, AttemptRow
+from podium.db.stores.devices import DeviceRow
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.lifecycle.budget_usage import Terms, Used
+from podium.sweep.values.trial import Scalar
+
+Item = TypeVar("Item")
+
+
+def time_of(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+class View(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Page(BaseModel, Generic[Item]):
+    """One page; `next` goes into `after=` for the following one."""
+
+    items: list[Item]
+    next: int | None
+
+
+class BestView(View):
+    """A sweep's best trial so far; of several objectives, by the first."""
+
+    trial_id: int
+    number: int
+    value: float
+    values: dict[str, float] | None  # by metric, where there are several objectives
+    pareto: bool | None  # then also: no other trial is at least as good in all of them, and better in one
+    params: dict[str, Scalar]
+
+
+class WarmStartView(View):
+    """What the search of a sweep started from."""
+
+    trials: int  # of earlier sweeps, given to the search
+    dropped: int  # that do not fit its parameters
+    why: list[str]  # the first few reasons
+    left_out: int = 0  # neither, for there were too many: the best and the newest were looked at
+
+
+class SpendingView(View):
+    """How much of something is used, and how much is allowed; null: no bound."""
+
+    used: float
+    allowed: float | None
+
+
+class PlateauView(View):
+    """How many trials in a row have not improved the best, and how many may."""
+
+    used: int
+    allowed: int
+    min_delta: float
+
+
+class TargetView(View):
+    """The value that ends the sweep, and the trial that reached it."""
+
+    value: float
+    reached_by: int | None  # its number
+
+
+class BudgetView(View):
+    """What a sweep has used of what it may."""
+
+    wall_s: SpendingView
+    device_s: SpendingView
+    plateau: PlateauView | None
+    target: TargetView | None
+
+    @classmethod
+    def of(cls, terms: Terms, used: Used) -> BudgetView:
+        plateau, reached = terms.plateau, used.reached_by
+        return cls(
+            wall_s=SpendingView(used=round(used.wall_s, 3), allowed=terms.wall_s),
+            device_s=SpendingView(used=round(used.device_s, 3), allowed=terms.device_s),
+            plateau=None
+            if plateau is None
+            else PlateauView(used=used.still_trials, allowed=plateau.trials, min_delta=plateau.min_delta),
+            target=None
+            if terms.target is None
+            else TargetView(value=terms.target, reached_by=None if reached is None else reached.number),
+        )
+
+
+class WarningView(View):
+    """Something that a person should look at; the sweep goes on."""
+
+    code: str  # identical_results
+    message: str
+    at: datetime | None
+
+
+class ProvenanceView(View):
+    """Where a sweep comes from; null: not known."""
+
+    git_commit: str | None
+    git_dirty: bool | None  # whether anything was not committed
+    command: list[str]  # that submitted it, without secrets
+    packages_sha256: str | None  # of the list of all packages of the service: GET /sweeps/{id}/packages
+
+    @classmethod
+    def of(cls, row: SweepRow) -> ProvenanceView:
+        said = {} if row.provenance is None else json.loads(row.provenance)
+        return cls(
+            git_commit=said.get("git_commit"),
+            git_dirty=said.get("git_dirty"),
+            command=said.get("command", []),
+            packages_sha256=row.environment,
+        )
+
+
+class SweepView(View):
+    """A sweep."""
+
+    id: int
+    name: str
+    state: str
+    reason: str
+    spec: dict[str, Any]
+    run_cap: int  # as submitted, or as extended since
+    priority: float
+    counts: dict[str, int]
+    best: BestView | None
+    ensembles: list[int]  # ids of those that were built of its trials
+    ensemble_id: int | None  # the one that its `ensemble:` block asked for
+    ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
+    warm_start: WarmStartView | None  # where it has one
+    device_busy_share: float | None
+    budget: BudgetView | None  # in lists, of those alone that have one and are not over
+    devices: list[str]  # on which its trials run now
+    eta_s: float | None  # seconds that it will take yet, at most; null where nobody can tell
+    versions: dict[str, str] | None  # of Python and packages, as it was submitted
+    provenance: ProvenanceView
+    warnings: list[WarningView]
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(
+        cls,
+        row: SweepRow,
+        best: TrialRow | None,
+        *,
+        busy_share: float | None = None,
+        budget: BudgetView | None = None,
+        devices: Sequence[str] = (),
+        eta_s: float | None = None,
+    ) -> SweepView:
+        return cls(
+            id=row.id,
+            name=row.name,
+            state=row.state,
+            reason=row.reason,
+            spec=json.loads(row.spec_json),
+            run_cap=row.run_cap,
+            priority=row.priority,
+            counts={state.value: count for state, count in sorted(row.counts.items())},
+            best=None if best is None else best_view(best, None if best.values is None else True),
+            ensembles=list(row.built.ensemble_ids),
+            ensemble_id=row.built.requested_id,
+            ensemble_error=row.ensemble_error,
+            warm_start=None if row.warm_start is None else WarmStartView(**json.loads(row.warm_start)),
+            device_busy_share=busy_share,
+            budget=budget,
+            devices=list(devices),
+            eta_s=eta_s,
+            versions=None if row.versions is None else json.loads(row.versions),
+            provenance=ProvenanceView.of(row),
+            warnings=[WarningView(code=one.code, message=one.message, at=time_of(one.at)) for one in row.warnings],
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
+        )
+
+
+def best_view(row: TrialRow, pareto: bool | None = None) -> BestView:
+    """A finished trial as one of the best."""
+    assert row.value is not None
+    return BestView(
+        trial_id=row.id, number=row.number, value=row.value, values=row.values, pareto=pareto, params=row.params
+    )
+
+
+class AttemptView(View):
+    """One attempt of a trial."""
+
+    number: int
+    device: str
+    node: str
+    pid: int | None
+    visible_devices: str | None
+    torch_device: str | None
+    import_s: float | None  # that loading the program took
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    state: str | None
+    cause: str | None
+    message: str | None
+    traceback: str | None
+    log_tail: str | None  # the end of what it printed, if it failed
+    exit: str | None
+    late_prune_answers: int
+    orphans_killed: int
+
+    @classmethod
+    def of(cls, row: AttemptRow) -> AttemptView:
+        values = {name: getattr(row, name) for name in cls.model_fields if hasattr(row, name)}
+        values |= {
+            "device": row.device_id,
+            "started_at": time_of(row.started_at),
+            "ended_at": time_of(row.ended_at),
+            "duration_s": None if row.ended_at is None else row.ended_at - row.started_at,
+        }
+        return cls(**values)
+
+
+class ArtifactView(View):
+    """A file that a trial left."""
+
+    name: str
+    attempt: int
+    sha256: str
+    size_bytes: int
+    removed: str | None  # why it is not there any more
+
+
+class TrialView(View):
+    """A trial, as lists show it."""
+
+    id: int
+    sweep_id: int
+    number: int
+    state: str
+    value: float | None  # of the first objective
+    values: dict[str, float] | None  # by metric, of a finished one where there are several objectives
+    constraints: dict[str, float]  # above 0 is violated: then it is never the best
+    user_attrs: dict[str, Any]  # what the trial noted of itself
+    tags: list[str]  # that people gave it
+    params: dict[str, Scalar]
+    sampler: str
+    attempt: int
+    requested: str | None  # stop or retry, until the scheduler has done it
+    device: str | None
+    cause: str | None  # why it failed, or its last attempt
+    created_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, row: TrialRow, **more: Any) -> TrialView:
+        return cls(
+            id=row.id,
+            sweep_id=row.sweep_id,
+            number=row.number,
+            state=row.state,
+            value=row.value,
+            values=row.values,
+            constraints=row.constraints,
+            user_attrs=row.user_attrs,
+            tags=row.tags,
+            params=row.params,
+            sampler=row.sampler,
+            attempt=row.attempt,
+            requested=row.requested,
+            device=row.device_id,
+            cause=row.cause,
+            created_at=time_of(row.created_at),
+            started_at=time_of(row.started_at),
+            ended_at=time_of(row.ended_at),
+            **more,
+        )
+
+
+class TrialPage(View):
+    """Trials in an order; `next` goes into `after=` for the following ones, with the same `sort`."""
+
+    items: list[TrialView]
+    next: int | str | None
+
+
+class TrialDetail(TrialView):
+    """A trial with all that is known of it."""
+
+    note: str  # what people wrote of it
+    cloned_from: int | None  # the trial that a client cloned
+    attempts: list[AttemptView]
+    artifacts: list[ArtifactView]
+    unfit: str | None  # why the network that it left cannot join an ensemble
+
+    @classmethod
+    def whole(
+        cls,
+        row: TrialRow,
+        attempts: list[AttemptRow],
+        artifacts: list[ArtifactRow],
+        cloned_from: int | None,
+        unfit: str | None,
+    ) -> TrialDetail:
+        view = cls.of(
+            row,
+            note=row.note,
+            cloned_from=cloned_from,
+            attempts=[AttemptView.of(attempt) for attempt in attempts],
+            artifacts=[ArtifactView.model_validate(artifact) for artifact in artifacts],
+            unfit=unfit,
+        )
+        assert isinstance(view, TrialDetail)
+        return view
+
+
+class EnqueuedView(View):
+    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+
+    id: int
+    sweep_id: int
+    params: dict[str, Scalar]
+    cloned_from: int | None
+    trial_id: int | None
+
+
+class RunningView(View):
+    """The trial on a device."""
+
+    trial_id: int
+    number: int
+    attempt: int
+    sweep_id: int
+    sweep_name: str
+    started_at: datetime
+
+
+class PlacedMemberView(View):
+    """A member of an ensemble on a device."""
+
+    id: int
+    position: int
+    ensemble_id: int
+    ensemble_name: str
+
+
+class DeviceView(View):
+    """A device of the ledger."""
+
+    id: str
+    kind: str
+    position: int
+    node: str
+    visible: str
+    uuid: str | None
+    slot_pid: int | None
+    state: str
+    reason: str
+    trial_id: int | None
+    member_ids: list[int]
+    running: RunningView | None
+    members: list[PlacedMemberView]
+    changed_at: datetime  # when state or reason did last
+
+    @classmethod
+    def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:
+        """`aside` is why clients or the scheduler set it aside: shown before the scheduler has taken notice."""
+        view = cls.model_validate(row)
+        if aside is not None and row.state in ("ready", "busy"):
+            return view.model_copy(update={"state": "set aside", "reason": aside})
+        if aside is None and row.state == "set aside":
+            return view.model_copy(update={"state": "ready" if row.trial_id is None else "busy", "reason": ""})
+        return view

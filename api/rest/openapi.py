@@ -1,0 +1,38 @@
+"""Writes the OpenAPI document, the same for the same code: `python -m podium.api.rest.openapi [FILE]`; the build.
+
+The dashboard's types are made from it. No service and no database are needed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from podium.api.rest.app import create_app
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.runtime.settings import ServiceSettings
+
+
+def document() -> str:
+    """The whole document as JSON with sorted keys, which ends with a newline."""
+    nowhere = DataDirectory(Path("/nonexistent"))  # nothing opens it: only the routes are looked at
+    settings = ServiceSettings(str(nowhere.root), str(nowhere.root))
+    app = create_app(settings, Database(nowhere.database))
+    return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write it to the file that is named, whole or not at all, or else print it."""
+    if len(sys.argv) > 2:
+        sys.exit("usage: python -m podium.api.rest.openapi [FILE]")
+    if len(sys.argv) == 2:
+        write_whole(Path(sys.argv[1]), document().encode())
+    else:
+        sys.stdout.write(document())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""The trials of a sweep as CSV, Parquet or JSON lines, a part at a time; pure, api."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from podium.api.rest.models.response_models import time_of
+from podium.db.queries.exports import ExportedTrial, Kind, Shape
+from podium.sweep.values.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Parts = Iterable[list[ExportedTrial]]
+Format = Callable[[Shape, Parts], Iterator[bytes]]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes a cell for a formula by
+
+
+def as_json_lines(shape: Shape, parts: Parts) -> Iterator[bytes]:
+    """One object a line: a trial with everything, its parameters, values and curves by name."""
+    for trials in parts:
+        for trial in trials:
+            yield (json.dumps(record(shape, trial)) + "\n").encode()
+
+
+def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
+    """A trial as plain JSON values."""
+    row = trial.row
+    return {
+        "number": row.number,
+        "trial_id": row.id,
+        "state": row.state.value,
+        "values": _values(shape, trial),
+        "params": row.params,
+        "distributions": trial.distributions,
+        "user_attrs": row.user_attrs,
+        "constraints": row.constraints,
+        "metrics": trial.curves,
+        "artifacts": [
+            {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256} for file in trial.artifacts
+        ],
+        "cause": trial.cause,
+        "message": trial.message,
+        "sampler": row.sampler,
+        "attempts": row.attempt,
+        "device": row.device_id,
+        **{name: None if at is None else at.isoformat() for name, at in _times(trial).items()},
+        "duration_s": _duration_s(trial),
+    }
+
+
+def as_csv(shape: Shape, parts: Parts) -> Iterator[bytes]:
+    """A table; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    kinds = columns(shape)
+    yield _csv([[_harmless(name) for name in kinds]])
+    for trials in parts:
+        yield _csv([[_cell(cells[name]) for name in kinds] for cells in (_cells(shape, t) for t in trials)])
+
+
+def as_parquet(shape: Shape, parts: Parts) -> Iterator[bytes]:
+    """A table with typed columns, a row group for each part. Raises `MissingExtraError`."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet", "parquet") from error
+    return _parquet(pyarrow, parquet, shape, parts)
+
+
+def _parquet(arrow: Any, parquet: Any, shape: Shape, parts: Parts) -> Iterator[bytes]:
+    kinds = columns(shape)
+    schema = arrow.schema([(name, _arrow_type(arrow, kind)) for name, kind in kinds.items()])
+    out = _Drained()
+    with parquet.ParquetWriter(out, schema) as writer:
+        for trials in parts:
+            rows = [_cells(shape, trial) for trial in trials]
+            arrays = [
+                arrow.array([_typed(row[name], kind) for row in rows], schema.field(name).type)
+                for name, kind in kinds.items()
+            ]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+            yield out.drain()
+    yield out.drain()
+
+
+class _Drained(io.RawIOBase):
+    """A file whose content is taken away while it is written."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self._written.append(bytes(content))
+        return len(self._written[-1])
+
+    def drain(self) -> bytes:
+        content = b"".join(self._written)
+        self._written.clear()
+        return content
+
+
+# Columns.
+
+
+def columns(shape: Shape) -> dict[str, Kind | str]:
+    """The columns of a table in their order; a time's kind is `time`."""
+    kinds: dict[str, Kind | str] = {"number": Kind.INTEGER, "state": Kind.TEXT}
+    kinds |= dict.fromkeys(_value_columns(shape), Kind.NUMBER)
+    kinds |= {f"params_{name}": kind for name, kind in shape.params.items()}
+    kinds |= {f"user_attrs_{name}": kind for name, kind in shape.user_attrs.items()}
+    kinds |= {f"constraints_{name}": Kind.NUMBER for name in shape.constraints}
+    kinds |= {"cause": Kind.TEXT, "sampler": Kind.TEXT, "attempts": Kind.INTEGER, "device": Kind.TEXT}
+    kinds |= dict.fromkeys(("created_at", "started_at", "ended_at"), "time")
+    return kinds | {"duration_s": Kind.NUMBER, "trial_id": Kind.INTEGER}
+
+
+def _value_columns(shape: Shape) -> list[str]:
+    return ["value"] if len(shape.objectives) == 1 else [f"values_{name}" for name in shape.objectives]
+
+
+def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
+    row = trial.row
+    values = _values(shape, trial) or dict.fromkeys(shape.objectives)
+    return {
+        "number": row.number,
+        "state": row.state.value,
+        **dict(zip(_value_columns(shape), values.values(), strict=True)),
+        **{f"params_{name}": _in_column(row.params.get(name), kind) for name, kind in shape.params.items()},
+        **{f"user_attrs_{name}": _in_column(row.user_attrs.get(name), kind) for name, kind in shape.user_attrs.items()},
+        **{f"constraints_{name}": row.constraints.get(name) for name in shape.constraints},
+        "cause": trial.cause,
+        "sampler": row.sampler,
+        "attempts": row.attempt,
+        "device": row.device_id,
+        **_times(trial),
+        "duration_s": _duration_s(trial),
+        "trial_id": row.id,
+    }
+
+
+def _values(shape: Shape, trial: ExportedTrial) -> dict[str, float] | None:
+    """What a finished trial is judged by, by metric."""
+    if trial.row.values is not None:
+        return trial.row.values
+    return None if trial.row.value is None else {shape.objectives[0]: trial.row.value}
+
+
+def _times(trial: ExportedTrial) -> dict[str, datetime | None]:
+    return {name: time_of(getattr(trial.row, name)) for name in ("created_at", "started_at", "ended_at")}
+
+
+def _duration_s(trial: ExportedTrial) -> float | None:
+    started, ended = trial.row.started_at, trial.row.ended_at
+    return None if started is None or ended is None else ended - started
+
+
+def _in_column(value: Any, kind: Kind) -> Any:
+    """A value as its column has it: text of JSON where the column has several kinds."""
+    return json.dumps(value, ensure_ascii=False) if kind is Kind.JSON and value is not None else value
+
+
+# CSV.
+
+
+def _csv(rows: list[list[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode(errors="replace")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return _harmless(value) if isinstance(value, str) else value
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+# Parquet.
+
+
+def _arrow_type(arrow: Any, kind: Kind | str) -> pyarrow.DataType:
+    types: Mapping[str, Any] = {
+        Kind.INTEGER: arrow.int64(),
+        Kind.NUMBER: arrow.float64(),
+        Kind.BOOLEAN: arrow.bool_(),
+        "time": arrow.timestamp("us", "UTC"),
+    }
+    return types.get(kind, arrow.string())
+
+
+def _typed(value: Any, kind: Kind | str) -> Any:
+    """A value that Arrow takes for its column; None for one that came after the column was chosen, and does not fit."""
+    if value is None:
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind in (Kind.NUMBER, Kind.INTEGER):
+        return None
+    if kind is Kind.NUMBER:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if kind in (Kind.TEXT, Kind.JSON):
+        return str(value).encode(errors="replace").decode()
+    wanted = {Kind.INTEGER: int, Kind.BOOLEAN: bool, "time": datetime}[kind]
+    return value if type(value) is wanted or wanted is datetime else None

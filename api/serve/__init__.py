@@ -1,0 +1,4 @@
+"""`podium serve`: starts the components, watches their heartbeats, restarts them.
+
+Runs in the `podium serve` process.
+"""

@@ -1,0 +1,196 @@
+"""What must hold between the database, the files of the data directory and the processes; the auditor's process."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from podium.db.audit.audit_rows import AT_REST, NO_ROOM, Breach
+from podium.db.stores import retention_plan
+from podium.sweep.runtime.atomic_files import sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.service_state import lives
+
+Say = Callable[[str], None]
+# What an attempt that is cancelled leaves has this long to go, after the grace that its sweep gives it.
+GOING_S = 25.0
+OLD_S = 60.0
+_TEMPORARY = re.compile(r"\.tmp(-\w+)?$")  # the second: what SQLite has beside a copy that it makes
+_SAY_EVERY_S = 2.0
+
+
+def stray(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Folders, processes and files that nobody needs any more."""
+    open_keys, lost_keys = _open_attempts(connection, data), _lost_attempts(connection, data)
+    for path in data.trials.glob("*/*/*/"):
+        key = str(path.relative_to(data.trials))
+        if key in open_keys:
+            continue
+        folder = AttemptDirectory(path)
+        for left in (folder.work, folder.temporary):
+            if left.is_dir():
+                wrong = "the attempt is over, its folder is not gone"
+                yield Breach("stray", {"path": str(left)}, wrong, True, (AT_REST,) if key in lost_keys else ())
+        yield from _temporary(path)
+    for path in (data.root, data.bundles, data.data_cache, data.evaluations, data.backups):
+        yield from _temporary(path)
+    yield from _processes(data, open_keys)
+    yield from _rows_of_evaluations(connection, data)
+    yield from _not_kept(connection, data)
+
+
+def _open_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts that run, or ended a moment ago."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " JOIN sweeps s ON s.id = t.sweep_id"
+        " WHERE a.ended_at IS NULL OR (a.state = 'cancelled' AND"
+        " a.ended_at + coalesce(json_extract(s.spec, '$.limits.grace_s'), 5) > :going)"
+    )
+    rows = connection.execute(text(query), {"going": time.time() - GOING_S})
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in rows}
+
+
+def _lost_attempts(connection: Connection, data: DataDirectory) -> set[str]:
+    """The folders of attempts whose slot was lost with them: nobody but a scheduler's start removes those."""
+    query = (
+        "SELECT t.sweep_id, t.number, a.number AS attempt FROM attempts a JOIN trials t ON t.id = a.trial_id"
+        " WHERE a.cause IN ('infrastructure', 'node_lost')"
+    )
+    return {data.attempt_key(row.sweep_id, row.number, row.attempt) for row in connection.execute(text(query))}
+
+
+def _temporary(folder: Path) -> Iterator[Breach]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                if _TEMPORARY.search(entry.name) and time.time() - entry.stat().st_mtime > OLD_S:
+                    yield Breach("stray", {"path": entry.path}, "a temporary file that its writer left")
+            except FileNotFoundError:
+                continue
+
+
+def _processes(data: DataDirectory, open_keys: set[str]) -> Iterator[Breach]:
+    """Our own processes that work in, or hold open, the folder of an attempt that is over."""
+    trials = str(data.trials.resolve()) + "/"
+    for pid in (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+        for path in _held(pid):
+            if path.startswith(trials):
+                key = "/".join(path[len(trials) :].removesuffix(" (deleted)").split("/")[:3])
+                if key not in open_keys:
+                    yield Breach("stray", {"pid": pid, "path": key}, "a process of an attempt that is over", True)
+                    break
+
+
+def _held(pid: int) -> Iterator[str]:
+    """Where a process is, its standard output and error, and the TMPDIR it was started with: what an attempt gave it.
+
+    Nothing where that is not ours to see.
+    """
+    for link in ("cwd", "fd/1", "fd/2"):
+        try:
+            yield str(Path(f"/proc/{pid}/{link}").readlink())
+        except OSError:
+            continue
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return
+    yield from (os.fsdecode(found.removeprefix(b"TMPDIR=")) for found in variables if found.startswith(b"TMPDIR="))
+
+
+def _rows_of_evaluations(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    query = "SELECT id, state FROM evaluations WHERE state IN ('finished', 'failed')"
+    for row in connection.execute(text(query)):
+        path = data.posted_rows(row.id)
+        if path.exists():
+            wrong = f"the evaluation is {row.state}, the rows that came with it are there"
+            yield Breach("stray", {"evaluation_id": row.id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
+
+
+def _not_kept(connection: Connection, data: DataDirectory) -> Iterator[Breach]:
+    """Weights and artifacts that are not kept, and are there."""
+    for left in retention_plan.leaving(connection):
+        for folder in _attempts(left, data):
+            if folder.model.exists():
+                yield _still_there(left, folder.model, "these weights are not kept, and the file is not gone")
+    for left in retention_plan.leaving(connection, files=retention_plan.FILES):
+        for folder in _attempts(left, data):
+            if folder.artifacts.exists():
+                yield _still_there(left, folder.artifacts, "these artifacts are not kept, and the folder is not gone")
+
+
+def _attempts(left: retention_plan.Left, data: DataDirectory) -> Iterator[AttemptDirectory]:
+    for attempt in range(1, left.attempt + 1):
+        yield AttemptDirectory(data.attempt(left.sweep_id, left.number, attempt))
+
+
+def _still_there(left: retention_plan.Left, path: Path, wrong: str) -> Breach:
+    return Breach("stray", {"trial_id": left.trial_id, "path": str(path)}, wrong, True, (AT_REST, NO_ROOM))
+
+
+def saved(connection: Connection) -> Sequence[Row[Any]]:
+    """The files that finished trials left. What others left may be gone, or newer than what was said of it."""
+    query = (
+        "SELECT f.trial_id, f.name, f.attempt, f.sha256, f.size_bytes, t.sweep_id, t.number"
+        " FROM artifacts f JOIN trials t ON t.id = f.trial_id WHERE t.state = 'finished' ORDER BY f.trial_id"
+    )
+    return connection.execute(text(query)).all()
+
+
+def artifacts(rows: Sequence[Row[Any]], data: DataDirectory, say: Say) -> Iterator[Breach]:
+    """Files that are `saved`: there, as long as they were, with the same content.
+
+    Without a connection: hashing takes long, and a transaction that lasts holds up a service that has no log.
+    """
+    said_s = time.monotonic()
+    for index, row in enumerate(rows):
+        if time.monotonic() - said_s > _SAY_EVERY_S:
+            said_s = time.monotonic()
+            say(f"{index} of {len(rows)} artifacts hashed")
+        wrong = _wrong_with(row, data.attempt(row.sweep_id, row.number, row.attempt) / row.name)
+        if wrong:
+            which = {"trial_id": row.trial_id, "attempt": row.attempt, "name": row.name}
+            yield Breach("artifacts", which, wrong)
+
+
+def _wrong_with(row: Row[Any], path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        if size != row.size_bytes:
+            return f"{path} has {size} bytes, it had {row.size_bytes}"
+        return "" if sha256_of(path) == row.sha256 else f"{path} has another content than when it was saved"
+    except FileNotFoundError:
+        return f"{path} is not there"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+
+
+def alive(connection: Connection) -> Iterator[Breach]:
+    """What the database calls running does run, on this machine; for a database whose service runs."""
+    query = (
+        "SELECT t.id AS trial_id, a.number AS attempt, a.pid, a.device_id AS device, d.state FROM trials t"
+        " JOIN attempts a ON a.trial_id = t.id AND a.number = t.attempt LEFT JOIN devices d ON d.id = a.device_id"
+        " WHERE t.state = 'running' AND a.ended_at IS NULL"
+    )
+    nodes = connection.execute(text("SELECT count(DISTINCT node) FROM devices")).scalar_one()
+    for row in connection.execute(text(query)):
+        which = {"trial_id": row.trial_id, "attempt": row.attempt}
+        if row.state is None or row.state == "lost":
+            wrong = f"it runs on device {row.device}, which is {row.state or 'not there'}"
+            yield Breach("alive", which, wrong, passing=True)
+        elif nodes == 1 and row.pid is not None and not lives(row.pid):
+            yield Breach("alive", {**which, "pid": row.pid}, "it runs, its process does not", True, (NO_ROOM,))
+    holder = connection.execute(text("SELECT holder FROM scheduler_lease")).scalar_one_or_none()
+    if holder is None:
+        yield Breach("alive", {}, "no scheduler has taken the lease", passing=True)
+    elif (pid := holder.removeprefix("process ")).isdigit() and not lives(int(pid)):
+        yield Breach("alive", {"pid": int(pid)}, f"the scheduler that holds the lease, {holder}, is dead", passing=True)

@@ -1,0 +1,97 @@
+"""The learning curves of many trials of a sweep, thinned, those first that people look for; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, case, exists, func, select, text
+
+from podium.db.schema.tables import metrics, trials
+from podium.db.stores import metrics as metric_points
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_details import FEASIBLE
+from podium.sweep.values.trial import TrialState
+
+LOOKED_AT = 500  # trials whose metrics are named: the first that would be shown
+Condition = ColumnElement[bool]
+# From one name to the next by the primary key, so that no curve is read.
+_NAMES = text("""
+    WITH RECURSIVE named(trial_id, name) AS (
+      SELECT each.value, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = each.value) FROM json_each(:ids) AS each
+      UNION ALL
+      SELECT trial_id, (SELECT min(m.name) FROM metrics m WHERE m.trial_id = named.trial_id AND m.name > named.name)
+      FROM named WHERE name IS NOT NULL
+    )
+    SELECT DISTINCT name FROM named WHERE name IS NOT NULL ORDER BY name
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One trial's values of a metric, in step order."""
+
+    trial_id: int
+    number: int
+    state: TrialState
+    points: int  # that there are; fewer where it is thinned
+    steps: list[int]
+    values: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """One metric of several trials."""
+
+    metrics: list[str]  # that trials have reported, the sweep's own first
+    metric: str | None  # whose curves these are
+    matching: int  # trials that have reported it
+    curves: list[Curve]
+
+
+def curves(
+    connection: Connection, sweep: SweepRow, where: Condition, metric: str | None, max_points: int, limit: int
+) -> Curves:
+    """Up to `limit` trials that `where` names: those that run, then the finished ones, best first, then the newest.
+
+    Each has about `max_points` points at most, its peaks and dips among them. Without a `metric` it is the sweep's
+    own, or the first by name where nobody has reported that.
+    """
+    names = _names(connection, sweep, where)
+    metric = metric or next(iter(names), None)
+    if metric is None:
+        return Curves([], None, 0, [])
+    reported = exists().where(metrics.c.trial_id == trials.c.id, metrics.c.name == metric)
+    matching = connection.execute(select(func.count()).select_from(trials).where(where, reported)).scalar_one()
+    rows = _first(connection, sweep, where & reported, limit)
+    return Curves(names, metric, matching, [_curve(connection, row, metric, max_points) for row in rows])
+
+
+def _first(connection: Connection, sweep: SweepRow, where: Condition, limit: int) -> Sequence[Row[int, int, str]]:
+    runs = trials.c.state == TrialState.RUNNING.value
+    finished = (trials.c.state == TrialState.FINISHED.value) & FEASIBLE
+    value = case((finished, trials.c.value))
+    order = (case((runs, 0), (finished, 1), else_=2), _best_first(value, sweep.goal), trials.c.number.desc())
+    statement = select(trials.c.id, trials.c.number, trials.c.state).where(where).order_by(*order).limit(limit)
+    return connection.execute(statement).all()
+
+
+def _best_first(value: ColumnElement[Any], goal: str) -> ColumnElement[Any]:
+    return value.desc() if goal == "maximize" else value.asc()
+
+
+def _names(connection: Connection, sweep: SweepRow, where: Condition) -> list[str]:
+    ids = [row.id for row in _first(connection, sweep, where, LOOKED_AT)]
+    found = list(connection.execute(_NAMES, {"ids": json.dumps(ids)}).scalars())
+    own = [name for name, _ in sweep.objectives if name in found]
+    return own + [name for name in found if name not in own]
+
+
+def _curve(connection: Connection, row: Row[int, int, str], metric: str, max_points: int) -> Curve:
+    count = select(func.count()).where(metrics.c.trial_id == row.id, metrics.c.name == metric)
+    points = connection.execute(count).scalar_one()
+    found = metric_points.of_trial(connection, row.id, metric, max_points).get(metric, [])
+    steps, values = [step for step, _ in found], [value for _, value in found]
+    return Curve(row.id, row.number, TrialState(row.state), points, steps, values)

@@ -1,0 +1,183 @@
+"""All trials of a sweep with all that is known of each, a part at a time, for tables and studies elsewhere; api."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, func, select, text
+
+from podium.db.queries import trial_pages
+from podium.db.queries.trial_cursor import Position
+from podium.db.schema.tables import attempts, metrics, trial_attrs, trial_params, trials
+from podium.db.stores import sweeps
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.spec.sweep_spec import spec_from_json
+
+Curves = dict[str, list[tuple[int, float]]]
+POINTS_A_PART = 100_000  # some 15 MB; the curves of one trial may be more
+
+
+class Kind(StrEnum):
+    """What all values of one column are."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    JSON = "json"  # of several kinds, or none that a column of a table has
+
+
+_KINDS = {
+    frozenset({"integer"}): Kind.INTEGER,
+    frozenset({"real"}): Kind.NUMBER,
+    frozenset({"integer", "real"}): Kind.NUMBER,
+    frozenset({"true"}): Kind.BOOLEAN,
+    frozenset({"false"}): Kind.BOOLEAN,
+    frozenset({"true", "false"}): Kind.BOOLEAN,
+    frozenset({"text"}): Kind.TEXT,
+}
+# A whole number that takes more than 64 bits, which no column of a table has, is one to Python and JSON alone.
+_TYPE = """
+    CASE WHEN json_type(v.value) = 'integer' AND typeof(json_extract(v.value, '$')) = 'real' THEN 'large'
+    ELSE json_type(v.value) END
+"""
+_TYPES = {
+    table.name: text(
+        f"SELECT v.name, {_TYPE} AS type FROM {table.name} v JOIN trials t ON t.id = v.trial_id"  # noqa: S608
+        " WHERE t.sweep_id = :sweep AND t.number <= :last GROUP BY v.name, type"
+    )
+    for table in (trial_params, trial_attrs)
+}
+_CONSTRAINTS = text(
+    "SELECT DISTINCT c.name FROM trial_constraints c JOIN trials t ON t.id = c.trial_id"
+    " WHERE t.sweep_id = :sweep AND t.number <= :last ORDER BY c.name"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The columns that the trials of a sweep have, and which trials: those there were when somebody asked."""
+
+    sweep_id: int
+    last_number: int  # -1 where there is none
+    objectives: tuple[str, ...]
+    params: dict[str, Kind]
+    user_attrs: dict[str, Kind]
+    constraints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTrial:
+    """A trial with the outcome of its last attempt, and its curves where they were asked for."""
+
+    row: TrialRow
+    cause: str | None
+    message: str | None
+    distributions: dict[str, Any]  # of parameters that were drawn from others than the sweep file's
+    curves: Curves = field(default_factory=dict)
+    artifacts: tuple[trial_pages.ArtifactRow, ...] = ()  # the files that are there
+
+
+def shape(connection: Connection, sweep_id: int) -> Shape:
+    """Raises `NotFoundError`."""
+    spec = spec_from_json(sweeps.get(connection, sweep_id).spec_json)
+    last = connection.execute(
+        select(func.coalesce(func.max(trials.c.number), -1)).where(trials.c.sweep_id == sweep_id)
+    ).scalar_one()
+    which = {"sweep": sweep_id, "last": last}
+    return Shape(
+        sweep_id,
+        last,
+        tuple(metric.name for metric in spec.objectives),
+        _kinds(connection, trial_params, which, tuple(spec.parameters)),
+        _kinds(connection, trial_attrs, which),
+        tuple(connection.execute(_CONSTRAINTS, which).scalars()),
+    )
+
+
+def _kinds(connection: Connection, table: Table, which: dict[str, int], first: tuple[str, ...] = ()) -> dict[str, Kind]:
+    """The kind of each name there is, those of `first` first."""
+    types: dict[str, set[str]] = {name: set() for name in first}
+    for name, kind in connection.execute(_TYPES[table.name], which):
+        types.setdefault(name, set()).add(kind)
+    return {name: kind_of(found) for name, found in types.items()}
+
+
+def kind_of(types: set[str]) -> Kind:
+    """The kind of a column whose values have these types of JSON, as SQLite names them; null fits each."""
+    return _KINDS.get(frozenset(types - {"null"}), Kind.JSON)
+
+
+def part(
+    connection: Connection,
+    wanted: Shape,
+    after: int,
+    limit: int,
+    *,
+    among: ColumnElement[bool] | None = None,
+    curves: bool,
+) -> list[ExportedTrial]:
+    """The next `limit` trials after number `after`: fewer, but one at least, where their curves have many points.
+
+    `among` is a filter's condition.
+    """
+    page = trial_pages.page(connection, wanted.sweep_id, after=Position(after), limit=limit, among=among)
+    rows = [row for row in page.rows if row.number <= wanted.last_number]
+    found: dict[int, Curves] = {}
+    if curves and rows:
+        found, first_left = _curves(connection, [row.id for row in rows])
+        rows = list(takewhile(lambda row: row.id < first_left, rows))  # ids rise as numbers do
+    ids = [row.id for row in rows]
+    ends = _ends(connection, ids)
+    own = _distributions(connection, ids)
+    left = trial_pages.files_of(connection, ids)
+    return [
+        ExportedTrial(
+            row, *ends.get(row.id, (None, None)), own.get(row.id, {}), found.get(row.id, {}), left.get(row.id, ())
+        )
+        for row in rows
+    ]
+
+
+def _ends(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[str | None, str | None]]:
+    """Cause and message of the current attempts."""
+    current = (attempts.c.trial_id == trials.c.id) & (attempts.c.number == trials.c.attempt)
+    statement = select(trials.c.id, attempts.c.cause, attempts.c.message).join(attempts, current)
+    rows = connection.execute(statement.where(trials.c.id.in_(ids)))
+    return {row.id: (row.cause, row.message or None) for row in rows}
+
+
+def _distributions(connection: Connection, ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = defaultdict(dict)
+    columns = select(trial_params.c.trial_id, trial_params.c.name, trial_params.c.distribution)
+    for row in connection.execute(
+        columns.where(trial_params.c.trial_id.in_(ids), trial_params.c.distribution.is_not(None))
+    ):
+        found[row.trial_id][row.name] = json.loads(row.distribution)
+    return found
+
+
+def _curves(connection: Connection, ids: Sequence[int]) -> tuple[dict[int, Curves], float]:
+    """Curves of trials by id, those of the first id among them; and from which id on they were left for another part.
+
+    The curves of a trial are never divided.
+    """
+    found: dict[int, Curves] = defaultdict(lambda: defaultdict(list))
+    columns = select(metrics.c.trial_id, metrics.c.name, metrics.c.step, metrics.c.value)
+    statement = columns.where(metrics.c.trial_id.in_(ids)).order_by(
+        metrics.c.trial_id, metrics.c.name, metrics.c.step
+    )  # as the primary key is
+    with closing(connection.execute(statement)) as points:
+        for count, (trial_id, name, step, value) in enumerate(points):
+            if count >= POINTS_A_PART and trial_id not in found:
+                return found, trial_id
+            found[trial_id][name].append((step, value))
+    return found, math.inf

@@ -1,0 +1,133 @@
+"""The words of a filter: `state:failed lr<0.01 -tag:bad` as terms, with where each stands in the text; pure, api."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from podium.sweep.values.errors import FilterError
+
+MAX_TERMS = 50
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"<>=!:,]+(?:![^=\s"<>:,][^\s"<>=!:,]*)*')
+_OPERATOR = re.compile(r":|\s*(<=|>=|!=|==|<|>|=)")
+_WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"]+')
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s",]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a term compares with, as it is written; `quoted` is text, whatever it looks like."""
+
+    text: str
+    quoted: bool
+    position: int
+    length: int
+
+    @property
+    def number(self) -> float | None:
+        """The number that this is; None for text."""
+        return None if self.quoted else _number(self.text)
+
+    @property
+    def range(self) -> tuple[float | None, float | None] | None:
+        """`1e-4..1e-2`, with either end left out: both ends are in it. None where this is no range."""
+        low, dots, high = self.text.partition("..")
+        if self.quoted or not dots or not (low or high):
+            return None
+        ends = _number(low), _number(high)
+        return None if (low and ends[0] is None) or (high and ends[1] is None) else ends
+
+    def wrong(self, message: str) -> FilterError:
+        """An error that points at this."""
+        return FilterError(message, self.position, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One condition; `name` and `operator` are empty for a word that is to be found in the texts of a trial."""
+
+    name: str
+    operator: str
+    values: tuple[Value, ...]
+    negated: bool
+    position: int
+    length: int  # of the name, or of the word
+
+    def wrong(self, message: str) -> FilterError:
+        """An error that points at the name."""
+        return FilterError(message, self.position, self.length)
+
+
+def terms_of(text: str) -> list[Term]:
+    """The terms of a filter, in order. Raises `FilterError`."""
+    found: list[Term] = []
+    at = _skip(text, 0)
+    while at < len(text):
+        if len(found) == MAX_TERMS:
+            raise FilterError(f"a filter has at most {MAX_TERMS} terms", at, len(text) - at)
+        term, at = _term(text, at)
+        found.append(term)
+        at = _skip(text, at)
+    return found
+
+
+def _term(text: str, at: int) -> tuple[Term, int]:
+    start = at
+    negated = text[at] == "-" and at + 1 < len(text) and not text[at + 1].isspace()
+    at += negated
+    if re.match(r"#\d+(?=\s|$)", text[at:]):
+        end = _WORD.match(text, at).end()  # type: ignore[union-attr]  # it has matched
+        return Term("number", ":", (Value(text[at + 1 : end], False, at + 1, end - at - 1),), negated, at, 1), end
+    name = _NAME.match(text, at)
+    operator = _OPERATOR.match(text, name.end()) if name else None
+    if name is None or operator is None:
+        return _word(text, at, start, negated)
+    sign = operator.group(1) or ":"
+    values, end = _values(text, _skip(text, operator.end()), text[name.start() : operator.end()])
+    plain = _unquoted(name.group())
+    return Term(plain, "=" if sign == "==" else sign, values, negated, name.start(), len(name.group())), end
+
+
+def _word(text: str, at: int, start: int, negated: bool) -> tuple[Term, int]:
+    match = _WORD.match(text, at)
+    if match is None:
+        raise FilterError('this " is never closed', at, len(text) - at)
+    word = match.group()
+    if word[0] in "<>=!:,":
+        raise FilterError(f"write the name of a column before {word[0]!r}", at, match.end() - at)
+    value = Value(_unquoted(word), True, match.start(), len(word))
+    return Term("", "", (value,), negated, start, match.end() - start), match.end()
+
+
+def _values(text: str, at: int, before: str) -> tuple[tuple[Value, ...], int]:
+    found: list[Value] = []
+    while True:
+        match = _VALUE.match(text, at)
+        if match is None and text[at : at + 1] == '"':
+            raise FilterError('this " is never closed', at, len(text) - at)
+        if match is None:
+            raise FilterError(f"something is missing after {before}", max(0, at - 1), 1)
+        word = match.group()
+        found.append(Value(_unquoted(word), word[0] == '"', match.start(), len(word)))
+        at = match.end()
+        if text[at : at + 1] != ",":
+            return tuple(found), at
+        at = _skip(text, at + 1)
+
+
+def _unquoted(word: str) -> str:
+    return re.sub(r"\\(.)", r"\1", word[1:-1]) if word[0] == '"' else word
+
+
+def _skip(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None

@@ -1,0 +1,81 @@
+"""How much each parameter matters, as it was last judged; what that is judged by; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from podium.db.schema.tables import importances, trial_params, trial_values, trials
+from podium.db.stores.stored_trials import params_of
+from podium.db.stores.sweeps import SweepRow
+from podium.sweep.values.errors import BadRequestError
+from podium.sweep.values.trial import TrialState
+
+DURATION = "duration_s"  # judged like a metric: what makes trials slow
+MOST_JUDGED = 400  # trials: fANOVA's time grows with their square
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The shares of the parameters of one sweep, for one metric."""
+
+    as_of: int  # finished trials that there were
+    trials: int  # of these, how many were looked at
+    importances: dict[str, float]
+    left_out: dict[str, str]  # parameters that could not be judged, and why
+    at: float
+
+
+def find(connection: Connection, sweep_id: int, metric: str) -> Judged | None:
+    """What is known; None where it was never judged."""
+    this = (importances.c.sweep_id == sweep_id) & (importances.c.metric == metric)
+    row = connection.execute(select(importances).where(this)).one_or_none()
+    return None if row is None else Judged(row.as_of, row.trials, at=row.at, **json.loads(row.result))
+
+
+def keep(connection: Connection, sweep_id: int, metric: str, judged: Judged) -> None:
+    """In place of what was known."""
+    result = json.dumps({"importances": judged.importances, "left_out": judged.left_out})
+    values = {"as_of": judged.as_of, "trials": judged.trials, "result": result, "at": judged.at}
+    statement = insert(importances).values(sweep_id=sweep_id, metric=metric, **values)
+    connection.execute(statement.on_conflict_do_update(index_elements=["sweep_id", "metric"], set_=values))
+
+
+def finished(connection: Connection, sweep: SweepRow, metric: str) -> int:
+    """How many trials have what they are judged by. Raises `BadRequestError` for what is no metric of the sweep."""
+    where = _judged_by(sweep, metric).is_not(None)
+    return connection.execute(select(func.count()).select_from(trials).where(_over(sweep), where)).scalar_one()
+
+
+def evidence(connection: Connection, sweep: SweepRow, metric: str) -> list[dict[str, Any]]:
+    """Of each finished trial its parameters and its value; of very many an even sample by number."""
+    value = _judged_by(sweep, metric)
+    statement = select(trials.c.id, value.label("value")).where(_over(sweep), value.is_not(None))
+    rows = connection.execute(statement.order_by(trials.c.number)).all()
+    wanted = min(len(rows), MOST_JUDGED)
+    rows = [rows[index * len(rows) // wanted] for index in range(wanted)]
+    params: Mapping[int, Any] = params_of(connection, trial_params.c.trial_id.in_([row.id for row in rows]))
+    return [{"params": params.get(row.id, {}), "value": row.value} for row in rows]
+
+
+def _over(sweep: SweepRow) -> ColumnElement[bool]:
+    return (trials.c.sweep_id == sweep.id) & (trials.c.state == TrialState.FINISHED.value)
+
+
+def _judged_by(sweep: SweepRow, metric: str) -> ColumnElement[Any]:
+    if metric == sweep.objectives[0][0]:
+        return trials.c.value
+    if metric in dict(sweep.objectives):
+        found = select(trial_values.c.value).where(
+            trial_values.c.trial_id == trials.c.id, trial_values.c.name == metric
+        )
+        return found.scalar_subquery()
+    if metric == DURATION:
+        return trials.c.ended_at - trials.c.started_at
+    names = ", ".join([*dict(sweep.objectives), DURATION])
+    raise BadRequestError(f"metric={metric}: importance is judged by one of {names}")

@@ -1,0 +1,115 @@
+"""The attempts of a device in a stretch of time, short ones joined where a screen could not show them apart; api."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Integer, Subquery, case, cast, func, select
+
+from podium.db.schema.tables import attempts, sweeps, trials
+from podium.sweep.values.trial import TrialState
+
+_SHORT_OF_S = 1.0  # an attempt that went down with the service ended when it was last heard of, not when it was found
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which stretch of time is asked for, and how finely; seconds since the epoch."""
+
+    from_s: float
+    to_s: float
+    bucket_s: float  # attempts shorter than this are joined with others of the same bucket
+    sweep_id: int | None = None  # whose share is counted apart
+
+
+@dataclass(frozen=True, slots=True)
+class BusyRow:
+    """One attempt, or several short ones one after another; `end` is where the stretch ends for one that runs."""
+
+    start: float
+    end: float
+    attempts: int
+    busy_s: float  # within the stretch
+    sweep_busy_s: float  # of the sweep that was asked for
+    runs: bool
+    states: dict[str, int]  # how many finished, were pruned, …
+    sweep_id: int | None  # None: of several
+    trial_id: int | None  # of one attempt
+    number: int  # of its trial, or the lowest
+    last_number: int
+    planned_at: float  # when its trial was chosen, or the first one
+
+
+def busy(connection: Connection, device_id: str, stretch: Stretch) -> list[BusyRow]:
+    """What ran on a device, oldest first: at most two rows a bucket, however many attempts there are."""
+    joined = _joined(_held(device_id, stretch), stretch)
+    return [_row(row) for row in connection.execute(joined).mappings()]
+
+
+def sweep_names(connection: Connection, sweep_ids: set[int]) -> dict[int, str]:
+    """The names of these sweeps."""
+    rows = connection.execute(select(sweeps.c.id, sweeps.c.name).where(sweeps.c.id.in_(sweep_ids)))
+    return {row.id: row.name for row in rows}
+
+
+def _held(device_id: str, stretch: Stretch) -> Subquery:
+    """Attempts on the device in the stretch, with when they really ended. The last that began before may reach in."""
+    mine = attempts.c.device_id == device_id
+    first = select(func.max(attempts.c.started_at)).where(mine, attempts.c.started_at <= stretch.from_s)
+    known_end = attempts.c.started_at + attempts.c.device_s
+    ended = case((known_end < attempts.c.ended_at - _SHORT_OF_S, known_end), else_=attempts.c.ended_at)
+    of_sweep: Any = 0 if stretch.sweep_id is None else cast(trials.c.sweep_id == stretch.sweep_id, Integer)
+    end = func.coalesce(ended, stretch.to_s)
+    return (
+        select(
+            attempts.c.trial_id,
+            attempts.c.started_at.label("start"),
+            end.label("end"),
+            (func.min(end, stretch.to_s) - func.max(attempts.c.started_at, stretch.from_s)).label("busy_s"),
+            func.coalesce(attempts.c.state, TrialState.RUNNING.value).label("state"),
+            trials.c.number,
+            trials.c.sweep_id,
+            trials.c.created_at,
+            cast(of_sweep, Integer).label("of_sweep"),
+        )
+        .join(trials, trials.c.id == attempts.c.trial_id)
+        .where(
+            mine,
+            attempts.c.started_at >= func.coalesce(first.scalar_subquery(), stretch.from_s),
+            attempts.c.started_at < stretch.to_s,
+            end > stretch.from_s,
+        )
+        .subquery()
+    )
+
+
+def _joined(held: Subquery, stretch: Stretch) -> Any:
+    """Long ones alone, short ones with those that began in the same bucket: it has no room for a gap that is seen."""
+    c = held.c
+    long = (c.end - c.start >= stretch.bucket_s) | (c.state == TrialState.RUNNING.value)
+    bucket = cast((c.start - stretch.from_s) / stretch.bucket_s, Integer)
+    same = func.min(c.sweep_id) == func.max(c.sweep_id)
+    return (
+        select(
+            func.min(c.start).label("start"),
+            func.max(c.end).label("end"),
+            func.count().label("attempts"),
+            func.sum(func.max(c.busy_s, 0.0)).label("busy_s"),
+            func.sum(func.max(c.busy_s, 0.0) * c.of_sweep).label("sweep_busy_s"),
+            *(func.sum(cast(c.state == state.value, Integer)).label(state.value) for state in TrialState),
+            case((same, func.min(c.sweep_id))).label("sweep_id"),
+            case((func.count() == 1, func.min(c.trial_id))).label("trial_id"),
+            func.min(c.number).label("number"),
+            func.max(c.number).label("last_number"),
+            func.min(c.created_at).label("planned_at"),
+        )
+        .group_by(bucket, cast(long, Integer))
+        .order_by(func.min(c.start))
+    )
+
+
+def _row(row: Any) -> BusyRow:
+    states = {state.value: row[state.value] for state in TrialState if row[state.value]}
+    named = {name: row[name] for name in BusyRow.__dataclass_fields__ if name not in ("runs", "states")}
+    return BusyRow(**named, runs=TrialState.RUNNING.value in states, states=states)

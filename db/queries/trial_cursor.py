@@ -1,0 +1,69 @@
+"""Where a page of trials ended, as a text for the next one: what was sorted by, and its value there; api.
+
+With the value in it, a row that becomes something else between two pages neither repeats others nor hides them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from podium.db.queries.trial_order import Order
+from podium.sweep.values.errors import BadRequestError
+
+MAX_CURSOR = 2_000
+_MAX_NUMBER = 2**63 - 1
+_NUMBER_DIGITS = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """After the trial with this number; in an order, after these values of its columns."""
+
+    number: int
+    values: tuple[Any, ...] | None = None  # None: those that the trial has now
+
+
+def cursor_of(sort: str, order: Order | None, position: Position) -> int | str:
+    """For `position_of`: the number, or a text that nobody else reads where trials go by anything else."""
+    if order is None:
+        return position.number
+    text = _text_of([sort, position.number, position.values])
+    return text if len(text) <= MAX_CURSOR else _text_of([sort, position.number, None])
+
+
+def position_of(cursor: str, sort: str, order: Order | None) -> Position:
+    """Raises `BadRequestError` when it is of another order, or was not made by `cursor_of`."""
+    if order is None:
+        if cursor.isascii() and cursor.isdigit() and len(cursor) <= _NUMBER_DIGITS and int(cursor) <= _MAX_NUMBER:
+            return Position(int(cursor))
+        raise BadRequestError("`after` is no number of a trial; write the `next` of the page before")
+    try:
+        of, number, values = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, TypeError, RecursionError, binascii.Error):
+        of, number, values = None, None, None
+    if of != sort or not _is_number(number) or not _are_values(values, len(order.columns)):
+        raise BadRequestError("`after` is not of this order; write the `next` of the page before, with the same `sort`")
+    return Position(number, None if values is None else tuple(values))
+
+
+def _text_of(content: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode()
+
+
+def _is_number(found: Any) -> TypeGuard[int]:
+    return type(found) is int and 0 <= found <= _MAX_NUMBER
+
+
+def _are_values(found: Any, columns: int) -> TypeGuard[Sequence[Any] | None]:
+    if found is None:
+        return True
+    return isinstance(found, list) and len(found) == columns and all(_is_value(value) for value in found)
+
+
+def _is_value(found: Any) -> bool:
+    return found is None or type(found) in (float, str) or (type(found) is int and abs(found) <= _MAX_NUMBER)

@@ -1,0 +1,298 @@
+"""Which trials of a sweep a filter means: `state:failed lr<0.01`, as a condition of SQL; api.
+
+One language for the table, the charts, the exports and the command line; docs/dashboard.md has it for users.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, false, func, literal, or_, select, true
+
+from podium.db.queries.filter_terms import Term, Value, terms_of
+from podium.db.queries.trial_columns import ATTR_NUMBER, CAUSE, DEVICE, DURATION_S
+from podium.db.schema.tables import (
+    trial_attrs,
+    trial_constraints,
+    trial_notes,
+    trial_params,
+    trial_tags,
+    trial_values,
+    trials,
+)
+from podium.db.stores.sweeps import SweepRow, parameters_of
+from podium.db.stores.trial_details import FEASIBLE
+from podium.sweep.values.trial import Cause, TrialState
+
+MAX_FILTER = 2_000  # characters
+MAX_TOP = 100_000
+MAX_PATTERNS = 50
+WITHIN_S = 10.0  # for what asks with a filter: fifty words in a hundred thousand trials would take a minute
+_CAUSES = {"nan": ("non_finite",), "oom": ("host_memory", "device_memory"), "memory": ("host_memory", "device_memory")}
+_SAME = (":", "=", "!=")
+Condition = ColumnElement[bool]
+
+
+def where_of(connection: Connection, text: str | None, sweep: SweepRow) -> Condition:
+    """The condition on `trials` that a filter is; it names the sweep too. Raises `FilterError`, pointing at the place.
+
+    The connection is asked for names that the sweep file does not have.
+    """
+    filtered = _Filter(connection, sweep)
+    conditions = [filtered.condition(term) for term in terms_of(text or "")]
+    return and_(trials.c.sweep_id == sweep.id, *conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Terms as conditions on the trials of one sweep."""
+
+    connection: Connection
+    sweep: SweepRow
+
+    def condition(self, term: Term) -> Condition:
+        found = self._any_word(term) if not term.name else self._named(term)
+        # Of nothing, nothing is true: a trial without a value is in `-value>1`.
+        return ~func.coalesce(found, false()) if term.negated else found
+
+    def _named(self, term: Term) -> Condition:
+        kind, _, name = term.name.partition(".")
+        if term.name in _FIELDS:
+            return _FIELDS[term.name](self.sweep, term)
+        if kind in _TABLES and name:
+            return self._in_table(kind, name, term)
+        if term.name in dict(self.sweep.objectives):
+            return self._in_table("values", term.name, term)
+        return self._in_table("params", term.name, term)
+
+    def _in_table(self, kind: str, name: str, term: Term) -> Condition:
+        if kind == "values" and name == self.sweep.objectives[0][0]:
+            return _numbers(trials.c.value, term)
+        table = _TABLES[kind]
+        if not self._is_known(kind, name):
+            raise term.wrong(self._unknown(term.name))
+        numbers = {"params": trial_params.c.number, "attrs": ATTR_NUMBER}
+        row = _mixed(numbers[kind], table.c.value, term) if kind in numbers else _numbers(table.c.value, term)
+        return exists().where(table.c.trial_id == trials.c.id, table.c.name == name, row)
+
+    def _is_known(self, kind: str, name: str) -> bool:
+        if kind == "values":
+            return name in dict(self.sweep.objectives)
+        if kind == "params" and name in parameters_of(self.sweep):
+            return True
+        table = _TABLES[kind]
+        there = select(literal(1)).select_from(trials).join(table, table.c.trial_id == trials.c.id)
+        there = there.where(trials.c.sweep_id == self.sweep.id, table.c.name == name).limit(1)
+        return self.connection.execute(there).first() is not None
+
+    def _unknown(self, name: str) -> str:
+        values = [f"values.{each}" for each, _ in self.sweep.objectives] if len(self.sweep.objectives) > 1 else []
+        known = [*parameters_of(self.sweep), *_FIELDS, *values]
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"there is no {name!r}{hint}; known are {', '.join(known)}"
+
+    def _any_word(self, term: Term) -> Condition:
+        (word,) = term.values
+        escaped = json.dumps(word.text)[1:-1]
+        text = and_(trial_params.c.number.is_(None), trial_params.c.value.contains(escaped, autoescape=True))
+        return or_(
+            exists().where(trial_tags.c.trial_id == trials.c.id, trial_tags.c.tag.contains(word.text, autoescape=True)),
+            exists().where(
+                trial_notes.c.trial_id == trials.c.id, trial_notes.c.note.contains(word.text, autoescape=True)
+            ),
+            exists().where(trial_params.c.trial_id == trials.c.id, text),
+        )
+
+
+def _numbers(column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of numbers against what a term says."""
+    if term.operator in _SAME:
+        among = _is_number_among(column, term.values)
+        return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+    return _compared(column, term.operator, _one_number(term))
+
+
+def _is_number_among(column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
+    ranges = [_between(column, *ends) for value in _few([v for v in values if v.range]) if (ends := value.range)]
+    plain = [_number_of(value) for value in values if value.range is None]
+    return or_(column.in_(plain), *ranges) if plain else or_(*ranges)
+
+
+def _between(column: ColumnElement[Any], low: float | None, high: float | None) -> Condition:
+    return and_(true() if low is None else column >= low, true() if high is None else column <= high)
+
+
+def _number_of(value: Value) -> float:
+    if (number := value.number) is None:
+        raise value.wrong(f"{value.text!r} is no number; write one, or a range as in 0.1..0.5")
+    return number
+
+
+def _few(patterns: Sequence[Value]) -> Sequence[Value]:
+    """SQLite takes a thousand alternatives; each costs a look at every trial."""
+    if len(patterns) > MAX_PATTERNS:
+        raise patterns[MAX_PATTERNS].wrong(f"a term has at most {MAX_PATTERNS} ranges or texts with *")
+    return patterns
+
+
+def _one_number(term: Term) -> float:
+    first = term.values[0]
+    if len(term.values) > 1:
+        raise term.values[1].wrong(f"{term.operator} takes one number; write {term.name}:1,2,3 for several")
+    if (number := first.number) is None:
+        raise first.wrong(f"{term.name}{term.operator} takes a number, and {first.text!r} is none")
+    return number
+
+
+def _compared(column: ColumnElement[Any], operator: str, number: float) -> Condition:
+    compare: dict[str, Callable[[], Condition]] = {
+        "<": lambda: column < number,
+        "<=": lambda: column <= number,
+        ">": lambda: column > number,
+        ">=": lambda: column >= number,
+    }
+    return compare[operator]()
+
+
+def _texts(column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of text against what a term says; * stands for anything."""
+    if term.operator not in _SAME:
+        raise term.wrong(f"{term.name} is text, which {term.operator} does not compare; write {term.name}:a,b")
+    among = _is_text_among(column, term.values)
+    return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+
+
+def _is_text_among(
+    column: ColumnElement[Any], values: Sequence[Value], written: Callable[[str], str] = str
+) -> Condition:
+    """Whether a text is one of these, as they are `written` there."""
+    wild = [value for value in values if _is_wild(value)]
+    like = [_is_like(column, written(value.text)) for value in _few(wild)]
+    return or_(column.in_([written(value.text) for value in values if not _is_wild(value)]), *like)
+
+
+def _is_wild(value: Value) -> bool:
+    return not value.quoted and "*" in value.text
+
+
+def _is_like(column: ColumnElement[Any], text: str) -> Condition:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return column.like(escaped.replace("*", "%"), escape="\\")
+
+
+def _mixed(number: ColumnElement[Any], column: ColumnElement[Any], term: Term) -> Condition:
+    """A column of numbers and a column of the same as JSON, against what a term says."""
+    if term.operator not in _SAME:
+        return _compared(number, term.operator, _one_number(term))
+    among = _is_among(number, column, term.values)
+    return ~func.coalesce(among, false()) if term.operator == "!=" else among
+
+
+def _is_among(number: ColumnElement[Any], column: ColumnElement[Any], values: Sequence[Value]) -> Condition:
+    others = [value for value in values if value.range is None]
+    ways = [_is_text_among(column, others, json.dumps)]
+    if numbers := [value.number for value in others if value.number is not None]:
+        ways.append(and_(number.in_(numbers), column.not_in(("true", "false"))))
+    words = {value.text.lower() for value in others if not value.quoted} & {"true", "false", "null", "none"}
+    if words:
+        ways.append(column.in_([word.replace("none", "null") for word in sorted(words)]))
+    if ranges := [value for value in values if value.range is not None]:
+        ways.append(_is_number_among(number, ranges))
+    return or_(*ways)
+
+
+def _choice(column: ColumnElement[Any], known: type[StrEnum], also: dict[str, tuple[str, ...]]) -> Any:
+    """A column that has one of a closed list of texts."""
+
+    def condition(_: SweepRow, term: Term) -> Condition:
+        if term.operator not in _SAME:
+            raise term.wrong(f"write {term.name}:{next(iter(known))}, or several with commas between")
+        wanted: list[str] = []
+        for value in term.values:
+            name = value.text.lower()
+            if name not in also and name not in list(known):
+                close = difflib.get_close_matches(name, [*known, *also], n=1)
+                hint = f" (did you mean {close[0]}?)" if close else ""
+                raise value.wrong(f"no {term.name} is {value.text!r}{hint}; there are {', '.join(known)}")
+            wanted += also.get(name, (name,))
+        among = column.in_(wanted)
+        return and_(column.is_not(None), ~among) if term.operator == "!=" else among
+
+    return condition
+
+
+def _number_field(column: ColumnElement[Any]) -> Any:
+    return lambda _, term: _numbers(column, term)
+
+
+def _text_field(column: ColumnElement[Any]) -> Any:
+    return lambda _, term: _texts(column, term)
+
+
+def _tag(_: SweepRow, term: Term) -> Condition:
+    """One of a trial's tags; != is of trials with none of these."""
+    if term.operator not in _SAME:
+        raise term.wrong("write tag:keep, or several with commas between")
+    among = _is_text_among(trial_tags.c.tag, term.values)
+    found = exists().where(trial_tags.c.trial_id == trials.c.id, among)
+    return ~found if term.operator == "!=" else found
+
+
+def _note(_: SweepRow, term: Term) -> Condition:
+    """Words of the note; * is any note."""
+    if term.operator not in (":", "="):
+        raise term.wrong("write note:word, or note:* for any note")
+    words = [
+        true() if value.text == "*" else trial_notes.c.note.contains(value.text, autoescape=True)
+        for value in _few(term.values)
+    ]
+    return exists().where(trial_notes.c.trial_id == trials.c.id, or_(*words))
+
+
+def _top(sweep: SweepRow, term: Term) -> Condition:
+    """The best finished trials of the sweep by its first metric, those that hold its constraints."""
+    number = term.values[0].number
+    if term.operator not in (":", "=") or len(term.values) > 1 or number not in range(1, MAX_TOP + 1):
+        raise term.wrong("write top:N, as in top:50")
+    of = trials.alias("of_the_best")
+    finished = and_(of.c.sweep_id == sweep.id, of.c.state == TrialState.FINISHED.value)
+    feasible = ~exists().where(trial_constraints.c.trial_id == of.c.id, trial_constraints.c.value > 0)
+    by = of.c.value.desc() if sweep.goal == "maximize" else of.c.value.asc()
+    best = select(of.c.id).where(finished, feasible).order_by(by, of.c.number).limit(int(number or 0))
+    return trials.c.id.in_(best)
+
+
+def _feasible(_: SweepRow, term: Term) -> Condition:
+    wanted = [value.text.lower() for value in term.values]
+    if term.operator not in (":", "=") or wanted not in (["yes"], ["no"]):
+        raise term.wrong("write feasible:yes or feasible:no")
+    return FEASIBLE if wanted == ["yes"] else ~FEASIBLE
+
+
+_TABLES: dict[str, Table] = {
+    "params": trial_params,
+    "values": trial_values,
+    "constraints": trial_constraints,
+    "attrs": trial_attrs,
+}
+_FIELDS: dict[str, Callable[[SweepRow, Term], Condition]] = {
+    "state": _choice(trials.c.state, TrialState, {}),
+    "number": _number_field(trials.c.number),
+    "id": _number_field(trials.c.id),
+    "value": _number_field(trials.c.value),
+    "duration_s": _number_field(DURATION_S),
+    "attempt": _number_field(trials.c.attempt),
+    "device": _text_field(DEVICE),
+    "cause": _choice(CAUSE, Cause, _CAUSES),
+    "tag": _tag,
+    "note": _note,
+    "sampler": _text_field(trials.c.sampler),
+    "feasible": _feasible,
+    "top": _top,
+}

@@ -1,0 +1,140 @@
+"""In which order a page of trials is: by number, by a value, a parameter, a state, a device; api."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, case, or_, select
+
+from podium.db.queries.trial_columns import DURATION_S, number_in
+from podium.db.schema.tables import attempts, trial_attrs, trial_constraints, trial_params, trial_values, trials
+from podium.db.stores.sweeps import SweepRow, parameters_of
+from podium.sweep.values.errors import BadRequestError
+from podium.sweep.values.trial import TrialState
+
+Columns = tuple[ColumnElement[Any], ...]
+# What goes on comes first, and what went wrong before what was not to be.
+_BY_STATE = case(
+    {
+        state.value: position
+        for position, state in enumerate(
+            (
+                TrialState.RUNNING,
+                TrialState.WAITING,
+                TrialState.FINISHED,
+                TrialState.PRUNED,
+                TrialState.FAILED,
+                TrialState.CANCELLED,
+            )
+        )
+    },
+    value=trials.c.state,
+)
+_FIELDS: dict[str, ColumnElement[Any]] = {
+    "number": trials.c.number,
+    "id": trials.c.id,
+    "state": _BY_STATE,
+    "value": trials.c.value,
+    "duration_s": DURATION_S,
+    "attempt": trials.c.attempt,
+    "sampler": trials.c.sampler,
+    "started_at": trials.c.started_at,
+    "ended_at": trials.c.ended_at,
+}
+_OF_ATTEMPT = {"device": "device_id", "cause": "cause"}
+_BESIDE = {"values": trial_values, "constraints": trial_constraints, "params": trial_params, "attrs": trial_attrs}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Trials by a column, then by those after it; who has nothing in it comes last, and the same go by number."""
+
+    columns: Columns
+    descending: bool = False
+    source: FromClause = trials  # with the table of the columns: each trial has one row in it, or none
+
+    def by(self) -> Columns:
+        """For ORDER BY."""
+        sorted_ = [(each.desc() if self.descending else each.asc()).nulls_last() for each in self.columns]
+        return *sorted_, trials.c.number
+
+    def past(self, values: Sequence[Any], number: int) -> ColumnElement[bool]:
+        """The trials that come after one with this number and these values, one for each column."""
+        later: ColumnElement[bool] = trials.c.number > number
+        for column, value in zip(self.columns[::-1], values[::-1], strict=True):
+            later = self._after(column, value, later)
+        return later
+
+    def past_trial(self, connection: Connection, sweep_id: int, number: int) -> ColumnElement[bool]:
+        """The trials that come after the one with this number, as it is now."""
+        this = and_(trials.c.sweep_id == sweep_id, trials.c.number == number)
+        values = connection.execute(select(*self.columns).select_from(self.source).where(this)).one_or_none()
+        if values is None:
+            return self.past([None] * len(self.columns), number)
+        return self.past(
+            [self._here(column, value, this) for column, value in zip(self.columns, values, strict=True)], number
+        )
+
+    def _here(self, column: ColumnElement[Any], value: Any, this: ColumnElement[bool]) -> Any:
+        if value is None or column is not DURATION_S:
+            return value
+        return select(column).where(this).correlate(None).scalar_subquery()  # it runs: another one in each statement
+
+    def _after(self, column: ColumnElement[Any], here: Any, later: ColumnElement[bool]) -> ColumnElement[bool]:
+        if here is None:
+            return and_(column.is_(None), later)
+        further = column < here if self.descending else column > here
+        return or_(further, and_(column == here, later), column.is_(None))
+
+
+def order_of(text: str, sweep: SweepRow) -> Order | None:
+    """A column, with a minus before it falling; `best`: the best first; None for `number`, as ever.
+
+    Numbers before texts where a parameter is both. Raises `BadRequestError` naming what there is.
+    """
+    key = text.removeprefix("-")
+    if text == "number":
+        return None
+    if key == "best":
+        return Order((trials.c.value,), (sweep.goal == "maximize") != text.startswith("-"))
+    kind, _, name = key.partition(".")
+    columns: Columns
+    source: FromClause = trials
+    if key in _FIELDS:
+        columns = (_FIELDS[key],)
+    elif key in _OF_ATTEMPT:
+        current = attempts.alias()
+        columns = (current.c[_OF_ATTEMPT[key]],)
+        on = and_(current.c.trial_id == trials.c.id, current.c.number == trials.c.attempt)
+        source = trials.outerjoin(current, on)
+    elif kind == "values" and name == sweep.objectives[0][0]:
+        columns = (trials.c.value,)
+    elif kind in _BESIDE and (kind != "values" or name in dict(sweep.objectives)) and name:
+        table = _BESIDE[kind].alias()
+        columns = _of(kind, table)
+        columns = columns[:1] if kind == "params" and _is_number(sweep, name) else columns
+        source = trials.outerjoin(table, and_(table.c.trial_id == trials.c.id, table.c.name == name))
+    else:
+        values = ", ".join(f"values.{name}" for name, _ in sweep.objectives)
+        fields = ", ".join((*_FIELDS, *_OF_ATTEMPT))
+        raise BadRequestError(
+            f"sort={text}: write best, {fields}, {values}, params.NAME, constraints.NAME or attrs.NAME, "
+            "with - before it for falling"
+        )
+    return Order(columns, text.startswith("-"), source)
+
+
+def _is_number(sweep: SweepRow, name: str) -> bool:
+    """Whether the sweep file makes this parameter a range; then nobody needs to look for texts."""
+    known = parameters_of(sweep).get(name)
+    return known is not None and known.get("values") is None and known.get("value") is None
+
+
+def _of(kind: str, table: FromClause) -> Columns:
+    """Numbers come before texts where there are both."""
+    if kind in ("values", "constraints"):
+        return (table.c.value,)
+    number = table.c.number if kind == "params" else number_in(table.c.value)
+    return number, case((number.is_(None), table.c.value))

@@ -1,0 +1,136 @@
+"""A window of a sweep's trials as columns: filtered, sorted, counted; api."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, FromClause, and_, func, select
+
+from podium.db.queries import trial_pages
+from podium.db.queries.trial_cursor import Position, cursor_of, position_of
+from podium.db.queries.trial_filter import where_of
+from podium.db.queries.trial_order import Order, order_of
+from podium.db.queries.trial_pages import past
+from podium.db.schema.tables import trials
+from podium.db.stores import metrics, sweeps
+from podium.db.stores.sweeps import parameters_of
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.values.trial import violates
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which trials are wanted: those after where the page before ended, or those from `offset` on."""
+
+    filter: str | None = None
+    sort: str = "number"
+    after: str | None = None  # `next` of the page before
+    offset: int = 0
+    limit: int = 200
+    find: int | None = None  # the number of a trial that is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTable:
+    """Trials as columns, each as long as there are trials in it."""
+
+    total: int  # trials of the sweep
+    matching: int  # of them through the filter
+    next: int | str | None  # goes into `after` for what follows
+    found: int | None  # how many matching trials come before the one that was looked for, if it is among them
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+
+def window(connection: Connection, sweep_id: int, wanted: Window) -> TrialTable:
+    """Raises `NotFoundError`, and `BadRequestError` for a filter or an order that cannot be read."""
+    sweep = sweeps.get(connection, sweep_id)
+    total = sum(sweep.counts.values())
+    order = order_of(wanted.sort, sweep)
+    filtered = where_of(connection, wanted.filter, sweep)
+    where, counted = filtered, wanted.after is None and bool(wanted.filter)
+    if wanted.after is not None:
+        position = position_of(wanted.after, wanted.sort, order)
+        where = and_(where, past(connection, sweep_id, order, position))
+    rows, positions, matching = trial_pages.ordered(
+        connection, where, order, wanted.limit + 1, offset=wanted.offset, counted=counted
+    )
+    if matching is None:
+        matching = _count(connection, filtered) if wanted.filter else total
+    shown = rows[: wanted.limit]
+    columns = columns_of(shown, parameters_of(sweep), [name for name, _ in sweep.objectives], time.time())
+    return TrialTable(
+        total,
+        matching,
+        cursor_of(wanted.sort, order, positions[wanted.limit - 1]) if len(rows) > wanted.limit else None,
+        None if wanted.find is None else _place(connection, sweep_id, filtered, order, wanted.find, matching),
+        columns | _reported(connection, shown, sweep.metric),
+    )
+
+
+def _count(connection: Connection, where: ColumnElement[bool], source: FromClause = trials) -> int:
+    return connection.execute(select(func.count()).select_from(source).where(where)).scalar_one()
+
+
+def _place(
+    connection: Connection, sweep_id: int, where: ColumnElement[bool], order: Order | None, number: int, matching: int
+) -> int | None:
+    if not _count(connection, and_(where, trials.c.number == number)):
+        return None
+    later = and_(where, past(connection, sweep_id, order, Position(number)))
+    return matching - 1 - _count(connection, later, trials if order is None else order.source)
+
+
+def _reported(connection: Connection, rows: Sequence[TrialRow], metric: str) -> dict[str, list[Any]]:
+    """What trials without a value reported last: running, pruned, failed ones."""
+    last = metrics.last_of(connection, [row.id for row in rows if row.value is None and row.attempt], metric)
+    found = [last.get(row.id, (None, None)) for row in rows]
+    return {"reported": [value for _, value in found], "reported_step": [step for step, _ in found]}
+
+
+def columns_of(
+    rows: Sequence[TrialRow], space: Iterable[str], objectives: Sequence[str], now: float
+) -> dict[str, list[Any]]:
+    """Columns of trials: those that every trial has, then values, parameters, constraints and attributes by name.
+
+    Parameters come in the order of the sweep file; one that a trial does not have is null in its row.
+    """
+    found: dict[str, list[Any]] = {
+        "id": [row.id for row in rows],
+        "number": [row.number for row in rows],
+        "state": [row.state.value for row in rows],
+        "requested": [row.requested for row in rows],
+        "value": [row.value for row in rows],
+        "violated": [violates(row.constraints) for row in rows],
+        "duration_s": [_duration_s(row, now) for row in rows],
+        "device": [row.device_id for row in rows],
+        "cause": [row.cause for row in rows],
+        "attempt": [row.attempt for row in rows],
+        "sampler": [row.sampler for row in rows],
+        "tags": [row.tags for row in rows],
+        "started_at": [_rounded(row.started_at) for row in rows],
+        "ended_at": [_rounded(row.ended_at) for row in rows],
+    }
+    if len(objectives) > 1:
+        found |= _named("values", [row.values or {} for row in rows], objectives)
+    found |= _named("params", [row.params for row in rows], space)
+    found |= _named("constraints", [row.constraints for row in rows], ())
+    found |= _named("attrs", [row.user_attrs for row in rows], ())
+    return found
+
+
+def _named(kind: str, rows: Sequence[dict[str, Any]], first: Iterable[str]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(first)
+    for row in rows:
+        names |= dict.fromkeys(row)
+    return {f"{kind}.{name}": [row.get(name) for row in rows] for name in names}
+
+
+def _duration_s(row: TrialRow, now: float) -> float | None:
+    return None if row.started_at is None else _rounded((row.ended_at or now) - row.started_at)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)

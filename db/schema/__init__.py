@@ -1,0 +1,4 @@
+"""Tables, engine, migrations, integrity check and backup.
+
+Runs in every process that opens the database.
+"""

@@ -1,0 +1,128 @@
+"""Is the database sound, and does it lie where it can stay so? Reads only; a process of its own.
+
+`python -P -m podium.db.schema.integrity_check FILE` prints one line of JSON, or one sentence and exits 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.db.schema.engine import WAL_SAFE, connect_to_look, sqlite_module
+from podium.db.schema.migrate import how_to_restore, newest_schema
+from podium.db.schema.program_exit import said_as_a_sentence
+from podium.db.schema.sqlite_errors import BARRED, code_of, refusal
+from podium.sweep.runtime.disk_space import room
+from podium.sweep.runtime.filesystem_type import is_doubtful, is_network, kind_of
+from podium.sweep.values.errors import DatabaseError
+
+MAX_FINDINGS = 20
+_OURS = {"alembic_version", "sweeps"}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found. `problems` must be dealt with; `advice` may wait."""
+
+    path: str
+    bytes: int
+    schema: str | None
+    journal_mode: str | None
+    sqlite: str
+    file_system: str
+    free_bytes: int
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What SQLite says of the file."""
+
+    schema: str | None = None
+    journal_mode: str | None = None
+    problems: tuple[str, ...] = ()
+
+
+def check(path: Path) -> Checked:
+    """Look at the database at `path`. Raises `DatabaseError` when there is none, or when it is locked."""
+    if not path.is_file():
+        raise DatabaseError(f"there is no database at {path}; name its folder with --data-dir")
+    inside = _inside(path)
+    free = room(path.parent)
+    kind = kind_of(path)
+    problems = list(inside.problems)
+    if is_network(kind):
+        problems.append(f"it lies on a network file system ({kind}), where SQLite's locks do not hold; move it")
+    return Checked(
+        path=str(path),
+        bytes=path.stat().st_size,
+        schema=inside.schema,
+        journal_mode=inside.journal_mode,
+        sqlite=sqlite_module().sqlite_version,
+        file_system=kind,
+        free_bytes=free.free_bytes,
+        problems=tuple(problems),
+        advice=(*_advice(inside, kind), *([] if free.enough else [str(free)])),
+    )
+
+
+def _inside(path: Path) -> _Inside:
+    try:
+        with contextlib.closing(connect_to_look(path)) as connection:
+            return _read(connection, path)
+    except sqlite_module().Error as error:
+        if code_of(error) in BARRED:
+            raise refusal(path, "check", error) from error
+        return _Inside(problems=(f"it is damaged: {error}; {how_to_restore(path)}",))
+
+
+def _read(connection: Any, path: Path) -> _Inside:
+    problems = [
+        f"it is damaged: {line}"
+        for (line,) in connection.execute(f"PRAGMA integrity_check({MAX_FINDINGS})")
+        if line != "ok"
+    ]
+    if problems:
+        problems.append(how_to_restore(path))
+    loose: dict[tuple[str, str], int] = {}
+    for table, _row, parent, _key in connection.execute("PRAGMA foreign_key_check"):
+        loose[table, parent] = loose.get((table, parent), 0) + 1
+    problems += [f"{count} rows of {table} belong to rows of {parent} that are not there"
+                 for (table, parent), count in loose.items()]  # fmt: skip
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if tables >= _OURS else None
+    if found is None:
+        problems.append("it is not Podium's, or empty; choose another data directory")
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    return _Inside(None if found is None else found[0], mode, tuple(problems))
+
+
+def _advice(inside: _Inside, kind: str) -> list[str]:
+    advice = []
+    if inside.schema is not None and inside.schema != newest_schema():
+        advice.append(f"its schema is {inside.schema}, and this Podium writes {newest_schema()}: `podium db upgrade`")
+    module = sqlite_module()
+    if module.sqlite_version_info < WAL_SAFE:
+        wanted = ".".join(map(str, WAL_SAFE))
+        advice.append(
+            f"SQLite {module.sqlite_version} is older than {wanted}, which mends a fault of write-ahead logs: Podium "
+            "works without one, and slower; install the package pysqlite3"
+        )
+    if is_doubtful(kind):
+        advice.append(f"it lies on {kind}, which does not always keep locks; a local disk is safer")
+    return advice
+
+
+def main() -> None:
+    """Check the file named on the command line."""
+    with said_as_a_sentence():
+        print(json.dumps(asdict(check(Path(sys.argv[1])))))
+
+
+if __name__ == "__main__":
+    main()

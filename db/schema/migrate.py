@@ -1,0 +1,182 @@
+"""Bringing a database to today's schema at start: under a lock, after a copy; run by `serve` as a process of its own.
+
+`python -P -m podium.db.schema.migrate FILE` prints one line of JSON, or one sentence and exits 3. A foreign, damaged or
+newer file is refused and left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.resources
+import json
+import logging
+import stat
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from filelock import FileLock
+
+from podium.db.schema.backup import backup
+from podium.db.schema.engine import Database, connect_to_look, sqlite_module
+from podium.db.schema.program_exit import said_as_a_sentence
+from podium.db.schema.sqlite_errors import BARRED, code_of, refusal
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.values.errors import DatabaseError
+
+_SQLITE_HEADER = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What was done: from which schema (None: there was no database) to which, and the copy made before."""
+
+    path: str
+    before: str | None
+    now: str
+    copy: str | None = None
+
+
+def migrate(path: Path) -> Migrated:
+    """Create or upgrade the database at `path`. Raises `DatabaseError` when that cannot be done safely."""
+    with FileLock(DataDirectory(path.parent).migration_lock):
+        current = _check_file(path)
+        head = newest_schema()
+        if current == head:
+            return Migrated(str(path), current, head)
+        copy = None if current is None else _keep(path, current)
+        _upgrade(path)
+        return Migrated(str(path), current, head, copy)
+
+
+def newest_schema() -> str:
+    """The schema that this Podium writes."""
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    assert head is not None
+    return head
+
+
+def how_to_restore(path: Path) -> str:
+    """The command that puts the newest backup in a database's place."""
+    copies = sorted(DataDirectory(path.parent).backups.glob("*.sqlite3"), key=lambda copy: copy.stat().st_mtime)
+    name = str(copies[-1]) if copies else "BACKUP"
+    return f"restore a backup: rm -f '{path}'-* && cp '{name}' '{path}'"
+
+
+def alembic_config() -> Config:
+    """Alembic's configuration, with the migrations that ship in this package."""
+    config = Config()
+    config.set_main_option("script_location", str(importlib.resources.files("podium.db.schema") / "migrations"))
+    return config
+
+
+def _upgrade(path: Path) -> None:
+    database = Database(path, create=True)
+    config = alembic_config()
+    try:
+        with database.write() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    finally:
+        database.close()
+
+
+def _keep(path: Path, revision: str) -> str:
+    """Keep the old schema beside the new one. The date is for people; a number tells apart what it does not."""
+    stem = f"before-upgrade-from-{revision}-{time.strftime('%Y-%m-%d')}"
+    folder = DataDirectory(path.parent).backups
+    taken = len(list(folder.glob(f"{stem}*"))) if folder.is_dir() else 0
+    target = folder / f"{stem}{f'-{taken + 1}' if taken else ''}.sqlite3"
+    backup(path, target)
+    return str(target)
+
+
+# What is not ours to change; nothing here writes a byte.
+
+
+def _check_file(path: Path) -> str | None:
+    """The schema of the database at `path`; None when there is none yet. Raises `DatabaseError`."""
+    if not _has_content(path):
+        _refuse_used_directory(path)
+        return None
+    try:
+        with contextlib.closing(connect_to_look(path)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            ours = tables >= {"alembic_version", "sweeps"}
+            schemas = connection.execute("SELECT version_num FROM alembic_version").fetchall() if ours else []
+    except sqlite_module().Error as error:
+        if code_of(error) in BARRED:
+            raise refusal(path, "check", error) from error
+        verdict = str(error)
+    if verdict != "ok":
+        reason = verdict.splitlines()[-1]
+        raise DatabaseError(f"{path} is damaged ({reason}) and was left as it is; {how_to_restore(path)}")
+    if tables and not schemas:
+        raise _foreign(path, tables)
+    return _known(path, schemas[0][0]) if schemas else None
+
+
+def _has_content(path: Path) -> bool:
+    """Is there a file that looks like a database? Raises `DatabaseError` for what is none, or cannot be read."""
+    try:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            raise DatabaseError(f"{path} is a link; give the folder that it leads to as the data directory instead")
+        if not stat.S_ISREG(found.st_mode):
+            raise DatabaseError(f"{path} is not a file; move it away, or choose another data directory")
+        with path.open("rb") as file:
+            header = file.read(len(_SQLITE_HEADER))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise DatabaseError(
+            f"cannot read {path}: {error.strerror}; run as its owner, or choose another data directory"
+        ) from error
+    if header and header != _SQLITE_HEADER:
+        raise DatabaseError(
+            f"{path} is not a database; if it was one, {how_to_restore(path)}; or move it away, or choose another "
+            "data directory"
+        )
+    return bool(header)
+
+
+def _refuse_used_directory(path: Path) -> None:
+    """An empty database beside the results of an old one would count its sweeps from 1, over their folders."""
+    trials = DataDirectory(path.parent).trials
+    if trials.is_dir() and any(trials.iterdir()):
+        raise DatabaseError(
+            f"{path} is {'empty' if path.exists() else 'gone'}, but {trials} holds results of its trials; "
+            f"{how_to_restore(path)}; or move {trials} away to begin anew"
+        )
+
+
+def _foreign(path: Path, tables: set[str]) -> DatabaseError:
+    return DatabaseError(
+        f"{path} is a database, but not Podium's (it has {', '.join(sorted(tables)[:3])}); "
+        "choose another data directory"
+    )
+
+
+def _known(path: Path, schema: str) -> str:
+    known = {revision.revision for revision in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
+    if schema not in known:
+        raise DatabaseError(
+            f"{path} was written by a newer Podium (schema {schema}); upgrade Podium, or choose another data directory"
+        )
+    return schema
+
+
+def main() -> None:
+    """Migrate the file named on the command line."""
+    logging.basicConfig(level=logging.WARNING)
+    with said_as_a_sentence():
+        print(json.dumps(asdict(migrate(Path(sys.argv[1])))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,459 @@
+"""The tables, as SQLAlchemy Core: the one description of what is stored; processes that open the database."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# Times are seconds since the epoch, UTC. JSON is text.
+
+sweeps = Table(
+    "sweeps",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("spec", Text, nullable=False),
+    Column("metric", String, nullable=False),
+    Column("goal", String, nullable=False),
+    Column("run_cap", Integer, nullable=False),  # as submitted, or as extended since
+    Column("terms", Text, nullable=False, server_default="{}"),  # JSON: its budget and target, as submitted or extended
+    Column("priority", Float, nullable=False, server_default="1"),
+    Column("idempotency_key", String, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    Column("over_s", Float, nullable=False, server_default="0"),  # how long it was over before it went on
+    Column("ensemble_error", Text),  # why what its `ensemble:` block asks for could not be built
+    Column("versions", Text),  # JSON: of the packages that the service had when it was submitted
+    Column("environment", ForeignKey("environments.sha256")),  # all of these packages
+    Column(
+        "provenance", Text
+    ),  # JSON: where it comes from, as its client says; see `podium.sweep.runtime.git_provenance`
+    Column("warm_start", Text),  # JSON: how many earlier trials its search starts from, how many do not fit, and why
+)
+
+# The packages that the service had when sweeps were submitted, each list once.
+environments = Table(
+    "environments",
+    metadata,
+    Column("sha256", String, primary_key=True),
+    Column("packages", Text, nullable=False),  # a line each
+    Column("first_at", Float, nullable=False),
+)
+
+# The text of a sweep file that came as text, as its author wrote it; a sweep that came as JSON has no row.
+sweep_files = Table(
+    "sweep_files",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
+# What a sweep warns of now, for people; a warning that no longer holds is removed.
+sweep_warnings = Table(
+    "sweep_warnings",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("code", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "code"),
+    sqlite_with_rowid=False,
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("state", String, nullable=False),
+    Column("value", Float),
+    Column("attempt", Integer, nullable=False, server_default="0"),  # the current one; 0 before the first
+    Column("sampler", String, nullable=False),
+    Column("search_attributes", Text, nullable=False, server_default="{}"),  # what sampler and pruner remember
+    Column("requested", String),  # what a client wants done with it, until the scheduler has done it
+    Column("forgiven", Integer, nullable=False, server_default="0"),  # failures up to this attempt count no more
+    Column("created_at", Float, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    UniqueConstraint("sweep_id", "number"),
+    Index("ix_trials_sweep_id_state_value", "sweep_id", "state", "value"),
+    Index("ix_trials_running", "id", sqlite_where=text("state = 'running'")),
+    Index("ix_trials_requested", "requested", sqlite_where=text("requested IS NOT NULL")),
+)
+
+# Configurations that a client adds to a sweep that is there already; `trial_id` once the scheduler has planned it.
+enqueued = Table(
+    "enqueued",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("params", Text, nullable=False),  # JSON
+    Column("distributions", Text, nullable=False, server_default="{}"),  # JSON: of what the sweep file does not name
+    Column("cloned_from", ForeignKey("trials.id")),
+    Column("idempotency_key", String, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), index=True),
+    Index("ix_enqueued_waiting", "sweep_id", sqlite_where=text("trial_id IS NULL")),
+)
+
+trial_params = Table(
+    "trial_params",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("number", Float),  # to sort and filter by; NULL for text
+    Column("value", Text, nullable=False),  # JSON, exact
+    Column("distribution", Text),  # JSON: as a sweep file would write it, where that is not as in the sweep's own
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# Of sweeps with several objectives alone, in their order; the first is the trial's `value` too.
+trial_values = Table(
+    "trial_values",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "position"),
+    sqlite_with_rowid=False,
+)
+
+# What a trial that is over has said of conditions: above 0 is violated, and then it is never the best.
+trial_constraints = Table(
+    "trial_constraints",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+trial_attrs = Table(
+    "trial_attrs",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("value", Text, nullable=False),  # JSON
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# What people write about a trial; a trial without has no row.
+trial_notes = Table(
+    "trial_notes",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), primary_key=True),
+    Column("note", Text, nullable=False),
+    Column("changed_at", Float, nullable=False),
+)
+
+trial_tags = Table(
+    "trial_tags",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("tag", String, nullable=False),
+    PrimaryKeyConstraint("trial_id", "tag"),
+    Index("ix_trial_tags_tag", "tag"),
+    sqlite_with_rowid=False,
+)
+
+# The trials of earlier sweeps that a sweep's search starts from: all of them over, so that they never change.
+warm_trials = Table(
+    "warm_trials",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    PrimaryKeyConstraint("sweep_id", "trial_id"),
+    sqlite_with_rowid=False,
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("device_id", String, nullable=False),
+    Column("node", String, nullable=False, server_default=""),
+    Column("pid", Integer),
+    Column("visible_devices", String),
+    Column("torch_device", String),
+    Column("import_s", Float),  # that loading the program took
+    Column("started_at", Float, nullable=False),
+    Column("ended_at", Float),
+    Column("device_s", Float),  # how long it held its device
+    Column("state", String),
+    Column("cause", String),
+    Column("message", Text),
+    Column("traceback", Text),
+    Column("log_tail", Text),
+    Column("exit", String),
+    Column("late_prune_answers", Integer, nullable=False, server_default="0"),
+    Column("orphans_killed", Integer, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("trial_id", "number"),
+    Index("ix_attempts_device_id_started_at", "device_id", "started_at"),
+    sqlite_with_rowid=False,
+)
+
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name"),
+    sqlite_with_rowid=False,
+)
+
+# Files of trials that were not to be kept: the row comes here first, then the file goes.
+removed_artifacts = Table(
+    "removed_artifacts",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("gone", Boolean, nullable=False),  # so is the file
+    PrimaryKeyConstraint("trial_id", "name"),
+    Index("ix_removed_artifacts_leaving", "trial_id", sqlite_where=text("NOT gone")),
+    sqlite_with_rowid=False,
+)
+
+metrics = Table(
+    "metrics",
+    metadata,
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("value", Float, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("trial_id", "name", "step"),
+    sqlite_with_rowid=False,
+)
+
+# How much each parameter matters to one metric of a sweep, as it was last judged: made again of the trials at any time.
+importances = Table(
+    "importances",
+    metadata,
+    Column("sweep_id", ForeignKey("sweeps.id"), nullable=False),
+    Column("metric", String, nullable=False),  # or what else a trial is judged by
+    Column("as_of", Integer, nullable=False),  # finished trials that there were
+    Column("trials", Integer, nullable=False),  # of these, how many were looked at
+    Column("result", Text, nullable=False),  # JSON: see `podium.sweep.studies.parameter_importance`
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("sweep_id", "metric"),
+    sqlite_with_rowid=False,
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("sweep_id", Integer),
+    Column("trial_id", Integer),
+    Column("ensemble_id", Integer),
+    Column("payload", Text, nullable=False, server_default="{}"),
+    Index("ix_events_ensemble_id", "ensemble_id", sqlite_where=text("ensemble_id IS NOT NULL")),
+    sqlite_autoincrement=True,  # an id is never used twice, also after pruning: clients resume by it
+)
+
+devices = Table(
+    "devices",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("node", String, nullable=False),
+    Column("visible", String, nullable=False),
+    Column("uuid", String),
+    Column("slot_pid", Integer),
+    Column("state", String, nullable=False),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("changed_at", Float, nullable=False),
+)
+
+# What a device is from `at` on, until its next row, and why it runs no trial if it runs none: for the timeline.
+device_spells = Table(
+    "device_spells",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("device_id", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("state", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Index("ix_device_spells_device_id_at", "device_id", "at"),
+)
+
+# Devices that take no trials until somebody returns them; kept while the service is down too.
+devices_aside = Table(
+    "devices_aside",
+    metadata,
+    Column("device_id", String, primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+# One row: the scheduler that may write. A scheduler takes the next epoch when it starts, and each of its
+# transactions checks it, so that an old one that was frozen writes nothing when it wakes.
+scheduler_lease = Table(
+    "scheduler_lease",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("epoch", Integer, nullable=False),
+    Column("holder", String, nullable=False),
+    Column("taken_at", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),  # when it last said that it goes on
+)
+
+ensembles = Table(
+    "ensembles",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("sweep_id", ForeignKey("sweeps.id")),  # whose trials it has, if it is one sweep's
+    Column("requested_by", ForeignKey("sweeps.id"), unique=True),  # the sweep whose `ensemble:` block asked for it
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("version", Integer, nullable=False, server_default="1"),  # that answers
+    Column("target", Integer),  # that will answer as soon as it is ready
+    Column("canary", Integer),  # that answers a share of the requests
+    Column("canary_share", Float, nullable=False, server_default="0"),
+    Column("created_at", Float, nullable=False),
+    Column("changed_at", Float, nullable=False),
+)
+
+ensemble_versions = Table(
+    "ensemble_versions",
+    metadata,
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("mode", String, nullable=False),
+    Column("quorum", Integer, nullable=False),
+    Column("deadline_ms", Float, nullable=False),
+    Column("placement", String, nullable=False),
+    Column("precision", String, nullable=False),
+    Column("combination", Text, nullable=False),  # JSON: the rule and what was fitted for it
+    Column("selection", Text, nullable=False),  # JSON: how the members were found
+    Column("classes", Text, nullable=False),  # JSON: names of the outputs
+    Column("features", Integer, nullable=False),
+    Column("plan", Text, nullable=False, server_default="{}"),  # JSON: how in-graph runs its groups
+    Column("created_at", Float, nullable=False),
+    PrimaryKeyConstraint("ensemble_id", "number"),
+    sqlite_with_rowid=False,
+)
+
+ensemble_members = Table(
+    "ensemble_members",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("trial_id", ForeignKey("trials.id"), nullable=False),
+    UniqueConstraint("ensemble_id", "version", "position"),
+)
+
+replicas = Table(
+    "replicas",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("member_id", ForeignKey("ensemble_members.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("state", String, nullable=False),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("device_id", String, index=True),
+    Column("node", String),
+    Column("pid", Integer),
+    Column("epoch", Integer, nullable=False, server_default="0"),
+    Column("endpoint", String),
+    Column("restarts", Integer, nullable=False, server_default="0"),
+    UniqueConstraint("member_id", "number"),
+)
+
+evaluations = Table(
+    "evaluations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ensemble_id", ForeignKey("ensembles.id"), nullable=False, index=True),
+    Column("version", Integer, nullable=False),
+    Column("split", String, nullable=False),
+    Column("forced", Boolean, nullable=False, server_default="0"),
+    Column("state", String, nullable=False, index=True),
+    Column("reason", String, nullable=False, server_default=""),
+    Column("result", Text),
+    Column("created_at", Float, nullable=False),
+    Column("ended_at", Float),
+)
+
+# A row is never changed but by revoking it, nor removed: together they are the record of who could do what, and when.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("role", String, nullable=False),
+    Column("digest", String, nullable=False, unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("created_by", String, nullable=False, server_default=""),
+    Column("expires_at", Float),
+    Column("revoked_at", Float),
+    Column("revoked_by", String, nullable=False, server_default=""),
+)
+
+# Codes of login links: each begins one session, once.
+login_codes = Table(
+    "login_codes",
+    metadata,
+    Column("digest", String, primary_key=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("used_at", Float),
+)
+
+# Browsers that are logged in: each speaks for a token, as long as that holds.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", String, nullable=False, unique=True),
+    Column("token_id", ForeignKey("tokens.id"), nullable=False, index=True),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+)

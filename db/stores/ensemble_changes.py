@@ -1,0 +1,231 @@
+"""What becomes of ensembles: made, given versions, promoted, rolled back, stopped, retired; api and host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from podium.db.schema.tables import (
+    ensemble_members,
+    ensemble_versions,
+    ensembles,
+    replicas,
+    sweeps,
+)
+from podium.db.schema.tables import events as events_table
+from podium.db.stores import events
+from podium.db.stores.ensembles import EnsembleRow, get
+from podium.db.stores.events import NewEvent
+from podium.db.stores.replicas import change as change_replica
+from podium.ensemble.values.ensemble_spec import (
+    WANTED,
+    EnsembleState,
+    MemberState,
+)
+from podium.ensemble.values.version import NewVersion
+from podium.sweep.values.errors import ConflictError
+
+
+def create(
+    connection: Connection, name: str | None, sweep_id: int | None, version: NewVersion, at: float,
+    *, requested: bool = False,
+) -> int:  # fmt: skip
+    """Store a new ensemble with its first version, `building`; returns its id.
+
+    Without a name it gets the sweep's with a number. Raises `ConflictError` for a name that is taken.
+    """
+    name = name or _free_name(connection, sweep_id)
+    if connection.execute(select(ensembles.c.id).where(ensembles.c.name == name)).one_or_none():
+        raise ConflictError(f"there is an ensemble {name!r} already; choose another name")
+    values = {
+        "name": name,
+        "sweep_id": sweep_id,
+        "requested_by": sweep_id if requested else None,
+        "state": EnsembleState.BUILDING.value,
+        "created_at": at,
+        "changed_at": at,
+    }
+    (ensemble_id,) = connection.execute(insert(ensembles).values(values).returning(ensembles.c.id)).one()
+    _add_version(connection, ensemble_id, 1, version, at)
+    events.add(connection, [NewEvent(at, "ensemble.building", ensemble_id=ensemble_id, payload={"name": name})])
+    return int(ensemble_id)
+
+
+def add_version(
+    connection: Connection, ensemble_id: int, version: NewVersion, canary_share: float | None, at: float
+) -> int:
+    """Store another version: it takes over when it is ready, or as a canary answers a share; returns its number.
+
+    Raises `ConflictError` when the ensemble is over, or another version is still on its way.
+    """
+    row = _wanted(connection, ensemble_id)
+    if row.target is not None or row.canary is not None:
+        on_its_way = row.target if row.target is not None else row.canary
+        raise ConflictError(f"version {on_its_way} is on its way; promote it or roll it back first")
+    number = max(row.versions) + 1
+    _add_version(connection, ensemble_id, number, version, at)
+    if canary_share is None:
+        _set(connection, ensemble_id, at, target=number)
+    else:
+        _set(connection, ensemble_id, at, canary=number, canary_share=canary_share)
+    _tell_version(connection, ensemble_id, "added", number, at)
+    return number
+
+
+def promote(connection: Connection, ensemble_id: int, at: float) -> None:
+    """The canary is to answer everything. Raises `ConflictError` when there is none."""
+    row = _wanted(connection, ensemble_id)
+    if row.canary is None:
+        raise ConflictError(f"ensemble {ensemble_id} has no canary to promote")
+    _set(connection, ensemble_id, at, target=row.canary, canary=None, canary_share=0.0)
+    _tell_version(connection, ensemble_id, "promoted", row.canary, at)
+
+
+def roll_back(connection: Connection, ensemble_id: int, at: float) -> None:
+    """Drop the version on its way, or go back to the one before the active one, as soon as that is ready.
+
+    Raises `ConflictError` when there is nothing to go back to.
+    """
+    row = _wanted(connection, ensemble_id)
+    if row.canary is not None or row.target is not None:
+        _set(connection, ensemble_id, at, target=None, canary=None, canary_share=0.0)
+        _tell_version(connection, ensemble_id, "rolled_back", row.version, at)
+        return
+    earlier = _active_before(connection, row)
+    if earlier is None:
+        raise ConflictError(f"ensemble {ensemble_id} has no version before {row.version}")
+    _set(connection, ensemble_id, at, target=earlier)
+    _tell_version(connection, ensemble_id, "rolled_back", earlier, at)
+
+
+def _active_before(connection: Connection, row: EnsembleRow) -> int | None:
+    """The earlier version that answered last: none that was a canary only, none that was itself rolled back from."""
+    activated = (
+        select(events_table.c.payload)
+        .where(events_table.c.kind == "ensemble.version_active", events_table.c.ensemble_id == row.id)
+        .order_by(events_table.c.id.desc())
+    )
+    active = [json.loads(payload)["version"] for payload in connection.execute(activated).scalars()]
+    return next((number for number in [*active, 1] if number < row.version), None)  # the first is, without an event
+
+
+def activate(connection: Connection, ensemble_id: int, number: int, at: float) -> None:
+    """The target is ready: from now on it answers."""
+    result = connection.execute(
+        update(ensembles)
+        .where(ensembles.c.id == ensemble_id, ensembles.c.target == number)
+        .values(version=number, target=None, changed_at=at)
+    )
+    if result.rowcount:
+        _tell_version(connection, ensemble_id, "active", number, at)
+
+
+def change(connection: Connection, ensemble_id: int, state: EnsembleState, reason: str, at: float) -> None:
+    """Set a new state; one that was stopped or retired meanwhile stays so."""
+    _change_from(connection, ensemble_id, WANTED, state, reason, at)
+
+
+def stop(connection: Connection, ensemble_id: int, at: float) -> None:
+    """End its members; it can be started again. Raises `ConflictError` when it is retired."""
+    _not_retired(connection, ensemble_id)
+    _change_from(connection, ensemble_id, WANTED, EnsembleState.STOPPED, "stopped on request", at)
+
+
+def start(connection: Connection, ensemble_id: int, at: float) -> None:
+    """Have its members again; one that runs goes on, and what failed of it is tried again.
+
+    Raises `ConflictError` when it is retired.
+    """
+    row = _not_retired(connection, ensemble_id)
+    _change_from(connection, ensemble_id, {EnsembleState.STOPPED}, EnsembleState.BUILDING, "", at)
+    for member in [member for version in row.kept for member in version.members]:
+        for replica in member.replicas:
+            if replica.state is MemberState.FAILED:
+                change_replica(connection, replica.id, MemberState.STARTING)
+
+
+def retire(connection: Connection, ensemble_id: int, at: float) -> None:
+    """End it for good; its name stays taken, its evaluations stay readable."""
+    get(connection, ensemble_id)
+    alive = frozenset(EnsembleState) - {EnsembleState.RETIRED}
+    _change_from(connection, ensemble_id, alive, EnsembleState.RETIRED, "retired on request", at)
+
+
+def set_plan(connection: Connection, ensemble_id: int, number: int, plan: dict[str, Any]) -> None:
+    """How in-graph runs its groups, as measured at warm-up."""
+    mine = (ensemble_versions.c.ensemble_id == ensemble_id) & (ensemble_versions.c.number == number)
+    connection.execute(update(ensemble_versions).where(mine).values(plan=json.dumps(plan)))
+
+
+def _change_from(
+    connection: Connection, ensemble_id: int, states: Iterable[EnsembleState], state: EnsembleState, reason: str,
+    at: float,
+) -> None:  # fmt: skip
+    result = connection.execute(
+        update(ensembles)
+        .where(ensembles.c.id == ensemble_id, ensembles.c.state.in_([s.value for s in states]))
+        .values(state=state.value, reason=reason, changed_at=at)
+    )
+    if result.rowcount:
+        payload = {"reason": reason}
+        events.add(connection, [NewEvent(at, f"ensemble.{state}", ensemble_id=ensemble_id, payload=payload)])
+
+
+def _not_retired(connection: Connection, ensemble_id: int) -> EnsembleRow:
+    row = get(connection, ensemble_id)
+    if row.state is EnsembleState.RETIRED:
+        raise ConflictError(f"ensemble {ensemble_id} is retired; build a new one")
+    return row
+
+
+def _wanted(connection: Connection, ensemble_id: int) -> EnsembleRow:
+    row = _not_retired(connection, ensemble_id)
+    if row.state not in WANTED:
+        raise ConflictError(f"ensemble {ensemble_id} is {row.state.value}; start it first")
+    return row
+
+
+def _set(connection: Connection, ensemble_id: int, at: float, **values: Any) -> None:
+    connection.execute(update(ensembles).where(ensembles.c.id == ensemble_id).values(changed_at=at, **values))
+
+
+def _tell_version(connection: Connection, ensemble_id: int, what: str, number: int, at: float) -> None:
+    event = NewEvent(at, f"ensemble.version_{what}", ensemble_id=ensemble_id, payload={"version": number})
+    events.add(connection, [event])
+
+
+def _add_version(connection: Connection, ensemble_id: int, number: int, version: NewVersion, at: float) -> None:
+    values = {
+        "ensemble_id": ensemble_id,
+        "number": number,
+        "mode": version.mode.value,
+        "quorum": version.quorum,
+        "deadline_ms": version.deadline_ms,
+        "placement": version.placement.value,
+        "precision": version.precision.value,
+        "combination": version.combination.to_json(),
+        "selection": json.dumps(version.selection),
+        "classes": json.dumps(version.classes),
+        "features": version.features,
+        "created_at": at,
+    }
+    connection.execute(insert(ensemble_versions).values(values))
+    for position, trial_id in enumerate(version.trial_ids):
+        member = {"ensemble_id": ensemble_id, "version": number, "position": position, "trial_id": trial_id}
+        statement = insert(ensemble_members).values(member).returning(ensemble_members.c.id)
+        (member_id,) = connection.execute(statement).one()
+        starting = {"member_id": member_id, "state": MemberState.STARTING.value}
+        connection.execute(insert(replicas), [{**starting, "number": n} for n in range(version.replicas)])
+
+
+def _free_name(connection: Connection, sweep_id: int | None) -> str:
+    sweep_name = connection.execute(select(sweeps.c.name).where(sweeps.c.id == sweep_id)).scalar() or ""
+    stem = "".join(filter(str.isprintable, sweep_name)) or "ensemble"
+    taken = set(connection.execute(select(ensembles.c.name).where(ensembles.c.name.startswith(stem))).scalars())
+    number = 1
+    while f"{stem}-{number}" in taken:
+        number += 1
+    return f"{stem}-{number}"

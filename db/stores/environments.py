@@ -1,0 +1,27 @@
+"""The packages that were installed when sweeps were submitted: each list once, by its hash; api."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.sqlite import insert
+
+from podium.db.schema.tables import environments, sweeps
+from podium.sweep.values.errors import NotFoundError
+
+
+def add(connection: Connection, sha256: str, packages: str, at: float) -> None:
+    """Keep a list of packages, unless it is there."""
+    values = {"sha256": sha256, "packages": packages, "first_at": at}
+    connection.execute(insert(environments).values(values).on_conflict_do_nothing())
+
+
+def packages_of(connection: Connection, sweep_id: int) -> str:
+    """The packages of the service when a sweep was submitted, a line each. Raises `NotFoundError`."""
+    statement = select(sweeps.c.id, environments.c.packages).join(environments, isouter=True)
+    row = connection.execute(statement.where(sweeps.c.id == sweep_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no sweep {sweep_id}")
+    if row.packages is None:
+        raise NotFoundError(f"the packages of sweep {sweep_id} were not recorded")
+    packages: str = row.packages
+    return packages

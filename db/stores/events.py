@@ -1,0 +1,80 @@
+"""The outbox: a change and its event are one transaction, and clients follow the events by id.
+
+They are the record of what happened, too, and all kept: the doctor and rollbacks read old ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select
+
+from podium.db.schema.tables import events
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """Something that a client may want to know."""
+
+    at: float
+    kind: str
+    sweep_id: int | None = None
+    trial_id: int | None = None
+    ensemble_id: int | None = None
+    payload: dict[str, Any] = field(default_factory=dict)
+
+
+class News(NamedTuple):
+    """An event without what it says: what it is about is enough to look again."""
+
+    id: int
+    kind: str
+    sweep_id: int | None
+    trial_id: int | None
+    ensemble_id: int | None
+
+
+def add(connection: Connection, new: Sequence[NewEvent]) -> None:
+    """Write events in the transaction of the changes that they tell of."""
+    rows = [
+        {
+            "at": event.at,
+            "kind": event.kind,
+            "sweep_id": event.sweep_id,
+            "trial_id": event.trial_id,
+            "ensemble_id": event.ensemble_id,
+            "payload": json.dumps(event.payload),
+        }
+        for event in new
+    ]
+    if rows:
+        connection.execute(insert(events), rows)
+
+
+def after(connection: Connection, event_id: int, limit: int = 1000) -> list[dict[str, Any]]:
+    """The events after `event_id`, oldest first."""
+    statement = select(events).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
+    return [{**row._mapping, "payload": json.loads(row.payload)} for row in connection.execute(statement)]
+
+
+def news(connection: Connection, event_id: int, limit: int) -> list[News]:
+    """What the events after `event_id` are about, oldest first."""
+    columns = (events.c[name] for name in News._fields)
+    statement = select(*columns).where(events.c.id > event_id).order_by(events.c.id).limit(limit)
+    return [News(*row) for row in connection.execute(statement)]
+
+
+def span(connection: Connection) -> tuple[int, int]:
+    """The ids of the oldest and the newest event; 0 and 0 before the first one."""
+    oldest = connection.execute(select(func.min(events.c.id))).scalar_one_or_none()
+    newest = connection.execute(select(func.max(events.c.id))).scalar_one_or_none()
+    return oldest or 0, newest or 0
+
+
+def before(connection: Connection, at: float) -> int:
+    """The id of the last event that is older than `at`; 0 where there is none. Looks back from the newest one."""
+    older = select(events.c.id).where(events.c.at < at).order_by(events.c.id.desc()).limit(1)
+    return connection.execute(older).scalar_one_or_none() or 0

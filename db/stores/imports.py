@@ -1,0 +1,121 @@
+"""Trials that ran elsewhere, stored whole as a finished sweep; api.
+
+They have no attempts, since none of ours ran them: the audit knows them by their sampler and their sweep's program.
+Their ids are of a range of their own, so that they never meet those that the scheduler counts up in its memory.
+All rows are made before the transaction begins, since every other writer waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, func, select
+
+from podium.db.schema.tables import metrics, trial_attrs, trial_constraints, trial_params, trial_values, trials
+from podium.db.schema.tables import sweeps as sweep_table
+from podium.db.stores import events, sweeps
+from podium.db.stores.events import NewEvent
+from podium.db.stores.trials import IMPORTED_FROM, sortable
+from podium.sweep.lifecycle.imported_trials import SAMPLER, ImportedTrial, SweepImport
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import SweepState
+
+Row = tuple[object, ...]
+# The columns of what is written, without the trial's id: it comes first in each.
+_COLUMNS: dict[Table, tuple[str, ...]] = {
+    trials: ("number", "state", "value", "started_at", "ended_at", "created_at", "attempt", "sampler", "sweep_id"),
+    trial_params: ("name", "number", "value", "distribution"),
+    trial_values: ("position", "name", "value"),
+    trial_constraints: ("name", "value"),
+    trial_attrs: ("name", "value"),
+    metrics: ("name", "step", "value", "at", "attempt"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A study as it will be stored: the sweep, and rows by table, each with the number of its trial before it."""
+
+    spec: SweepSpec
+    source: str
+    rows: dict[Table, list[tuple[int, Row]]]
+    started_at: float | None
+    ended_at: float
+
+
+def prepare(imported: SweepImport, at: float) -> Prepared:
+    """Raises `InvalidSpecError`."""
+    started = [trial.started_at for trial in imported.trials if trial.started_at is not None]
+    ended = [trial.ended_at for trial in imported.trials if trial.ended_at is not None]
+    rows: dict[Table, list[tuple[int, Row]]] = {table: [] for table in _COLUMNS}
+    objectives = [metric.name for metric in imported.metrics]
+    for number, trial in enumerate(imported.trials):
+        for table, row in _rows(number, trial, objectives, at):
+            rows[table].append((number, row))
+    return Prepared(imported.spec(), imported.source, rows, min(started, default=None), max(ended, default=at))
+
+
+def _rows(number: int, trial: ImportedTrial, objectives: list[str], at: float) -> Iterator[tuple[Table, Row]]:
+    ended_at = at if trial.ended_at is None else trial.ended_at
+    created_at = at if trial.started_at is None else trial.started_at
+    value = trial.values[0] if trial.values else None
+    yield trials, (number, trial.state, value, trial.started_at, ended_at, created_at)
+    for name, param in trial.params.items():
+        own = trial.distributions.get(name)
+        drawn_from = None if own is None else own.model_dump_json(exclude_unset=True)
+        yield trial_params, (name, sortable(param), json.dumps(param), drawn_from)
+    for position, one in enumerate(trial.values or () if len(objectives) > 1 else ()):
+        yield trial_values, (position, objectives[position], one)
+    for name, constraint in trial.constraints.items():
+        yield trial_constraints, (name, constraint)
+    for name, attribute in trial.user_attrs.items():
+        yield trial_attrs, (name, json.dumps(attribute))
+    for name, curve in trial.metrics.items():
+        for step, point in dict(reversed(curve)).items():  # the first of a step stays
+            yield metrics, (name, step, point, ended_at)
+
+
+def accept(
+    connection: Connection, prepared: Prepared, at: float, idempotency_key: str | None = None
+) -> tuple[int, bool]:
+    """Store the sweep, finished, with its trials; returns its id, and whether it is new.
+
+    The same key with the same content gives the same sweep again. Raises `ConflictError` for another content.
+    """
+    sweep_id, new = sweeps.accept(connection, prepared.spec, at, idempotency_key)
+    if new:
+        _store(connection, sweep_id, prepared)
+        _finish(connection, sweep_id, prepared, at)
+    return sweep_id, new
+
+
+def _store(connection: Connection, sweep_id: int, prepared: Prepared) -> None:
+    last = connection.execute(select(func.max(trials.c.id))).scalar_one() or 0
+    first = max(IMPORTED_FROM, last + 1)
+    same: dict[Table, Row] = {trials: (0, SAMPLER, sweep_id), metrics: (0,)}
+    for table, rows in prepared.rows.items():
+        _insert(connection, table, ((first + number, *row, *same.get(table, ())) for number, row in rows))
+
+
+def _insert(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+    """Given to the driver as they are: SQLAlchemy takes longer for parameters than SQLite for rows."""
+    names = ("id" if table is trials else "trial_id", *_COLUMNS[table])
+    marks = ", ".join("?" * len(names))
+    if wanted := list(rows):
+        statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - our own names
+        connection.exec_driver_sql(statement, wanted)
+
+
+def _finish(connection: Connection, sweep_id: int, prepared: Prepared, at: float) -> None:
+    """Directly, and not by way of `running`: no scheduler is to take it up meanwhile."""
+    reason = f"imported from {prepared.source}"
+    values = {
+        "state": SweepState.FINISHED.value,
+        "reason": reason,
+        "started_at": prepared.started_at,
+        "ended_at": prepared.ended_at,
+    }
+    connection.execute(sweep_table.update().where(sweep_table.c.id == sweep_id).values(values))
+    events.add(connection, [NewEvent(at, "sweep.finished", sweep_id=sweep_id, payload={"reason": reason})])

@@ -1,0 +1,76 @@
+"""The processes that run members: written by the host, shown by the api; a dedicated one holds its device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from podium.db.schema.tables import ensemble_members, ensemble_versions, ensembles, replicas
+from podium.ensemble.values.ensemble_spec import HOLDING, WANTED, MemberState, Placement
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRow:
+    """A process of a member as it is stored; in-graph, the members of one process say the same."""
+
+    id: int
+    number: int
+    state: MemberState
+    reason: str
+    device_id: str | None
+    node: str | None
+    pid: int | None
+    epoch: int
+    endpoint: str | None
+    restarts: int
+
+
+def change(connection: Connection, replica_id: int, state: MemberState, reason: str = "", **values: Any) -> None:
+    """Set a replica's state, and what else is known of it: device_id, node, pid, epoch, endpoint, restarts."""
+    connection.execute(
+        update(replicas).where(replicas.c.id == replica_id).values(state=state.value, reason=reason, **values)
+    )
+
+
+def of_members(connection: Connection, member_ids: Sequence[int]) -> dict[int, tuple[ReplicaRow, ...]]:
+    """The replicas of each member, by number."""
+    found: dict[int, list[ReplicaRow]] = {member_id: [] for member_id in member_ids}
+    statement = select(replicas).where(replicas.c.member_id.in_(member_ids)).order_by(replicas.c.number)
+    for row in connection.execute(statement):
+        values = {name: row._mapping[name] for name in ReplicaRow.__dataclass_fields__}
+        found[row.member_id].append(ReplicaRow(**{**values, "state": MemberState(row.state)}))
+    return {member_id: tuple(rows) for member_id, rows in found.items()}
+
+
+def running(connection: Connection) -> list[int]:
+    """The ids of those that are not stopped, of whatever ensemble."""
+    return list(
+        connection.execute(select(replicas.c.id).where(replicas.c.state != MemberState.STOPPED.value)).scalars()
+    )
+
+
+def dedicated(connection: Connection) -> dict[str, str]:
+    """The devices that run no trials because a member has them to itself, and why, by device id."""
+    statement = (
+        select(replicas.c.device_id, ensembles.c.name, ensemble_members.c.position)
+        .join(ensemble_members, ensemble_members.c.id == replicas.c.member_id)
+        .join(ensembles, ensembles.c.id == ensemble_members.c.ensemble_id)
+        .join(
+            ensemble_versions,
+            (ensemble_versions.c.ensemble_id == ensemble_members.c.ensemble_id)
+            & (ensemble_versions.c.number == ensemble_members.c.version),
+        )
+        .where(
+            ensemble_versions.c.placement == Placement.DEDICATED.value,
+            ensembles.c.state.in_([state.value for state in WANTED]),
+            replicas.c.device_id.is_not(None),
+            replicas.c.state.in_([state.value for state in HOLDING]),
+        )
+    )
+    return {
+        row.device_id: f"dedicated to member {row.position} of ensemble {row.name}"
+        for row in connection.execute(statement)
+    }

@@ -1,0 +1,268 @@
+"""What clients ask of sweeps, trials and devices: checked and written in one transaction; api."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from podium.db.schema.tables import devices_aside, enqueued, trial_params, trials
+from podium.db.schema.tables import sweeps as sweep_table
+from podium.db.stores import devices, events, spending, sweeps, trial_annotations, trial_rows
+from podium.db.stores.devices import DeviceRow
+from podium.db.stores.events import NewEvent
+from podium.db.stores.stored_trials import distributions_of
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.lifecycle.budget_usage import Terms, how_to_go_on, spent
+from podium.sweep.lifecycle.commands import (
+    SweepCommand,
+    TrialCommand,
+    check_takes_trials,
+    cloned_params,
+    request_after,
+    sweep_after,
+)
+from podium.sweep.lifecycle.state_changes import DeviceSetAside, SweepChanged
+from podium.sweep.spec.program import ImportedProgram
+from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.values.annotations import check_count, checked_note, checked_tags
+from podium.sweep.values.errors import ConflictError, NotFoundError, NotPossibleError
+from podium.sweep.values.trial import COUNTED, SWEEP_OVER, TRIAL_OVER, Params, Scalar, SweepState, TrialRequest
+
+_REASON = {
+    SweepCommand.PAUSE: "paused on request",
+    SweepCommand.STOP: "stopped on request",
+    SweepCommand.CANCEL: "cancelled on request",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueuedRow:
+    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+
+    id: int
+    sweep_id: int
+    params: Params
+    cloned_from: int | None
+    trial_id: int | None
+
+
+# Sweeps.
+
+
+def tell_sweep(connection: Connection, sweep_id: int, command: SweepCommand, at: float) -> None:
+    """Pause, resume, stop or cancel a sweep.
+
+    Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be.
+    """
+    row = sweeps.get(connection, sweep_id)
+    _check_runs_here(row)
+    state = sweep_after(command, row.state, started=_started(row))
+    _set_state(connection, row, state, _REASON.get(command, "resumed on request"), at)
+
+
+def extend(
+    connection: Connection, sweep_id: int, run_cap: int | None, priority: float | None, at: float,
+    terms: Terms | None = None,
+) -> None:  # fmt: skip
+    """Let more trials of a sweep count, give it another share of the devices, or change the `terms` that are set.
+
+    One that is finished or stopping goes on where cap and budget have room. Raises `NotFoundError`,
+    `NotPossibleError`, and `ConflictError` for a lower cap or a budget that is spent.
+    """
+    row = sweeps.get(connection, sweep_id)
+    _check_runs_here(row)
+    state = sweep_after(SweepCommand.EXTEND, row.state, started=_started(row))
+    if run_cap is not None and run_cap < row.run_cap:
+        raise ConflictError(f"run_cap is {row.run_cap} and can only go up, not down to {run_cap}")
+    cap, before = run_cap or row.run_cap, Terms.read(row.terms)
+    after = before if terms is None else before.changed(terms)
+    if (run_cap is None and after == before) or cap <= _counted(row):
+        state = row.state  # there is nothing to go on with
+    elif row.state is SweepState.RUNNING and _planned(connection, row) >= row.run_cap < cap:
+        # The scheduler may be about to write that it has ended, which it does for a running one only.
+        state = SweepState.QUEUED
+    elif state is not row.state:
+        _check_unspent(connection, row, after, at)
+    values = {"run_cap": cap, "priority": priority or row.priority, "terms": after.to_json()}
+    _change_terms(connection, row, values, at)
+    _set_state(connection, row, state, f"extended to {cap} trials" if after == before else "its budget was changed", at)
+
+
+def _check_runs_here(row: SweepRow) -> None:
+    """Raises `NotPossibleError` for a sweep that is a record of what ran elsewhere."""
+    if isinstance(spec_from_json(row.spec_json).program, ImportedProgram):
+        message = f"sweep {row.id} was imported, and nothing of it runs here; submit one with `warm_start: [{row.id}]`"
+        raise NotPossibleError(message, ())
+
+
+def _check_unspent(connection: Connection, row: SweepRow, terms: Terms, at: float) -> None:
+    """Raises `ConflictError` where a sweep would go on only to end at once."""
+    used = spending.used(connection, row, terms, at)
+    if reason := spent(terms, used):
+        raise ConflictError(f"{reason}; {how_to_go_on(terms, used)} to have the sweep go on")
+
+
+def _change_terms(connection: Connection, row: SweepRow, values: dict[str, Any], at: float) -> None:
+    changed = {name: value for name, value in values.items() if value != getattr(row, name)}
+    if changed:
+        connection.execute(update(sweep_table).where(sweep_table.c.id == row.id).values(changed))
+        shown = {name: values.get(name, getattr(row, name)) for name in ("run_cap", "priority")}
+        budget = {"budget": json.loads(values["terms"])} if "terms" in changed else {}
+        events.add(connection, [NewEvent(at, "sweep.extended", row.id, payload=shown | budget)])
+
+
+def _set_state(connection: Connection, row: SweepRow, state: SweepState, reason: str, at: float) -> None:
+    if state is not row.state:
+        sweeps.change(connection, [SweepChanged(row.id, row.state, state, reason, at)])
+
+
+def _started(row: SweepRow) -> bool:
+    return row.started_at is not None
+
+
+def _counted(row: SweepRow) -> int:
+    return sum(row.counts.get(state, 0) for state in COUNTED)
+
+
+def _planned(connection: Connection, row: SweepRow) -> int:
+    """How many trials count, or may yet: those not over, and those that clients want retried or added."""
+    open_trials = sum(count for state, count in row.counts.items() if state not in TRIAL_OVER)
+    retried = select(func.count()).where(
+        trials.c.sweep_id == row.id,
+        trials.c.requested == TrialRequest.RETRY.value,
+        trials.c.state.in_([state.value for state in TRIAL_OVER]),
+    )
+    added = select(func.count()).where(enqueued.c.sweep_id == row.id, enqueued.c.trial_id.is_(None))
+    wanted: int = connection.execute(retried).scalar_one() + connection.execute(added).scalar_one()
+    return _counted(row) + open_trials + wanted
+
+
+def _make_room(connection: Connection, row: SweepRow, reason: str, at: float) -> None:
+    """Have a sweep take one trial more: its cap is raised if need be. One that is over goes on for that trial alone."""
+    needed = _planned(connection, row) + 1
+    if row.state not in SWEEP_OVER:
+        needed = max(row.run_cap, needed)
+    _change_terms(connection, row, {"run_cap": needed}, at)
+    if row.state in SWEEP_OVER:
+        _set_state(connection, row, SweepState.QUEUED, reason, at)
+
+
+# Trials.
+
+
+def tell_trial(connection: Connection, trial_id: int, command: TrialCommand, at: float) -> None:
+    """Ask for a trial's stop or retry. Raises `NotFoundError`, and `NotPossibleError` in a state where it cannot be."""
+    trial = trial_rows.get(connection, trial_id)
+    row = sweeps.get(connection, trial.sweep_id)
+    _check_runs_here(row)
+    request = request_after(command, trial.state, trial.requested, row.state)
+    if request is None:
+        return
+    if request is TrialRequest.RETRY:
+        _make_room(connection, row, f"trial {trial.number} is retried", at)
+    connection.execute(update(trials).where(trials.c.id == trial_id).values(requested=request.value))
+    _tell(connection, trial, {"request": request.value}, at)
+
+
+def clone(
+    connection: Connection, trial_id: int, changed: Mapping[str, Scalar], at: float, idempotency_key: str | None = None
+) -> tuple[EnqueuedRow, bool]:
+    """Add a trial's configuration to its sweep again, with some values changed; returns it, and whether it is new.
+
+    The same key with the same wish gives the same one again. Raises `NotFoundError`, `NotPossibleError`,
+    `InvalidSpecError` for values that cannot be, and `ConflictError` for a key that was used otherwise.
+    """
+    trial = trial_rows.get(connection, trial_id)
+    row = sweeps.get(connection, trial.sweep_id)
+    _check_runs_here(row)
+    distributions = distributions_of(connection, trial_params.c.trial_id == trial_id).get(trial_id, {})
+    params = cloned_params(spec_from_json(row.spec_json), trial.params, changed, distributions)
+    known = None if idempotency_key is None else _by_key(connection, idempotency_key)
+    if known is not None:
+        if (known.cloned_from, known.params) != (trial_id, params):
+            raise ConflictError("this Idempotency-Key was used for another clone; choose a new one")
+        return known, False
+    check_takes_trials(TrialCommand.CLONE, row.state)
+    _make_room(connection, row, f"trial {trial.number} is cloned", at)
+    values = {
+        "sweep_id": row.id,
+        "params": json.dumps(params),
+        "distributions": json.dumps(distributions),
+        "cloned_from": trial_id,
+        "idempotency_key": idempotency_key,
+        "created_at": at,
+    }
+    (added,) = connection.execute(insert(enqueued).values(values).returning(enqueued.c.id)).one()
+    _tell(connection, trial, {"request": TrialCommand.CLONE.value, "enqueued_id": added, "params": params}, at)
+    return EnqueuedRow(added, row.id, params, trial_id, None), True
+
+
+def remark(
+    connection: Connection,
+    trial_id: int,
+    at: float,
+    *,
+    note: str | None = None,
+    tags: Sequence[str] | None = None,
+    added: Sequence[str] = (),
+    removed: Sequence[str] = (),
+) -> None:
+    """Give a trial a note ("": none), these tags, or some more or fewer.
+
+    Raises `NotFoundError`, and `InvalidSpecError` for what is no note or no tag, or too many of them.
+    """
+    trial = trial_rows.get(connection, trial_id)
+    payload: dict[str, object] = {"number": trial.number}
+    if note is not None and (text := checked_note(note)) != trial.note:
+        trial_annotations.set_note(connection, trial_id, text, at)
+        payload["note"] = text
+    wanted = set(trial.tags if tags is None else checked_tags(tags))
+    wanted = wanted - set(checked_tags(removed, "remove_tags")) | set(checked_tags(added, "add_tags"))
+    if wanted != set(trial.tags):
+        check_count(wanted)
+        trial_annotations.set_tags(connection, trial_id, sorted(wanted))
+        payload["tags"] = sorted(wanted)
+    if len(payload) > 1:
+        trial_annotations.tell(connection, trial.sweep_id, trial_id, payload, at)
+
+
+def _by_key(connection: Connection, idempotency_key: str) -> EnqueuedRow | None:
+    found = connection.execute(select(enqueued).where(enqueued.c.idempotency_key == idempotency_key)).one_or_none()
+    if found is None:
+        return None
+    return EnqueuedRow(found.id, found.sweep_id, json.loads(found.params), found.cloned_from, found.trial_id)
+
+
+def _tell(connection: Connection, trial: TrialRow, payload: dict[str, object], at: float) -> None:
+    payload = {"number": trial.number, **payload}
+    events.add(connection, [NewEvent(at, "trial.requested", trial.sweep_id, trial.id, payload=payload)])
+
+
+# Devices.
+
+
+def drain(connection: Connection, device_id: str, reason: str, at: float) -> None:
+    """A device takes no more trials; the one on it runs to its end. Raises `NotFoundError`."""
+    device(connection, device_id)
+    devices.set_aside(connection, [DeviceSetAside(device_id, reason, at)])
+
+
+def give_back(connection: Connection, device_id: str, at: float) -> None:
+    """A device takes trials again. Raises `NotFoundError`."""
+    device(connection, device_id)
+    result = connection.execute(delete(devices_aside).where(devices_aside.c.device_id == device_id))
+    if result.rowcount:
+        events.add(connection, [NewEvent(at, "device.returned", payload={"device": device_id})])
+
+
+def device(connection: Connection, device_id: str) -> DeviceRow:
+    """One device. Raises `NotFoundError` naming those there are."""
+    found = {row.id: row for row in devices.all_of(connection)}
+    if device_id not in found:
+        raise NotFoundError(f"there is no device {device_id!r}; known: {', '.join(found) or 'none yet'}")
+    return found[device_id]

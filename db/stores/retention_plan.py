@@ -1,0 +1,195 @@
+"""Which weights and checkpoints a sweep does not keep, and the account of those that were removed; scheduler.
+
+A row first leaves `artifacts` for `removed_artifacts`, then the file goes, then the row says that it has gone: whenever
+the process dies in between, the next one finds what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Exists,
+    Row,
+    Table,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+
+from podium.db.schema.tables import (
+    artifacts,
+    ensemble_members,
+    ensembles,
+    removed_artifacts,
+    sweeps,
+    trial_values,
+    trials,
+)
+from podium.db.schema.tables import events as events_table
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+from podium.db.stores.trial_details import FEASIBLE
+from podium.ensemble.values.ensemble_spec import EnsembleState
+from podium.sweep.lifecycle.pareto import fronts
+from podium.sweep.runtime.layout import ARTIFACTS
+from podium.sweep.spec.sweep_spec import spec_from_json
+from podium.sweep.values.trial import SWEEP_OVER, TRIAL_OVER, TrialState
+
+MODEL = "model.safetensors"
+FILES = f"{ARTIFACTS}/*"  # what trials saved by `save_artifact`; a pattern of SQLite's GLOB, as MODEL is
+_LEFT = (trials.c.id, trials.c.sweep_id, trials.c.number, trials.c.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A trial with files that are not kept: those of all its attempts."""
+
+    trial_id: int
+    sweep_id: int
+    number: int
+    attempt: int  # the last one
+
+
+_IS_OVER = trials.c.state.in_([state.value for state in TRIAL_OVER])
+
+
+def _called(table: Table, files: str) -> ColumnElement[bool]:
+    return table.c.name.op("GLOB")(files)
+
+
+def _last_attempt(files: str) -> ColumnElement[int]:
+    """Up to which attempt of a trial files go: those of one that runs again, or has done so, are another matter."""
+    again = exists().where(artifacts.c.trial_id == trials.c.id, _called(artifacts, files)).correlate(trials)
+    return case((_IS_OVER & ~again, trials.c.attempt), else_=func.max(removed_artifacts.c.attempt))
+
+
+def with_keep(connection: Connection) -> list[int]:
+    """The sweeps whose file says what to keep."""
+    says = func.json_type(sweeps.c.spec, "$.keep") == "object"
+    return list(connection.execute(select(sweeps.c.id).where(says).order_by(sweeps.c.id)).scalars())
+
+
+def spec_of(connection: Connection, sweep_id: int) -> str:
+    """The sweep file, as JSON."""
+    text: str = connection.execute(select(sweeps.c.spec).where(sweeps.c.id == sweep_id)).scalar_one()
+    return text
+
+
+def surplus(connection: Connection, sweep_id: int, count: int, files: str = MODEL) -> list[Left]:
+    """The trials with such files that are over and not among the `count` best of these; of weights, no members either.
+
+    A failed or cancelled trial may run again while its sweep does: it is here once the sweep is over.
+    """
+    has_files = (artifacts.c.trial_id == trials.c.id) & _called(artifacts, files)
+    of_sweep = (trials.c.sweep_id == sweep_id) & exists().where(has_files)
+    ranked = [each for rank in _ranked(connection, sweep_id, of_sweep) for each in rank]
+    state = connection.execute(select(sweeps.c.state).where(sweeps.c.id == sweep_id)).scalar_one()
+    never = [TrialState.PRUNED, *((TrialState.FAILED, TrialState.CANCELLED) if state in SWEEP_OVER else ())]
+    others = connection.execute(select(*_LEFT).where(of_sweep, trials.c.state.in_([each.value for each in never])))
+    surplus = [*ranked[count:], *(Left(*row) for row in others)]
+    if files != MODEL:
+        return surplus
+    members = set(connection.execute(select(trials.c.id).where(of_sweep, _is_member())).scalars())
+    return [left for left in surplus if left.trial_id not in members]
+
+
+def let_go(connection: Connection, left: Sequence[Left], reason: str, at: float, files: str = MODEL) -> None:
+    """These files belong to nobody any more, and may be removed; not the weights of a trial that became a member."""
+    for each in left:
+        mine = (artifacts.c.trial_id == each.trial_id) & _called(artifacts, files)
+        if files == MODEL:
+            mine &= ~select(_is_member()).where(trials.c.id == each.trial_id).scalar_subquery()
+        rows = connection.execute(delete(artifacts).where(mine).returning(artifacts)).all()
+        for row in rows:
+            removed = dict(row._mapping, reason=reason, at=at, gone=False)
+            statement = sqlite.insert(removed_artifacts).values(removed)
+            key = ["trial_id", "name"]  # a trial that ran again leaves files a second time
+            connection.execute(statement.on_conflict_do_update(index_elements=key, set_=removed))
+        if rows:
+            event = NewEvent(at, "trial.not_kept", each.sweep_id, each.trial_id, payload={"reason": reason})
+            events.add(connection, [event])
+
+
+def leaving(connection: Connection, sweep_id: int | None = None, files: str = MODEL) -> list[Left]:
+    """The trials whose weights, or other such files, belong to nobody, and may still be there."""
+    statement = (
+        select(trials.c.id, trials.c.sweep_id, trials.c.number, _last_attempt(files))
+        .join(removed_artifacts, removed_artifacts.c.trial_id == trials.c.id)
+        .where(~removed_artifacts.c.gone, _called(removed_artifacts, files))
+        .group_by(trials.c.id)
+    )
+    if sweep_id is not None:
+        statement = statement.where(trials.c.sweep_id == sweep_id)
+    return [Left(*row) for row in connection.execute(statement)]
+
+
+def gone(connection: Connection, left: Sequence[Left], files: str = MODEL) -> None:
+    """The files of these are not there any more."""
+    of_trial = (removed_artifacts.c.trial_id == bindparam("b_id")) & _called(removed_artifacts, files)
+    statement = update(removed_artifacts).where(of_trial)
+    connection.execute(statement.values(gone=True), [{"b_id": each.trial_id} for each in left])
+
+
+def finished(connection: Connection, sweep_id: int, among: Collection[int] | None = None) -> list[list[Left]]:
+    """The finished trials of a sweep, or of these ids: the best or the Pareto front, then all others."""
+    which = trials.c.sweep_id == sweep_id
+    return _ranked(connection, sweep_id, which if among is None else which & trials.c.id.in_(among))
+
+
+def finished_since(connection: Connection, sweep_id: int, event_id: int) -> list[int]:
+    """The ids of the trials whose end was written after this event."""
+    mine = (events_table.c.sweep_id == sweep_id) & (events_table.c.kind == f"trial.{TrialState.FINISHED}")
+    return list(connection.execute(select(events_table.c.trial_id).where(events_table.c.id > event_id, mine)).scalars())
+
+
+def last_event(connection: Connection) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(events_table.c.id), 0))).scalar_one())
+
+
+def _ranked(connection: Connection, sweep_id: int, which: ColumnElement[bool]) -> list[list[Left]]:
+    """Finished trials, best first, of several objectives front by front, in each of these by the first metric.
+
+    Ties go by number; those that violate a constraint come last.
+    """
+    goals = [metric.goal for metric in spec_from_json(spec_of(connection, sweep_id)).objectives]
+    sign = -1 if goals[0] == "maximize" else 1
+    statement = select(*_LEFT, trials.c.value, FEASIBLE.label("feasible"))
+    rows = connection.execute(statement.where(which, trials.c.state == TrialState.FINISHED.value)).all()
+    rows = sorted(rows, key=lambda row: (sign * row.value, row.number))
+    feasible = [row for row in rows if row.feasible]
+    ranks = [[row] for row in feasible] if len(goals) == 1 else _fronts(connection, which, feasible, goals)
+    return [[Left(*row[:4]) for row in rank] for rank in (*ranks, *([row] for row in rows if not row.feasible))]
+
+
+def _fronts(
+    connection: Connection, which: ColumnElement[bool], rows: Sequence[Row[Any]], goals: Sequence[str]
+) -> list[list[Row[Any]]]:
+    values: dict[int, list[float]] = {}
+    statement = select(trial_values.c.trial_id, trial_values.c.value).join(trials).where(which)
+    for trial_id, value in connection.execute(statement.order_by(trial_values.c.trial_id, trial_values.c.position)):
+        values.setdefault(trial_id, []).append(value)
+    found = fronts([values[row.id] for row in rows], goals, len(rows))
+    return [[rows[position] for position in front] for front in found]
+
+
+def _is_member() -> Exists:
+    """Whether a trial is in any version of an ensemble that is not retired."""
+    return (
+        exists()
+        .where(
+            ensemble_members.c.trial_id == trials.c.id,
+            ensembles.c.id == ensemble_members.c.ensemble_id,
+            ensembles.c.state != EnsembleState.RETIRED.value,
+        )
+        .correlate(trials)
+    )

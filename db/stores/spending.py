@@ -1,0 +1,73 @@
+"""What sweeps have used of their devices' time, and how their values came along; api and scheduler."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Connection, func, select, tuple_
+
+from podium.db.schema.tables import attempts, metrics, trials
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_details import FEASIBLE
+from podium.sweep.lifecycle.budget_usage import Outcome, Progress, Terms, Used
+from podium.sweep.values.trial import COUNTED, TrialState
+
+_COUNTED = [state.value for state in COUNTED]
+
+
+def device_s(connection: Connection, sweep_id: int, until: float | None = None) -> float:
+    """Seconds of devices that a sweep's attempts held; of those that run too, where `until` is given."""
+    running = None if until is None else func.max(0.0, until - attempts.c.started_at)
+    held = func.sum(attempts.c.device_s if running is None else func.coalesce(attempts.c.device_s, running))
+    statement = select(held).join(trials, trials.c.id == attempts.c.trial_id).where(trials.c.sweep_id == sweep_id)
+    return float(connection.execute(statement).scalar_one() or 0.0)
+
+
+def used(connection: Connection, sweep: SweepRow, terms: Terms, at: float) -> Used:
+    """What a sweep has used up to `at`, or up to its end where it is over; its values judged by `terms`."""
+    judged = terms.plateau is not None or terms.target is not None
+    found = records(connection, sweep.id, sweep.goal) if judged else {}
+    progress = Progress(sweep.goal, terms, found)
+    still = 0 if progress.mark is None else _counted_since(connection, sweep.id, found[progress.mark], progress.mark)
+    until = at if sweep.ended_at is None else sweep.ended_at
+    wall_s = 0.0 if sweep.started_at is None else max(0.0, until - sweep.started_at - sweep.over_s)
+    return Used(wall_s, device_s(connection, sweep.id, at), still, progress.reached_by)
+
+
+def records(connection: Connection, sweep_id: int, goal: str) -> dict[Outcome, float]:
+    """The trials of a sweep that were better than all that had ended before, in that order, and when they ended.
+
+    They are few, and the only ones that can improve by some margin or be the first to reach a target.
+    """
+    value = trials.c.value if goal == "maximize" else -trials.c.value
+    order = (trials.c.ended_at, trials.c.number)
+    before = func.max(value).over(order_by=order, rows=(None, -1)).label("before")
+    ended = (
+        select(trials.c.number, trials.c.value, trials.c.ended_at, value.label("good"), before)
+        .where(trials.c.sweep_id == sweep_id, trials.c.state == TrialState.FINISHED.value, FEASIBLE)
+        .subquery()
+    )
+    better = select(ended).where(ended.c.before.is_(None) | (ended.c.good > ended.c.before))
+    rows = connection.execute(better.order_by(ended.c.ended_at, ended.c.number))
+    return {Outcome(row.number, row.value): row.ended_at for row in rows}
+
+
+def _counted_since(connection: Connection, sweep_id: int, ended_at: float, mark: Outcome) -> int:
+    later = tuple_(trials.c.ended_at, trials.c.number) > (ended_at, mark.number)
+    counted = (trials.c.sweep_id == sweep_id) & trials.c.state.in_(_COUNTED)
+    statement = select(func.count()).select_from(trials).where(counted, later)
+    return int(connection.execute(statement).scalar_one())
+
+
+def open_attempts(connection: Connection, which: ColumnElement[bool]) -> dict[int, tuple[float, float]]:
+    """Of each trial with an attempt that has not ended: when that was placed, and when it was last heard of."""
+    running = which & (trials.c.state == TrialState.RUNNING.value)
+    heard = (
+        select(func.max(metrics.c.at))
+        .where(metrics.c.trial_id == attempts.c.trial_id, metrics.c.attempt == attempts.c.number)
+        .scalar_subquery()
+    )
+    statement = (
+        select(attempts.c.trial_id, attempts.c.started_at, func.coalesce(heard, attempts.c.started_at).label("heard"))
+        .join(trials, (trials.c.id == attempts.c.trial_id) & (trials.c.attempt == attempts.c.number))
+        .where(running, attempts.c.ended_at.is_(None))
+    )
+    return {row.trial_id: (row.started_at, row.heard) for row in connection.execute(statement)}

@@ -1,0 +1,296 @@
+"""The sweeps: accept, list, show, change state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, exists, func, insert, or_, select, update
+
+from podium.db.schema.tables import enqueued, ensembles, sweep_files, sweeps, trials
+from podium.db.stores import events, sweep_warnings
+from podium.db.stores.events import NewEvent
+from podium.db.stores.sweep_warnings import WarningRow
+from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.state_changes import SweepChanged, SweepWish
+from podium.sweep.spec.sweep_spec import SweepSpec, spec_from_json
+from podium.sweep.values.errors import ConflictError, NotFoundError
+from podium.sweep.values.trial import (
+    SWEEP_OVER,
+    TRIAL_OVER,
+    SweepState,
+    TrialRequest,
+    TrialState,
+    check_sweep_transition,
+)
+
+_OPEN = [state.value for state in TrialState if state not in TRIAL_OVER]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The ensembles of a sweep's trials, and which of them its `ensemble:` block asked for."""
+
+    ensemble_ids: tuple[int, ...] = ()
+    requested_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """A sweep as it is stored, with how many of its trials are in which state, and what was built of them."""
+
+    id: int
+    name: str
+    state: SweepState
+    reason: str
+    spec_json: str
+    metric: str
+    goal: str
+    run_cap: int
+    terms: str  # JSON, see `podium.sweep.lifecycle.budget_usage`
+    priority: float
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    over_s: float
+    ensemble_error: str | None
+    counts: dict[TrialState, int]
+    built: Built
+    warm_start: str | None = None  # JSON
+    versions: str | None = None  # JSON
+    environment: str | None = None  # the hash of the list of installed packages
+    provenance: str | None = None  # JSON
+    warnings: tuple[WarningRow, ...] = ()
+
+    @property
+    def objectives(self) -> tuple[tuple[str, str], ...]:
+        """The name and the goal of each metric that its trials are judged by; mostly one."""
+        several = json.loads(self.spec_json).get("metrics") or ()
+        return tuple((metric["name"], metric["goal"]) for metric in several) or ((self.metric, self.goal),)
+
+
+def parameters_of(sweep: SweepRow) -> dict[str, dict[str, Any]]:
+    """The parameters that the sweep file names, as it writes them, in its order."""
+    return json.loads(sweep.spec_json).get("parameters") or {}
+
+
+def accept(
+    connection: Connection,
+    spec: SweepSpec,
+    at: float,
+    idempotency_key: str | None = None,
+    *,
+    versions: Mapping[str, str] | None = None,
+    file: str | None = None,
+    environment: str | None = None,
+    provenance: str | None = None,
+) -> tuple[int, bool]:
+    """Store a new sweep, `queued`, and the text that it was read from; returns its id, and whether it is new.
+
+    The same key with the same spec gives the same sweep again. Raises `ConflictError` for another spec, and
+    `InvalidSpecError` for one that could not be read back.
+    """
+    text = spec.to_json()
+    spec_from_json(text)
+    if idempotency_key is not None:
+        known = connection.execute(
+            select(sweeps.c.id, sweeps.c.spec).where(sweeps.c.idempotency_key == idempotency_key)
+        ).one_or_none()
+        if known is not None:
+            if known.spec != text:
+                raise ConflictError("this Idempotency-Key was used for another sweep; choose a new one")
+            return known.id, False
+    values = {
+        "name": spec.name,
+        "state": SweepState.QUEUED.value,
+        "reason": "waiting for the scheduler",
+        "spec": text,
+        "metric": spec.metric.name,
+        "goal": spec.metric.goal,
+        "run_cap": spec.run_cap,
+        "terms": Terms.of(spec).to_json(),
+        "priority": spec.priority,
+        "idempotency_key": idempotency_key,
+        "versions": None if versions is None else json.dumps(versions),
+        "environment": environment,
+        "provenance": provenance,
+        "created_at": at,
+    }
+    (sweep_id,) = connection.execute(insert(sweeps).values(values).returning(sweeps.c.id)).one()
+    if file is not None:
+        connection.execute(insert(sweep_files).values(sweep_id=sweep_id, text=file))
+    events.add(connection, [NewEvent(at, "sweep.queued", sweep_id=sweep_id, payload={"name": spec.name})])
+    return sweep_id, True
+
+
+def change(connection: Connection, changes: Sequence[SweepChanged]) -> None:
+    """Set new states, each only if the sweep is in the state that it was believed to be in: clients change it too.
+
+    One that goes on after it failed starts with a clean account: failures so far do not end it again.
+    """
+    for item in changes:
+        values: dict[str, object] = {"state": item.state.value, "reason": item.reason}
+        if item.state is SweepState.RUNNING:
+            values["started_at"] = func.coalesce(sweeps.c.started_at, item.at)
+        if item.state in SWEEP_OVER or item.was in SWEEP_OVER:
+            values["ended_at"] = item.at if item.state in SWEEP_OVER else None
+        if item.was in SWEEP_OVER:
+            values["over_s"] = sweeps.c.over_s + func.max(0.0, item.at - func.coalesce(sweeps.c.ended_at, item.at))
+        believed = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == item.was.value)
+        if item.run_cap is not None:
+            believed = and_(believed, sweeps.c.run_cap == item.run_cap)
+        if item.terms is not None:
+            believed = and_(believed, sweeps.c.terms == item.terms)
+        result = connection.execute(update(sweeps).where(believed).values(values))
+        if result.rowcount:
+            if item.was is SweepState.FAILED:
+                _forgive(connection, item.sweep_id)
+            payload = {"reason": item.reason}
+            kind = "sweep.reason" if item.was is item.state else f"sweep.{item.state}"
+            events.add(connection, [NewEvent(item.at, kind, item.sweep_id, payload=payload)])
+        elif item.state is SweepState.RUNNING:  # a client paused it while its first trial was placed: that began
+            paused = and_(sweeps.c.id == item.sweep_id, sweeps.c.state == SweepState.PAUSED.value)
+            began = func.coalesce(sweeps.c.started_at, item.at)
+            connection.execute(update(sweeps).where(paused).values(started_at=began))
+
+
+def _forgive(connection: Connection, sweep_id: int) -> None:
+    failed = (trials.c.sweep_id == sweep_id) & (trials.c.state == TrialState.FAILED.value)
+    connection.execute(update(trials).where(failed).values(forgiven=trials.c.attempt))
+
+
+def set_state(connection: Connection, sweep_id: int, state: SweepState, reason: str, at: float) -> None:
+    """Set a new state for a client. Raises `NotFoundError`, or `IllegalTransitionError` naming what is possible."""
+    was = get(connection, sweep_id).state
+    check_sweep_transition(was, state)
+    change(connection, [SweepChanged(sweep_id, was, state, reason, at)])
+
+
+def set_ensemble_error(connection: Connection, sweep_id: int, reason: str, at: float) -> None:
+    """What the `ensemble:` block asks for cannot be built, and why; nobody tries it again."""
+    result = connection.execute(update(sweeps).where(sweeps.c.id == sweep_id).values(ensemble_error=reason))
+    if result.rowcount:
+        events.add(connection, [NewEvent(at, "sweep.ensemble_failed", sweep_id, payload={"reason": reason})])
+
+
+def get(connection: Connection, sweep_id: int) -> SweepRow:
+    """One sweep. Raises `NotFoundError`."""
+    row = connection.execute(select(sweeps).where(sweeps.c.id == sweep_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no sweep {sweep_id}")
+    return _rows(connection, [row])[0]
+
+
+def file_of(connection: Connection, sweep_id: int) -> str | None:
+    """The text of its sweep file, where it came as text."""
+    statement = select(sweep_files.c.text).where(sweep_files.c.sweep_id == sweep_id)
+    text: str | None = connection.execute(statement).scalar_one_or_none()
+    return text
+
+
+def page(
+    connection: Connection,
+    *,
+    after: int | None = None,
+    limit: int = 50,
+    states: Sequence[SweepState] = (),
+    search: str = "",
+) -> list[SweepRow]:
+    """Sweeps, newest first, from the one before id `after` on; those in one of these states, with this in the name."""
+    statement = select(sweeps).order_by(sweeps.c.id.desc()).limit(limit)
+    if after is not None:
+        statement = statement.where(sweeps.c.id < after)
+    if states:
+        statement = statement.where(sweeps.c.state.in_([state.value for state in states]))
+    if search:
+        statement = statement.where(sweeps.c.name.icontains(search, autoescape=True))
+    return _rows(connection, connection.execute(statement).all())
+
+
+def unfinished(connection: Connection) -> list[SweepRow]:
+    """Every sweep with something to do, oldest first.
+
+    Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+    """
+    open_trial = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.state.in_(_OPEN))
+    retry = exists().where(trials.c.sweep_id == sweeps.c.id, trials.c.requested == TrialRequest.RETRY.value)
+    added = exists().where(enqueued.c.sweep_id == sweeps.c.id, enqueued.c.trial_id.is_(None))
+    not_over = sweeps.c.state.not_in([s.value for s in SWEEP_OVER])
+    wanted = or_(  # a search that fails would fail again for what is added; a client can have the sweep go on
+        and_(sweeps.c.state == SweepState.FINISHED.value, or_(retry, added)),
+        and_(sweeps.c.state == SweepState.FAILED.value, retry),
+    )
+    statement = select(sweeps).where(or_(not_over, open_trial, wanted)).order_by(sweeps.c.id)
+    return [_row(row, {}, Built()) for row in connection.execute(statement)]
+
+
+def wishes(connection: Connection, ids: Iterable[int]) -> dict[int, SweepWish]:
+    """What these sweeps are to be now, by id."""
+    columns = select(sweeps.c.id, sweeps.c.state, sweeps.c.reason, sweeps.c.run_cap, sweeps.c.priority, sweeps.c.terms)
+    return {
+        row.id: SweepWish(SweepState(row.state), row.reason, row.run_cap, row.priority, row.terms)
+        for row in connection.execute(columns.where(sweeps.c.id.in_(list(ids))))
+    }
+
+
+def _counts(connection: Connection, ids: Sequence[int]) -> dict[int, dict[TrialState, int]]:
+    statement = (
+        select(trials.c.sweep_id, trials.c.state, func.count())
+        .where(trials.c.sweep_id.in_(ids))
+        .group_by(trials.c.sweep_id, trials.c.state)
+    )
+    counts: dict[int, dict[TrialState, int]] = {}
+    for sweep_id, state, count in connection.execute(statement):
+        counts.setdefault(sweep_id, {})[TrialState(state)] = count
+    return counts
+
+
+def _built(connection: Connection, ids: Sequence[int]) -> dict[int, Built]:
+    statement = select(ensembles).where(ensembles.c.sweep_id.in_(ids)).order_by(ensembles.c.id)
+    found: dict[int, Built] = {}
+    for row in connection.execute(statement):
+        before = found.get(row.sweep_id, Built())
+        requested_id = before.requested_id if row.requested_by is None else row.id
+        found[row.sweep_id] = Built((*before.ensemble_ids, row.id), requested_id)
+    return found
+
+
+def _rows(connection: Connection, rows: Sequence[Row[tuple[object, ...]]]) -> list[SweepRow]:
+    ids = [row._mapping["id"] for row in rows]
+    counts, built, warnings = _counts(connection, ids), _built(connection, ids), sweep_warnings.of(connection, ids)
+    return [
+        _row(row, counts.get(id_, {}), built.get(id_, Built()), warnings.get(id_, ()))
+        for id_, row in zip(ids, rows, strict=True)
+    ]
+
+
+def _row(
+    row: Row[tuple[object, ...]], counts: dict[TrialState, int], built: Built, warnings: tuple[WarningRow, ...] = ()
+) -> SweepRow:
+    values = row._mapping
+    return SweepRow(
+        id=values["id"],
+        name=values["name"],
+        state=SweepState(values["state"]),
+        reason=values["reason"],
+        spec_json=values["spec"],
+        metric=values["metric"],
+        goal=values["goal"],
+        run_cap=values["run_cap"],
+        terms=values["terms"],
+        priority=values["priority"],
+        created_at=values["created_at"],
+        started_at=values["started_at"],
+        ended_at=values["ended_at"],
+        over_s=values["over_s"],
+        ensemble_error=values["ensemble_error"],
+        warm_start=values["warm_start"],
+        versions=values["versions"],
+        environment=values["environment"],
+        provenance=values["provenance"],
+        warnings=warnings,
+        counts=counts,
+        built=built,
+    )

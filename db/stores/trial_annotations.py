@@ -1,0 +1,52 @@
+"""The note and the tags that people give a trial; api."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, ScalarSelect, delete, insert, select
+from sqlalchemy.dialects import sqlite
+
+from podium.db.schema.tables import trial_notes, trial_tags
+from podium.db.stores import events
+from podium.db.stores.events import NewEvent
+
+TrialIds = Sequence[int] | ScalarSelect[int]
+
+
+def note_of(connection: Connection, trial_id: int) -> str:
+    """A trial's note; "" where there is none."""
+    statement = select(trial_notes.c.note).where(trial_notes.c.trial_id == trial_id)
+    return connection.execute(statement).scalar_one_or_none() or ""
+
+
+def tags_of(connection: Connection, trial_ids: TrialIds) -> dict[int, list[str]]:
+    """The tags of these trials by id, in the order of the alphabet; those that have none are not there."""
+    statement = select(trial_tags).where(trial_tags.c.trial_id.in_(trial_ids))
+    found: dict[int, list[str]] = {}
+    for trial_id, tag in connection.execute(statement.order_by(trial_tags.c.trial_id, trial_tags.c.tag)):
+        found.setdefault(trial_id, []).append(tag)
+    return found
+
+
+def set_note(connection: Connection, trial_id: int, note: str, at: float) -> None:
+    """Write a trial's note; "" takes it away."""
+    if not note:
+        connection.execute(delete(trial_notes).where(trial_notes.c.trial_id == trial_id))
+        return
+    statement = sqlite.insert(trial_notes).values(trial_id=trial_id, note=note, changed_at=at)
+    changed = {name: statement.excluded[name] for name in ("note", "changed_at")}
+    connection.execute(statement.on_conflict_do_update(index_elements=["trial_id"], set_=changed))
+
+
+def set_tags(connection: Connection, trial_id: int, tags: Iterable[str]) -> None:
+    """A trial has these tags, and no others."""
+    connection.execute(delete(trial_tags).where(trial_tags.c.trial_id == trial_id))
+    rows = [{"trial_id": trial_id, "tag": tag} for tag in tags]
+    if rows:
+        connection.execute(insert(trial_tags), rows)
+
+
+def tell(connection: Connection, sweep_id: int, trial_id: int, payload: dict[str, object], at: float) -> None:
+    """Write down that a trial was noted or tagged."""
+    events.add(connection, [NewEvent(at, "trial.noted", sweep_id, trial_id, payload=payload)])

@@ -1,0 +1,224 @@
+"""What a finished trial left for ensembles: its model's header, its predictions; api and host, never loads a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from podium.ensemble.values.ensemble_spec import Split, Task
+from podium.ensemble.values.version import TrialFiles
+from podium.sweep.data import datasets
+from podium.sweep.data.datasets import Dataset
+from podium.sweep.runtime.atomic_files import check_plain, named, sha256_of
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.values.errors import ChangedDataError, EnsembleError
+from podium.sweep.values.network_manifest import (
+    TARGETS,
+    TARGETS_SHA256,
+    Unfit,
+    UserNetwork,
+    code_digest,
+    is_data,
+    is_names,
+    is_sha256,
+    is_shape,
+    is_split,
+    read_header,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What a model file says of itself, as far as an ensemble must know it."""
+
+    task: Task
+    classes: tuple[str, ...]  # regression: the names of the outputs
+    features: int
+    data: dict[str, Any] | None  # None: a user's trial that brought its own
+    split: dict[str, Any]
+    is_users: bool = False
+    bundle: str | None = None  # of the code of a user's network
+    code_sha256: str = ""
+    rows_sha256: str | None = None  # of the rows in their splits; None in a file that does not say
+
+    def same_rows(self, other: Architecture) -> bool:
+        """Whether both were trained beside the same rows in the same splits."""
+        if self.rows_sha256 is not None and other.rows_sha256 is not None:
+            return self.rows_sha256 == other.rows_sha256
+        return (self.data, self.split) == (other.data, other.split)
+
+    def load_rows(self, cache: Path) -> Dataset:
+        """The rows that it was trained beside. Raises `EnsembleError` when they are others now."""
+        assert self.data is not None
+        try:
+            data = datasets.load(self.data, self.split, cache)
+        except ChangedDataError:  # times do not count here: the hash tells whether the rows are the same
+            data = datasets.load({**self.data, "source": None}, self.split, cache)
+        if self.rows_sha256 not in (None, data.sha256):
+            raise EnsembleError(
+                f"the rows of {data.name} are not those that the trials were trained beside: their source has changed "
+                "since; put it back, or post the rows to be judged by"
+            )
+        return data
+
+
+def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
+    """Where the model lies."""
+    assert trial.model_attempt is not None
+    return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.model_attempt)).model
+
+
+def read_architecture(path: Path) -> Architecture:
+    """From the header alone. Raises `EnsembleError` when it cannot be read, or is not one of ours."""
+    try:
+        check_plain(path)
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+        if (user := read_header(metadata)) is not None:
+            return _of_user(user)
+        values: dict[str, Any] = json.loads(metadata["architecture"])
+        if (wrong := _wrong_in(values)) is not None:
+            raise EnsembleError(f"{named(path)} is damaged: its {wrong} is {values.get(wrong)!r:.80}")
+        return Architecture(
+            task=Task(values.get("task", "classification")),
+            classes=tuple(values["labels"]),
+            features=int(np.prod(values["image"])),
+            data=values["data"],
+            split=values["split"],
+            rows_sha256=values.get("rows_sha256"),
+        )
+    except OSError as error:
+        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
+    except EnsembleError:
+        raise
+    except KeyError:
+        raise EnsembleError(
+            f"{named(path)} does not say its architecture; it was not saved by a built-in model"
+        ) from None
+    except Exception as error:
+        raise EnsembleError(f"{named(path)} is damaged: {error}") from error
+
+
+def _wrong_in(values: dict[str, Any]) -> str | None:
+    """The first key of a built-in model's file whose value is not what an ensemble could use."""
+    rows_sha256 = values.get("rows_sha256")
+    allowed = {
+        "labels": is_names(values["labels"]),
+        "image": is_shape(values["image"]),
+        "data": is_data(values["data"]),
+        "split": is_split(values["split"], needed=True),
+        "rows_sha256": rows_sha256 is None or is_sha256(rows_sha256),
+    }
+    return next((key for key, sound in allowed.items() if not sound), None)
+
+
+def why_unfit(path: Path) -> str | None:
+    """Why the network in a file cannot join an ensemble, as far as its header tells; None where it can."""
+    try:
+        read_architecture(path)
+    except EnsembleError as error:
+        return str(error)
+    return None
+
+
+def _of_user(header: UserNetwork | Unfit) -> Architecture:
+    if isinstance(header, Unfit):
+        raise EnsembleError(f"its network cannot join an ensemble: {header.reason}")
+    return Architecture(
+        task=Task(header.task),
+        classes=header.classes,
+        features=header.features,
+        data=header.data,
+        split=header.split,
+        is_users=True,
+        rows_sha256=header.rows_sha256,
+        bundle=header.bundle,
+        code_sha256=header.code_sha256,
+    )
+
+
+def check_code(data: DataDirectory, bundle: str | None, code_sha256: str) -> Path:
+    """The folder of a user's code. Raises `EnsembleError` when it is not what the trial ran."""
+    if bundle is None:
+        raise EnsembleError("its network cannot join an ensemble: its code came in no bundle")
+    folder = data.bundle(bundle)
+    if not folder.is_dir():
+        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is gone from the data directory")
+    if code_digest(folder) != code_sha256:
+        raise EnsembleError(
+            f"the code of its network, bundle {bundle[:12]}, was changed since the trial: its network could be another "
+            "now; put back what was there"
+        )
+    return folder
+
+
+def check_model(path: Path, sha256: str) -> None:
+    """Raises `EnsembleError` when the file is not the one that the trial saved."""
+    try:
+        found = sha256_of(path)
+    except OSError as error:
+        raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
+    if found != sha256:
+        raise EnsembleError(f"{named(path)} is damaged: its SHA-256 is not the one recorded")
+
+
+def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
+    assert trial.predictions_attempt is not None
+    return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.predictions_attempt)).predictions
+
+
+def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> NDArray[np.float32]:
+    """What the trial's best model said of a split, (rows, outputs), in the order of the data set's split.
+
+    Raises `EnsembleError` when it left no predictions.
+    """
+    if trial.predictions_attempt is None:
+        raise EnsembleError(
+            f"trial {trial.trial_id} left no predictions; call trial.save_predictions in your function, or use select "
+            "top_k or trial_ids, with a rule that needs no fit"
+        )
+    path = _predictions_path(data, trial)
+    try:
+        check_plain(path)
+        with safe_open(path, framework="numpy") as file:
+            if split.value in file.keys():  # noqa: SIM118 - it is no dictionary
+                return np.asarray(file.get_tensor(split.value), dtype=np.float32)
+    except OSError as error:
+        raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id}: {error.strerror}") from error
+    except Exception as error:
+        raise EnsembleError(f"the predictions of trial {trial.trial_id} are damaged: {error}") from error
+    raise EnsembleError(
+        f"trial {trial.trial_id} left no predictions of {split.value}; give them to trial.save_predictions, too"
+    )
+
+
+def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Architecture, split: Split) -> NDArray[Any]:
+    """What is true of a split's rows, (rows,) or (rows, outputs), where the trials have the same `data` and `split`.
+
+    Those that brought data of their own have left it with their predictions. Raises `EnsembleError` when they differ.
+    """
+    if found.data is not None:
+        return found.load_rows(data.data_cache).targets_of(split.value)
+    (first, targets), *others = [_own_targets(data, trial, split) for trial in trials]
+    for trial, (other, _) in zip(trials[1:], others, strict=True):
+        if other != first:
+            raise EnsembleError(
+                f"trial {trial.trial_id} saved its predictions with other targets than trial {trials[0].trial_id}: "
+                "these are not the same rows; use a rule that needs no fit, or trials of one sweep"
+            )
+    return targets
+
+
+def _own_targets(data: DataDirectory, trial: TrialFiles, split: Split) -> tuple[str, NDArray[Any]]:
+    """The digest of all targets that the trial saved, and those of the split."""
+    read_predictions(data, trial, split)  # says what is missing
+    path = _predictions_path(data, trial)
+    with safe_open(path, framework="numpy") as file:
+        return (file.metadata() or {})[TARGETS_SHA256], file.get_tensor(f"{TARGETS}{split.value}")

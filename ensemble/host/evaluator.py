@@ -1,0 +1,174 @@
+"""Asks a running ensemble for its predictions on a split and scores them; host process.
+
+The rows go through the gateway, the way of every prediction, so what is measured is what users get.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
+from podium.db.stores.evaluations import EvaluationRow
+from podium.ensemble.building import trial_outputs
+from podium.ensemble.building.trial_outputs import Architecture
+from podium.ensemble.protocol.local_socket import NO_TLS
+from podium.ensemble.scoring.evaluation import evaluate
+from podium.ensemble.values.ensemble_spec import POSTED, Split
+from podium.ensemble.values.version import used_splits
+from podium.sweep.data.datasets import InputsOfSplit
+from podium.sweep.runtime.atomic_files import write_whole
+from podium.sweep.runtime.clock import Clock, SystemClock
+from podium.sweep.runtime.settings import ServiceSettings
+from podium.sweep.values.errors import EnsembleError
+
+BATCH_ROWS = 512
+REQUEST_S = 120.0
+RETRY_S = 10.0  # a member that dies is back sooner, as a rule
+PAUSE_S = 0.5
+_LATER = (429, 503)
+
+
+class Evaluator:
+    """Measures ensembles of one service."""
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        client: httpx2.Client | None = None,
+        *,
+        clock: Clock | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._pause = pause
+
+    def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, keep: Path) -> dict[str, Any]:
+        """Scores on a split of the data the members were trained on, or on posted rows; the answers go to `keep`.
+
+        Raises `EnsembleError`.
+        """
+        version = row.versions[evaluation.version]
+        architectures = [trial_outputs.read_architecture(self._model(member)) for member in version.members]
+        inputs, targets = self._rows(evaluation, architectures[0])
+        combined, members = self._ask(row.id, version.number, inputs)
+        content = io.BytesIO()
+        np.save(content, combined, allow_pickle=False)
+        write_whole(keep, content.getvalue())
+        found = evaluate(
+            evaluation.split,
+            members,
+            targets,
+            version.combination,
+            quorum=version.quorum,
+            best_member=version.selection["best_member"],
+            calibration=self._calibration(version, architectures),
+            combined=combined,
+            flags=_flags(version, architectures, evaluation.split),
+        )
+        return {"mode": version.mode.value, "version": version.number, **found.to_dict()}
+
+    def _rows(
+        self, evaluation: EvaluationRow, architecture: Architecture
+    ) -> tuple[NDArray[Any] | InputsOfSplit, NDArray[Any]]:
+        if evaluation.split == POSTED:
+            posted = load_file(self._settings.data.posted_rows(evaluation.id))
+            return posted["inputs"], posted["targets"]
+        if architecture.data is None:
+            raise EnsembleError(
+                f"the members brought data of their own, whose {evaluation.split} rows are not known here; post rows "
+                "with their targets, or name the data in the sweep file (program.data)"
+            )
+        data = architecture.load_rows(self._settings.data.data_cache)
+        return data.inputs_of(evaluation.split), data.targets_of(evaluation.split)
+
+    def _calibration(
+        self, version: VersionRow, architectures: Sequence[Architecture]
+    ) -> tuple[NDArray[np.float32], NDArray[Any]] | None:
+        """What the members said of the calibration rows when they were trained; None where they left nothing."""
+        if not _same_rows(architectures):
+            return None
+        data = self._settings.data
+        files = [member.files for member in version.members]
+        try:
+            said = [trial_outputs.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
+            return np.stack(said), trial_outputs.targets_of(data, files, architectures[0], Split.CALIBRATION)
+        except EnsembleError:
+            return None
+
+    def _ask(
+        self, ensemble_id: int, version: int, inputs: NDArray[Any] | InputsOfSplit
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What the ensemble says of each row, (rows, outputs), and every member, (members, rows, outputs)."""
+        starts = range(0, len(inputs), BATCH_ROWS)
+        answers = [self._predict(ensemble_id, version, inputs[start : start + BATCH_ROWS]) for start in starts]
+        return (
+            np.concatenate([combined for combined, _ in answers]),
+            np.concatenate([members for _, members in answers], axis=1),
+        )
+
+    def _predict(
+        self, ensemble_id: int, version: int, rows: NDArray[Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        body = io.BytesIO()
+        np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
+        until_s = self._clock.monotonic_s() + RETRY_S
+        response = self._post(ensemble_id, version, body.getvalue())
+        while response.status_code in _LATER and self._clock.monotonic_s() < until_s:
+            self._pause(PAUSE_S)
+            response = self._post(ensemble_id, version, body.getvalue())
+        answer = response.json()
+        if response.status_code != 200:
+            said = answer.get("detail", response.status_code)
+            raise EnsembleError(f"all members are needed for an evaluation: {said}; evaluate again when all are ready")
+        return (
+            np.asarray(answer["outputs"], dtype=np.float32),
+            np.asarray(answer["member_outputs"], dtype=np.float32),
+        )
+
+    def _post(self, ensemble_id: int, version: int, content: bytes) -> httpx2.Response:
+        try:
+            return self._http().post(
+                f"/api/v1/ensembles/{ensemble_id}/predict",
+                params={"whole": True, "version": version},
+                content=content,
+                headers={
+                    "Content-Type": "application/x-npy",
+                    "Authorization": f"Bearer {self._settings.data.admin_token.read_text().strip()}",
+                },
+            )
+        except httpx2.HTTPError as error:
+            raise EnsembleError(f"the gateway did not answer: {error}; evaluate again when it is back") from error
+
+    def _model(self, member: MemberRow) -> Path:
+        return trial_outputs.model_path(self._settings.data, member.files)
+
+    def _http(self) -> httpx2.Client:
+        if self._client is None:
+            transport = httpx2.HTTPTransport(uds=str(self._settings.runtime.gateway_socket), verify=NO_TLS)
+            self._client = httpx2.Client(
+                transport=transport, base_url="http://gateway", timeout=REQUEST_S, trust_env=False
+            )
+        return self._client
+
+
+def _same_rows(architectures: Sequence[Architecture]) -> bool:
+    return all(other.same_rows(architectures[0]) for other in architectures)
+
+
+def _flags(version: VersionRow, architectures: Sequence[Architecture], split: str) -> list[str]:
+    """What makes the figures less than they seem."""
+    flags = [reason for used, reason in used_splits(version.selection).items() if used.value == split]
+    if split != POSTED and not _same_rows(architectures):
+        flags.append("the members were trained on other splits of the data: some may have seen these rows")
+    return flags

@@ -1,0 +1,173 @@
+"""Joining the members' predictions, and how sure they are; numpy only, gateway, members and host."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
+
+Predictions = NDArray[np.float32]
+_ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # what they leave of probabilities need not sum to 1
+TRIM_FROM = 3  # answers, below which nothing is trimmed
+_TINY = np.finfo(np.float32).tiny
+
+
+def combine(combination: Combination, predictions: Predictions, answered: Sequence[int]) -> Predictions:
+    """One prediction (rows, outputs) of those of the members that answered, (answered, rows, outputs).
+
+    `answered` has their positions, ascending. Sums go in member order, in float32: the same replies give the same
+    bits, however they arrived. The weights are renormalized over those that answered, and count equally where those
+    sum to 0; the temperature comes last.
+
+    mean, weighted: the weighted mean. logit_mean: the softmax of the weighted mean of log-probabilities. median: of
+    each element, summing to 1 again. trimmed_mean: the mean of each element without its lowest and its highest value
+    where at least `TRIM_FROM` answered, summing to 1 again. hard_vote: each class's weighted share of the votes; a
+    member votes for its likeliest class, and among equals, here as among the shares, the class that comes first has it.
+    stacking: a linear model over all members; a missing one is taken to say what the others say on average.
+    """
+    weights = _shares(combination.weights, combination.rule, tuple(answered))
+    if combination.rule is Rule.STACKING:
+        assert combination.stacking is not None
+        outputs = _stacked(combination.stacking, combination.task, predictions, answered, len(combination.weights))
+    else:
+        outputs = _RULES[combination.rule](predictions, weights)
+    if combination.task is Task.CLASSIFICATION and combination.rule in _ELEMENTWISE:
+        outputs = _summing_to_one(outputs, predictions)
+    if combination.temperature != 1.0:
+        outputs = tempered(outputs, combination.temperature)
+    return outputs
+
+
+def effective_weights(combination: Combination, answered: Sequence[int]) -> tuple[float, ...]:
+    """How much each member that answered counts, summing to 1; equally where the rule has no weights."""
+    shares: list[float] = _shares(combination.weights, combination.rule, tuple(answered)).tolist()
+    return tuple(shares)
+
+
+def tempered(probabilities: Predictions, temperature: float) -> Predictions:
+    """p^(1/T), summing to 1 again (Guo et al. 2017, section 4.2, on combined probabilities)."""
+    return _softmax(np.log(np.maximum(probabilities, _TINY)) / np.float32(temperature))
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """How sure a prediction is.
+
+    Classification, (rows,) in nats: the entropy of what was answered, and the mutual information, which is how far the
+    members disagree: the entropy of their mean less the mean of their entropies. For the rule mean without temperature
+    the answer is their mean, so that entropy = expected entropy + mutual information.
+    Regression, (rows, outputs): variance = variance of the noise + disagreement, the variance of the members' values.
+    """
+
+    entropy: NDArray[np.float32] | None = None
+    mutual_information: NDArray[np.float32] | None = None
+    variance: NDArray[np.float32] | None = None
+    disagreement: NDArray[np.float32] | None = None
+
+
+def uncertainty(
+    combination: Combination, predictions: Predictions, outputs: Predictions, answered: Sequence[int]
+) -> Uncertainty:
+    """Predictive entropy and mutual information (Depeweg et al. 2018, equation 3), or the variance of a mixture.
+
+    (Lakshminarayanan et al. 2017, section 2.4.)
+    """
+    weights = _shares(combination.weights, combination.rule, tuple(answered))
+    plain = combination.rule in (Rule.MEAN, Rule.WEIGHTED) and combination.temperature == 1.0
+    mean = outputs if plain else _mean(predictions, weights)
+    if combination.task is Task.CLASSIFICATION:
+        entropy = _entropy(outputs)
+        expected = weights @ _entropy(predictions)
+        return Uncertainty(entropy, np.maximum((entropy if plain else _entropy(mean)) - expected, 0))
+    disagreement = _mean((predictions - mean) ** 2, weights)
+    noise = np.asarray(combination.noise_variance or (0.0,), dtype=np.float32)
+    return Uncertainty(variance=disagreement + noise, disagreement=disagreement)
+
+
+@functools.lru_cache(maxsize=4096)  # on the path of every request
+def _shares(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -> NDArray[np.float32]:
+    mine = np.asarray([weights[position] for position in answered], dtype=np.float64)
+    if rule in (Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING) or not mine.sum() > 0:
+        mine = np.ones(len(answered))
+    shares: NDArray[np.float32] = (mine / mine.sum()).astype(np.float32)
+    shares.flags.writeable = False
+    return shares
+
+
+def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """In member order: `accumulate` adds one by one, where `sum` may pair, and then a row's bits hang on the shape."""
+    weighted = predictions * weights[:, None, None]
+    return np.asarray(np.add.accumulate(weighted, axis=0, out=weighted)[-1])
+
+
+def _logit_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """The normalized geometric mean: the mean of logits, since softmax does not see what is added to all."""
+    return _softmax(_mean(np.log(np.maximum(predictions, _TINY)), weights))
+
+
+def _median(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    return np.median(predictions, axis=0).astype(np.float32)
+
+
+def _trimmed_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """Of each element, without its lowest and highest value, where at least `TRIM_FROM` answered."""
+    if len(predictions) < TRIM_FROM:
+        return _mean(predictions, weights)
+    inner = np.sort(predictions, axis=0)[1:-1]
+    return _mean(inner, np.full(len(inner), 1 / len(inner), dtype=np.float32))
+
+
+def _summing_to_one(outputs: Predictions, predictions: Predictions) -> Predictions:
+    """Where members are certain of different classes nothing may be left to divide: there it is their mean."""
+    totals = outputs.sum(axis=1, keepdims=True, dtype=np.float32)
+    if totals.min() >= _TINY:
+        return np.asarray(outputs / totals)
+    outputs = np.where(totals < _TINY, predictions.mean(axis=0, dtype=np.float32), outputs)
+    return np.asarray(outputs / outputs.sum(axis=1, keepdims=True, dtype=np.float32))
+
+
+def _hard_vote(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
+    """Each class's share of the votes; `argmax` gives a tie to the class that comes first."""
+    votes = np.zeros(predictions.shape[1:], dtype=np.float32)
+    rows = np.arange(predictions.shape[1])
+    for weight, prediction in zip(weights, predictions, strict=True):
+        votes[rows, prediction.argmax(axis=1)] += weight
+    return votes
+
+
+def _stacked(
+    stacking: Stacking, task: Task, predictions: Predictions, answered: Sequence[int], members: int
+) -> Predictions:
+    """A linear model over all members (Wolpert 1992); a missing one says what those that answered say on average."""
+    inputs = predictions if task is Task.REGRESSION else np.log(np.maximum(predictions, _TINY))
+    whole = np.broadcast_to(inputs.mean(axis=0), (members, *inputs.shape[1:])).copy()
+    whole[list(answered)] = inputs
+    features = whole.transpose(1, 0, 2).reshape(inputs.shape[1], -1)
+    scores = features @ np.asarray(stacking.coefficients, np.float32) + np.asarray(stacking.intercept, np.float32)
+    return scores if task is Task.REGRESSION else _softmax(scores)
+
+
+_RULES: dict[Rule, Callable[[Predictions, NDArray[np.float32]], Predictions]] = {
+    Rule.MEAN: _mean,
+    Rule.WEIGHTED: _mean,
+    Rule.LOGIT_MEAN: _logit_mean,
+    Rule.MEDIAN: _median,
+    Rule.TRIMMED_MEAN: _trimmed_mean,
+    Rule.HARD_VOTE: _hard_vote,
+}
+
+
+def _softmax(scores: NDArray[Any]) -> Predictions:
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True, dtype=np.float32), dtype=np.float32)
+
+
+def _entropy(probabilities: Predictions) -> NDArray[np.float32]:
+    logs = np.log(np.maximum(probabilities, _TINY))
+    return np.asarray(-np.sum(probabilities * logs, axis=-1), dtype=np.float32)

@@ -1,0 +1,69 @@
+"""What the aggregator counts, so that nothing it does is lost from sight; pure, gateway.
+
+Two identities hold at every moment: admitted = the sum of the outcomes + in flight, and for each replica
+sent = ok + late + error + died + dropped + pending.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from podium.ensemble.serving.histogram import Histogram
+from podium.ensemble.values.prediction import MemberStatus, Outcome
+
+
+@dataclass(slots=True)
+class EnsembleCounts:
+    """Requests to one version of an ensemble."""
+
+    admitted: int = 0
+    in_flight: int = 0
+    outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    total_ms: Histogram = field(default_factory=Histogram)
+
+
+@dataclass(slots=True)
+class MemberCounts:
+    """Requests sent to one replica."""
+
+    sent: int = 0
+    ok: int = 0
+    late: int = 0
+    error: int = 0  # failed, or its answer was invalid
+    died: int = 0
+    dropped: int = 0  # refused or expired there, or nobody waits for it any more
+    pending: int = 0
+    skipped: int = 0  # not sent: breaker open, queue full
+    hedges: int = 0  # of `sent`
+    probes: int = 0  # not in `sent`
+    latency_ms: Histogram = field(default_factory=Histogram)
+
+    def ended(self, status: MemberStatus | None) -> None:
+        """One that was sent has ended; None: nobody waits for it any more."""
+        self.pending -= 1
+        if status is MemberStatus.OK:
+            self.ok += 1
+        elif status is MemberStatus.LATE:
+            self.late += 1
+        elif status in (MemberStatus.ERROR, MemberStatus.INVALID):
+            self.error += 1
+        elif status is MemberStatus.DIED:
+            self.died += 1
+        else:
+            self.dropped += 1
+
+
+@dataclass(slots=True)
+class Counts:
+    """Everything since the process began."""
+
+    ensembles: defaultdict[tuple[int, int], EnsembleCounts] = field(default_factory=lambda: defaultdict(EnsembleCounts))
+    members: defaultdict[int, MemberCounts] = field(default_factory=lambda: defaultdict(MemberCounts))  # by replica id
+    dropped: Counter[str] = field(default_factory=Counter)  # replies: late, duplicate, unknown, stale_epoch, garbled
+
+    def ensemble(self, ensemble_id: int, version: int) -> EnsembleCounts:
+        return self.ensembles[ensemble_id, version]
+
+    def member(self, replica_id: int) -> MemberCounts:
+        return self.members[replica_id]

@@ -1,0 +1,52 @@
+"""A version in the making: the trials it may choose from, and what was decided; pure values, api, host and db."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.ensemble.values.ensemble_spec import Combination, Mode, Placement, Precision, Split
+from podium.sweep.values.trial import TrialState
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFiles:
+    """A trial that may become a member, and in which attempt's folder its files lie; None: it left none."""
+
+    trial_id: int
+    number: int
+    sweep_id: int
+    state: TrialState
+    value: float | None
+    goal: str
+    model_attempt: int | None
+    model_sha256: str | None
+    predictions_attempt: int | None
+    not_kept: str = ""  # why its model is not there any more
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What `podium.ensemble.building.version_building` decided: who is in, how it is combined, and how it runs."""
+
+    trial_ids: tuple[int, ...]  # in member order
+    mode: Mode
+    quorum: int
+    deadline_ms: float
+    replicas: int
+    placement: Placement
+    precision: Precision
+    combination: Combination
+    selection: dict[str, Any]  # how the members were found: plain JSON values
+    classes: tuple[str, ...]
+    features: int
+
+
+def used_splits(selection: dict[str, Any]) -> dict[Split, str]:
+    """The splits that cannot say how good a version is, and what they were used for."""
+    used = {Split.VALIDATION: "the members, and each one's best epoch, were selected on this split"}
+    if selection["fitted_on"] is not None:
+        fitted_on = Split(selection["fitted_on"])
+        fitted = "what combines the members was fitted on this split"
+        used[fitted_on] = f"{used[fitted_on]}; {fitted}" if fitted_on in used else fitted
+    return used

@@ -1,0 +1,94 @@
+"""The ways to compute a group's answers: a loop, stacked, recorded, compiled; worker.
+
+Each maps rows (rows, features) to the members' answers, float32 (members, rows, outputs).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from enum import StrEnum
+
+import torch
+from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from podium.ensemble.worker.architecture_groups import Group
+from podium.ensemble.worker.recorded_computation import Compute, record
+
+_RECORDED_ROWS = 7  # a number that no layer has, so that a size written down by mistake shows
+BACKEND = "inductor"
+
+
+class Plan(StrEnum):
+    """How a group is computed."""
+
+    LOOP = "loop"  # one member after the other
+    STACKED = "stacked"  # their weights as one tensor with a member axis, and vmap over it
+    RECORDED_LOOP = "recorded_loop"
+    RECORDED_STACKED = "recorded_stacked"
+    COMPILED_LOOP = "compiled_loop"
+    COMPILED_STACKED = "compiled_stacked"
+
+
+QUICK = (Plan.STACKED, Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)  # prepared within a second or so
+SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # many seconds, and a C++ compiler or Triton
+
+
+class Plans:
+    """The plans of one group. The members' weights become slices of the stacked ones, so nothing is kept twice."""
+
+    def __init__(self, group: Group) -> None:
+        self._modules = group.modules
+        self._stacked = _stacked(group.modules) if len(group.modules) > 1 else None
+
+    def candidates(self, slow: bool) -> tuple[Plan, ...]:
+        """What may be quicker than the loop; a member alone has nothing to be stacked with, others cannot be."""
+        known = QUICK + SLOW if slow else QUICK
+        only_loops = self._stacked is None
+        return tuple(plan for plan in known if not (only_loops and plan.value.endswith(Plan.STACKED.value)))
+
+    def prepare(self, plan: Plan, sample: torch.Tensor) -> Compute:
+        """Ready to run on as many rows as `sample` (rows, features) has; if more than one, on any number above one.
+
+        Raises whatever PyTorch raises for networks that cannot be stacked, recorded or compiled.
+        """
+        compute = self.loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
+        assert compute is not None, "it is no candidate"
+        if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
+            return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
+        if plan in SLOW:
+            return torch.compile(compute, dynamic=len(sample) > 1, backend=BACKEND)
+        return compute
+
+    def loop(self, rows: torch.Tensor) -> torch.Tensor:
+        """One member after the other: what every other plan must equal."""
+        return torch.stack([module(rows) for module in self._modules])
+
+    def alone(self, index: int, rows: torch.Tensor) -> torch.Tensor:
+        """One member's answers (rows, outputs)."""
+        answers: torch.Tensor = self._modules[index](rows)
+        return answers
+
+
+def _stacked(modules: tuple[nn.Module, ...]) -> Callable[[torch.Tensor], torch.Tensor] | None:
+    """None for networks whose weights cannot be stacked, or that cannot be copied; that is so for some users' own."""
+    try:
+        parameters, buffers = stack_module_state(list(modules))
+        state = {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
+        skeleton = copy.deepcopy(modules[0]).to("meta")
+    except Exception:  # noqa: BLE001 - whatever PyTorch raises, there is always the loop
+        return None
+    _share(modules, state)
+
+    def one(weights: dict[str, torch.Tensor], rows: torch.Tensor) -> torch.Tensor:
+        answers: torch.Tensor = functional_call(skeleton, weights, (rows,))
+        return answers
+
+    return lambda rows: vmap(one, in_dims=(0, None))(state, rows)
+
+
+def _share(modules: tuple[nn.Module, ...], state: dict[str, torch.Tensor]) -> None:
+    for index, module in enumerate(modules):
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            tensor.data = state[name][index]

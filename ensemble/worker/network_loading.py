@@ -1,0 +1,132 @@
+"""Model files as networks that answer with probabilities or values: one, or all of them as one program; worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from podium.ensemble.values.ensemble_spec import Combination, Precision, Task
+from podium.ensemble.worker import user_networks
+from podium.ensemble.worker.architecture_groups import Placed
+from podium.ensemble.worker.in_graph import WholeEnsemble, known_rows
+from podium.ensemble.worker.network import ModelFile, Predicted
+from podium.ensemble.worker.user_networks import Rebuilt, Weighed
+from podium.sweep.networks import checkpoints, models
+from podium.sweep.networks.flat_input import check_rows
+from podium.sweep.runtime.atomic_files import named
+from podium.sweep.values.errors import EnsembleError
+
+__all__ = ["Answering", "ModelFile", "SingleNetwork", "WholeEnsemble", "load"]
+
+WARM_ROWS = (1, 64)
+_COMPUTED_IN_FLOAT32 = (models.Standardize, models.Rescale)  # raw rows and targets may be large
+
+
+class Answering(nn.Module):
+    """A network whose answers, float32 (rows, outputs), are probabilities, or values when the task is regression."""
+
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model = model
+        self._classifies = task is Task.CLASSIFICATION
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.model(rows).float()
+        return torch.softmax(outputs, dim=1) if self._classifies else outputs
+
+    def extra_repr(self) -> str:
+        return "probabilities" if self._classifies else "values"
+
+
+class SingleNetwork:
+    """One network: a between-graph member; a `Network`."""
+
+    def __init__(self, placed: Placed) -> None:
+        self._placed = placed
+
+    @torch.inference_mode()
+    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+        """Its answers, as the only member's. Raises what the network raises."""
+        rows = torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
+        check_rows(self._placed.module, rows)
+        answers = self._placed.module(rows.to(self._placed.device))
+        return Predicted(answers.unsqueeze(0).cpu().numpy(), {}, None)
+
+    def warm(self, features: int) -> None:
+        """Compute once as small and once as large as most requests are: the first time is slow."""
+        for rows in WARM_ROWS:
+            self.predict(self.known_rows(rows, features))
+
+    def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
+        """So many rows that it takes."""
+        return known_rows(rows, features, self._placed.example)
+
+    def plan(self) -> dict[str, Any]:
+        """There is nothing to choose."""
+        return {}
+
+
+def load(
+    files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
+) -> SingleNetwork | WholeEnsemble:
+    """The network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or not ours."""
+    weighed = [user_networks.read(file) for file in files]
+    rebuilt = user_networks.rebuild(weighed)
+    members = [
+        _place_users(one, rebuilt[position], precision) if position in rebuilt else _place_ours(one, precision)
+        for position, one in enumerate(weighed)
+    ]
+    if in_graph:
+        return WholeEnsemble(members, combination, getattr(torch, precision.value))
+    (member,) = members
+    return SingleNetwork(member)
+
+
+def _place_ours(one: Weighed, precision: Precision) -> Placed:
+    try:
+        architecture: dict[str, Any] = checkpoints.architecture_of(one.metadata)
+        model = models.build(architecture)
+        model.load_state_dict(one.weights)
+        task = Task(architecture.get("task", Task.CLASSIFICATION))
+    except Exception as error:
+        raise EnsembleError(f"{named(Path(one.file.path))} is not a model of ours: {error}") from error
+    if precision is Precision.BFLOAT16:
+        model = _in_bfloat16(model)
+    device = _device(one.file)
+    return Placed(Answering(model, task).to(device).eval(), device, one.file.device_index)
+
+
+def _place_users(one: Weighed, rebuilt: Rebuilt, precision: Precision) -> Placed:
+    """Its answers are what they are to be already. What it computes in is its own, but for bfloat16 in all of it."""
+    device, network = _device(one.file), rebuilt.network
+    if precision is Precision.BFLOAT16:
+        network = network.to(torch.bfloat16)
+        network.dtype = torch.bfloat16 if network.dtype.is_floating_point else network.dtype
+    if device.type == "cuda":
+        user_networks.guard_embeddings(network)
+    return Placed(network.to(device).eval(), device, one.file.device_index, rebuilt.example)
+
+
+def _device(file: ModelFile) -> torch.device:
+    return torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
+
+
+class _Rounded(nn.Module):
+    """Goes on in bfloat16."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.to(torch.bfloat16)
+
+
+def _in_bfloat16(model: nn.Module) -> nn.Module:
+    """Weights and computing in bfloat16, from the standardized rows to the last layer."""
+    layers = [
+        layer if isinstance(layer, _COMPUTED_IN_FLOAT32) else layer.to(torch.bfloat16) for layer in model.children()
+    ]
+    return nn.Sequential(layers[0], _Rounded(), *layers[1:])

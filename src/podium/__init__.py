@@ -1,0 +1,111 @@
+"""Podium: hyperparameter sweeps and ensembles, one neural network per device.
+
+The public surface, for scripts, notebooks and trials; runs in the user's process. Each name is imported when it is
+first used, so that `import podium` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from podium.api.client.client import Client as Client
+    from podium.api.client.notebook import Ensemble as Ensemble
+    from podium.api.client.notebook import Sweep as Sweep
+    from podium.api.client.notebook import Trial as Trial
+    from podium.sweep.trial_process.lightning_callback import PodiumCallback as PodiumCallback
+    from podium.sweep.values.errors import BadRequestError as BadRequestError
+    from podium.sweep.values.errors import ConflictError as ConflictError
+    from podium.sweep.values.errors import EnsembleError as EnsembleError
+    from podium.sweep.values.errors import ForbiddenError as ForbiddenError
+    from podium.sweep.values.errors import InvalidSpecError as InvalidSpecError
+    from podium.sweep.values.errors import MissingExtraError as MissingExtraError
+    from podium.sweep.values.errors import NotFoundError as NotFoundError
+    from podium.sweep.values.errors import PodiumError as PodiumError
+    from podium.sweep.values.errors import ServiceError as ServiceError
+    from podium.sweep.values.errors import UnauthorizedError as UnauthorizedError
+
+    __version__: str
+
+_ERRORS = "podium.sweep.values.errors"
+_MODULES = {
+    "Client": "podium.api.client.client",
+    "Ensemble": "podium.api.client.notebook",
+    "PodiumCallback": "podium.sweep.trial_process.lightning_callback",
+    "Sweep": "podium.api.client.notebook",
+    "Trial": "podium.api.client.notebook",
+    "BadRequestError": _ERRORS,
+    "ConflictError": _ERRORS,
+    "EnsembleError": _ERRORS,
+    "ForbiddenError": _ERRORS,
+    "InvalidSpecError": _ERRORS,
+    "MissingExtraError": _ERRORS,
+    "NotFoundError": _ERRORS,
+    "PodiumError": _ERRORS,
+    "ServiceError": _ERRORS,
+    "UnauthorizedError": _ERRORS,
+}
+__all__ = [  # noqa: RUF022 - functions, classes, errors
+    "open_sweep",
+    "submit",
+    "Client",
+    "Sweep",
+    "Trial",
+    "Ensemble",
+    "PodiumCallback",
+    "BadRequestError",
+    "ConflictError",
+    "EnsembleError",
+    "ForbiddenError",
+    "InvalidSpecError",
+    "MissingExtraError",
+    "NotFoundError",
+    "PodiumError",
+    "ServiceError",
+    "UnauthorizedError",
+    "__version__",
+]
+
+
+def submit(sweep: Mapping[str, Any] | PathLike[str] | str, *, data_dir: Path | str | None = None) -> Sweep:
+    """Submit a sweep to the service that runs on `data_dir`.
+
+    `sweep` is the path of a sweep file (YAML, TOML or JSON; W&B's too), or its content as a mapping. Code that
+    `program.code` names is uploaded. Raises `InvalidSpecError` with the line of each error, and `ServiceError` where no
+    service runs.
+    """
+    from podium.api.client.client import Client
+
+    client = Client.of(data_dir)
+    submitted = client.submit_file(fspath(sweep)) if isinstance(sweep, str | PathLike) else client.submit(dict(sweep))
+    return client.open_sweep(int(submitted["id"]))
+
+
+def open_sweep(sweep_id: int, *, data_dir: Path | str | None = None) -> Sweep:
+    """The sweep `sweep_id` of the service that runs on `data_dir`.
+
+    Raises `NotFoundError` where there is none of this id, and `ServiceError` where no service runs.
+    """
+    from podium.api.client.client import Client
+
+    return Client.of(data_dir).open_sweep(sweep_id)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        metadata = importlib.import_module("importlib.metadata")
+        return metadata.version("podium")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'podium' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,208 @@
+"""Reads CSV files: a header, then numbers; the target may be text. A piece at a time; api (its beginning), trial."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.sweep.data.data_reader import LOOKED_AT, Header, Kind, Piece, chosen
+from podium.sweep.spec.catalog import Task
+from podium.sweep.values.errors import DataError
+
+_DELIMITERS = ",;\t"
+_ROW = 4 << 20  # characters
+_SAMPLE_VALUES = 250_000
+_EXACT = 400  # digits: a whole number of more is none that anybody counts classes with
+_PIECE_VALUES = 250_000  # held as texts for a moment, some 60 bytes each
+
+_Lines = tuple[list[list[str]], list[int]]  # rows of texts, and the line in which each ends
+
+
+class CsvFile:
+    """UTF-8, a line of names, then a line for each row; separated by commas, or by semicolons or tabs."""
+
+    def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
+        self.path = path
+        self._names: list[str] = []
+        header, _ = next(self._lines(1), ([[]], []))
+        self._names = self._checked(header[0])
+        columns = chosen(path, self._names, target, features)
+        places = {name: place for place, name in enumerate(self._names)}
+        self._at = [places[column] for column in columns]
+        self._target_at = places[target]
+        self._target = target
+        sample = next(self._lines(min(LOOKED_AT, max(1, _SAMPLE_VALUES // len(self._names))), skip=1), None)
+        if sample is None:
+            raise DataError(f"{path} has a header and no rows")
+        self._inputs(sample)
+        self._sample = self._texts(sample)
+        kind = _kind(self._sample)
+        self.header = Header(tuple(columns), (1, 1, len(columns)), np.dtype(np.float32), target, kind)
+
+    def first_targets(self) -> NDArray[Any]:
+        return np.array(self._labels(self._sample))
+
+    def pieces(self, task: Task) -> Iterator[Piece]:
+        for lines in self._lines(max(1, _PIECE_VALUES // len(self._names)), skip=1):
+            if task == "classification":
+                yield self._inputs(lines), np.array(self._labels(self._texts(lines), lines[1]))
+            else:
+                yield self._inputs(lines), self._numbers(lines, [self._target_at])[:, 0]
+
+    def _lines(self, step: int, skip: int = 0) -> Iterator[_Lines]:
+        """Rows, `step` at a time; blank lines are passed over."""
+        last = 0
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as stream:
+                delimiter = self._delimiter(next(_Characters(self.path, stream), ""))
+                stream.seek(0)
+                numbered = self._numbered(_Characters(self.path, stream), delimiter)
+                for _ in range(skip):
+                    next(numbered, None)
+                while some := list(islice(numbered, step)):
+                    last = some[-1][1]
+                    yield [row for row, _ in some], [line for _, line in some]
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.path} is not UTF-8, after line {last:,}: {error.reason}") from error
+        except csv.Error as error:
+            raise DataError(f"{self.path}, after line {last:,}: {error}") from error
+
+    def _numbered(self, characters: _Characters, delimiter: str) -> Iterator[tuple[list[str], int]]:
+        """Each row with the line in which it ends; all as wide as the header, once that is known."""
+        reader, width = csv.reader(characters, delimiter=delimiter, strict=True), len(self._names)
+        for row in reader:
+            characters.of_row = 0
+            if row and width and len(row) != width:
+                raise DataError(
+                    f"{self.path}, line {reader.line_num:,}: {len(row)} values, and the header names {width} columns"
+                )
+            if row:
+                yield row, reader.line_num
+
+    def _delimiter(self, line: str) -> str:
+        return max(_DELIMITERS, key=line.count)
+
+    def _checked(self, names: list[str]) -> list[str]:
+        names = [name.strip() for name in names]
+        if not names:
+            raise DataError(f"{self.path} is empty; its first line has to name the columns")
+        if all(_is_number(name) for name in names):
+            raise DataError(f"{self.path} has no header: its first line is numbers, and has to name the columns")
+        seen: set[str] = set()
+        for column, name in enumerate(names, 1):
+            if not name:
+                raise DataError(f"{self.path}: column {column} has no name in the first line")
+            if name in seen:
+                raise DataError(f"{self.path}: two columns are called {name!r}")
+            seen.add(name)
+        return names
+
+    def _inputs(self, lines: _Lines) -> NDArray[np.float32]:
+        return self._numbers(lines, self._at)
+
+    def _numbers(self, lines: _Lines, at: list[int]) -> NDArray[np.float32]:
+        """The numbers in some columns. Raises `DataError`, naming line and column."""
+        rows, _ = lines
+        pick = itemgetter(*at)
+        texts = chain.from_iterable(map(pick, rows)) if len(at) > 1 else map(pick, rows)
+        try:
+            with np.errstate(over="ignore"):
+                found = np.fromiter(map(float, texts), np.float64, len(rows) * len(at)).astype(np.float32)
+        except ValueError:
+            raise self._culprit(lines, at) from None
+        if not np.isfinite(found).all():
+            raise self._culprit(lines, at)
+        return found.reshape(len(rows), len(at))
+
+    def _texts(self, lines: _Lines) -> list[str]:
+        texts = [row[self._target_at].strip() for row in lines[0]]
+        if "" in texts:
+            line = lines[1][texts.index("")]
+            raise DataError(f"{self.path}, line {line:,}: the target {self._target!r} is missing; leave such rows out")
+        return texts
+
+    def _labels(self, texts: list[str], lines: Sequence[int] = ()) -> list[str]:
+        """Names of classes: where the first rows have numbers, 1, 01 and 1.0 are one. Raises `DataError` for 1.5."""
+        return texts if self.header.kind == "text" else [self._label(text, at, lines) for at, text in enumerate(texts)]
+
+    def _label(self, text: str, at: int, lines: Sequence[int]) -> str:
+        if not _is_number(text):
+            return text
+        if len(text) <= _EXACT and _is_whole(text):
+            return str(int(text))
+        if len(text) <= _EXACT and (value := float(text)).is_integer():
+            return str(int(value))
+        where = f"{self.path}, line {lines[at]:,}" if lines else str(self.path)
+        raise DataError(
+            f"{where}: the target {self._target!r} has {text[:40]}; classes are whole numbers or texts; for values to "
+            "predict write task: regression",
+            key="task",
+        )
+
+    def _culprit(self, lines: _Lines, at: list[int]) -> DataError:
+        """What is wrong with the first value that is no number."""
+        limit = float(np.finfo(np.float32).max)
+        for row, line in zip(*lines, strict=True):
+            for position in at:
+                text, name = row[position].strip(), self._names[position]
+                where = f"{self.path}, line {line:,}, column {name!r}"
+                if not text:
+                    return DataError(f"{where}: the value is missing; fill it in, or leave such rows out")
+                if not _is_number(text):
+                    return DataError(f"{where}: {text[:40]!r} is not a number; {self._advice(position, text)}")
+                if not abs(float(text)) <= limit:
+                    return DataError(f"{where}: {text[:40]!r} is no number that a network takes")
+        raise AssertionError("every value is a number")
+
+    def _advice(self, position: int, text: str) -> str:
+        if _is_number(text.replace(",", ".", 1)):
+            return "write a decimal point"
+        if position == self._target_at:
+            return "values are numbers; for classes write task: classification"
+        return "turn text into numbers first, or name the columns to learn from in features"
+
+
+def _kind(texts: list[str]) -> Kind:
+    if not all(map(_is_number, texts)):
+        return "text"
+    return "whole" if all(map(_is_whole, texts)) else "number"
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").removeprefix("+").isdecimal()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not math.isnan(float(text))
+    except ValueError:
+        return False
+
+
+class _Characters:
+    """The lines of a file for the csv module, which puts quoted ones together: a row without end is refused."""
+
+    def __init__(self, path: Path, stream: TextIO) -> None:
+        self._path = path
+        self._stream = stream
+        self.of_row = 0
+
+    def __iter__(self) -> _Characters:
+        return self
+
+    def __next__(self) -> str:
+        line = self._stream.readline(_ROW)
+        self.of_row += len(line)
+        if self.of_row >= _ROW:
+            raise DataError(f"{self._path} has a row of more than {_ROW >> 20} MB; it is no CSV file")
+        if not line:
+            raise StopIteration
+        return line

@@ -1,0 +1,223 @@
+"""Data sets, read once a machine into memory-mapped arrays that all trials share; trial, member and host processes.
+
+The first process that asks has the source read into the cache, piece by piece, under a lock and whole or not at all;
+the others map it, zero-copy. The api checks the files before it accepts a sweep (`check`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.sweep.data.data_cache import cached, save_arrays
+from podium.sweep.data.mean_and_std import moments
+from podium.sweep.data.preparation import prepare
+from podium.sweep.data.sources import Source, open_source, paths
+from podium.sweep.data.splits import SPLITS, Rows, fold_rows, split_rows, strata
+from podium.sweep.spec import catalog
+from podium.sweep.values.errors import ChangedDataError, DataError
+
+__all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds", "source_of"]
+
+Moment: TypeAlias = float | tuple[float, ...]  # one figure for all pixels, or one for each column of a table
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """All rows of a data set and which of them belong to which split.
+
+    `inputs` is (rows, features), memory-mapped, uint8 or float32, unscaled. `targets` is (rows,) int64 in
+    classification, and (rows, outputs) float32 in regression, in the units of the source.
+    """
+
+    name: str
+    task: catalog.Task
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    image: tuple[int, int, int]  # channels, height, width; features = their product; a table is 1 x 1 x columns
+    columns: tuple[str, ...]  # of a table, where they have names
+    classes: tuple[str, ...]  # the name of each class, in regression of each output
+    mean: Moment  # of the training split
+    deviation: Moment
+    target_mean: tuple[float, ...]  # of the training split, one an output; empty in classification
+    target_deviation: tuple[float, ...]
+    rows: Mapping[str, Rows]  # split -> row numbers, ascending
+    sha256: str  # of the content and of `rows`: the same rows in the same splits have the same
+
+    def split(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The rows of one split, copied: inputs (n, features) and targets (n,) or (n, outputs).
+
+        They come in ascending order of their row numbers. The predictions that a trial leaves keep this order.
+        """
+        return self.inputs[self.rows[name]], self.targets_of(name)
+
+    def inputs_of(self, name: str) -> InputsOfSplit:
+        """The inputs of one split, in the order of `split`, copied only where they are cut: `inputs[100:200]`."""
+        return InputsOfSplit(self.inputs, self.rows[name])
+
+    def targets_of(self, name: str) -> NDArray[Any]:
+        """The targets of one split, without its inputs."""
+        return self.targets[self.rows[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class InputsOfSplit:
+    """Rows that stay where they are until some of them are asked for: they may be more than memory holds."""
+
+    inputs: NDArray[Any]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, some: slice) -> NDArray[Any]:
+        return self.inputs[self.rows[some]]
+
+
+def check(data: Mapping[str, Any]) -> Source:
+    """Whether the files of a data set are there and whole, from their headers; what they hold.
+
+    Raises `DataError`, with the key of `data` that is wrong.
+    """
+    return open_source(data)
+
+
+def source_of(data: Mapping[str, Any]) -> str | None:
+    """What changes when a file does: of each its path, size and time. None for what ships with a library.
+
+    Raises `DataError` where files are missing.
+    """
+    try:
+        files = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in paths(data)]
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
+    return _digest(files) if files else None
+
+
+def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:
+    """Map the data set, building the cache first if this machine has none.
+
+    Where `data` has a `source` (see `source_of`), it is those files' rows, whatever became of the files since.
+    `split` holds `split` (four shares) and `seed`. Raises `DataError` when the source cannot be read, or when a share
+    is too small for a single row.
+    """
+    folder, arrays, meta = _source(data, cache)
+    drawn = {"split": list(split["split"]), "seed": split["seed"]}
+    made = cached(_beside(folder, drawn), lambda to: _write_splits(to, arrays, meta, drawn))
+    return Dataset(
+        name=_name(data),
+        task=meta["task"],
+        inputs=arrays["inputs"],
+        targets=arrays["targets"],
+        image=tuple(meta["image"]),
+        columns=tuple(meta["columns"]),
+        classes=tuple(meta["classes"]),
+        rows={name: made[name] for name in SPLITS},
+        sha256=made["sha256"].tobytes().hex(),
+        **_figures(made),
+    )
+
+
+def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> tuple[Dataset, ...]:
+    """The same data set once for each of `split["folds"]` folds: its own rows of train and validation, and figures."""
+    whole = load(data, split, cache)
+    folder, arrays, _ = _source(data, cache)
+    drawn = {"split": list(split["split"]), "seed": split["seed"], "folds": split["folds"]}
+    folds = []
+    for fold in range(drawn["folds"]):
+        made = cached(_beside(folder, {**drawn, "fold": fold}), partial(_write_fold, arrays, whole, drawn, fold))
+        rows = {**whole.rows, "train": made["train"], "validation": made["validation"]}
+        folds.append(replace(whole, rows=rows, **_figures(made)))
+    return tuple(folds)
+
+
+def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
+    """Where all rows lie in the cache, the rows, and what is known of them."""
+    built_in = data.get("file") is None and data.get("idx") is None
+    if built_in and data["name"] not in catalog.DATASETS:
+        raise DataError(f"unknown data set {data['name']!r}", key="name")
+    kind = data["name"] if built_in else "file" if data.get("file") is not None else "idx"
+    files = data.get("source") or source_of(data)
+    what = {key: data.get(key) for key in ("file", "idx", "target", "features", "task")}
+    folder = cache / f"{kind}-{_digest({'name': None if files else data['name'], 'files': files, **what})}"
+    arrays = cached(folder, lambda to: _prepare(data, to))
+    return folder, arrays, json.loads(arrays["meta"].tobytes())
+
+
+def _prepare(data: Mapping[str, Any], to: Path) -> None:
+    """Raises `ChangedDataError` where the files are not those of the sweep, before they are read or after."""
+    _check_source(data)
+    prepare(data, to)
+    _check_source(data)
+
+
+def _check_source(data: Mapping[str, Any]) -> None:
+    if data.get("source") not in (None, source_of(data)):
+        raise ChangedDataError(
+            f"{_name(data)} was changed since the sweep was accepted, and what was read of it before is not kept here; "
+            "submit the sweep anew, or put the files back with their times"
+        )
+
+
+def _beside(folder: Path, drawn: Mapping[str, Any]) -> Path:
+    return folder.with_name(f"{folder.name}-{_digest(drawn)}")
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return str(data.get("name") or Path(data.get("file") or data["idx"]).name)
+
+
+def _write_splits(to: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], drawn: Any) -> None:
+    targets = arrays["targets"]
+    rows = split_rows(strata(targets), arrays["official_test"], shares=drawn["split"], seed=drawn["seed"])
+    for name, part in rows.items():
+        if not len(part):
+            raise DataError(f"the {name} split has none of the {len(targets):,} rows; give it a larger share")
+    content = [*meta["sha256"], *(hashlib.sha256(rows[name].astype("<i8").tobytes()).hexdigest() for name in SPLITS)]
+    digest = hashlib.sha256("".join(content).encode()).digest()
+    save_arrays(to, {**rows, **_moments(arrays, meta["image"], rows["train"])})
+    save_arrays(to, {"sha256": np.frombuffer(digest, dtype=np.uint8)})
+
+
+def _write_fold(arrays: Mapping[str, NDArray[Any]], whole: Dataset, drawn: Any, fold: int, to: Path) -> None:
+    folds = fold_rows(strata(whole.targets), whole.rows, folds=drawn["folds"], seed=drawn["seed"])
+    train, validation = folds[fold]
+    if not len(validation) or not len(train):
+        count = len(whole.rows["train"]) + len(whole.rows["validation"])
+        raise DataError(f"{drawn['folds']} folds of {count:,} rows leave one empty; lower validation.folds")
+    save_arrays(to, {"train": train, "validation": validation, **_moments(arrays, whole.image, train)})
+
+
+def _moments(arrays: Mapping[str, NDArray[Any]], image: Any, train: Rows) -> dict[str, NDArray[np.float64]]:
+    """Mean and deviation of the training rows: one for all pixels, or one for each column of a table."""
+    found = {"moments": moments(arrays["inputs"], train, by_column=tuple(image[:2]) == (1, 1))}
+    if arrays["targets"].ndim == 2:
+        found["target_moments"] = moments(arrays["targets"], train, by_column=True)
+    return found
+
+
+def _figures(made: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    mean, deviation = made["moments"].tolist()
+    target_mean, target_deviation = made["target_moments"].tolist() if "target_moments" in made else ([], [])
+    return {
+        "mean": _moment(mean),
+        "deviation": _moment(deviation),
+        "target_mean": tuple(target_mean),
+        "target_deviation": tuple(target_deviation),
+    }
+
+
+def _moment(values: float | list[float]) -> Moment:
+    return tuple(values) if isinstance(values, list) else values

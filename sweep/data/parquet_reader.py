@@ -1,0 +1,129 @@
+"""Reads Parquet files by row groups, with pyarrow, an extra; api (the footer), trial."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.sweep.data.data_reader import (
+    LOOKED_AT,
+    Header,
+    Kind,
+    Piece,
+    as_inputs,
+    chosen,
+    refuse_non_finite,
+    rows_a_piece,
+)
+from podium.sweep.spec.catalog import Task
+from podium.sweep.values.errors import DataError
+
+
+class ParquetFile:
+    """Columns of numbers; the target may be text."""
+
+    def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
+        self.path = path
+        self._arrow, parquet = _pyarrow(path)
+        try:
+            with parquet.ParquetFile(path) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
+        except (self._arrow.ArrowException, OSError) as error:
+            raise DataError(f"{path} is not a Parquet file, or damaged: {error}") from error
+        names = chosen(path, schema.names, target, features)
+        counts = Counter(schema.names)
+        if doubled := [name for name in (*names, target) if counts[name] > 1]:
+            raise DataError(f"{path}: two columns are called {doubled[0]!r}")
+        if not rows:
+            raise DataError(f"{path} has no rows")
+        types = [schema.field(name).type for name in names]
+        for name, kind in zip(names, types, strict=True):
+            self._check_input(name, kind)
+        small = all(kind == self._arrow.uint8() for kind in types)
+        self.header = Header(
+            tuple(names), (1, 1, len(names)), np.dtype(np.uint8 if small else np.float32), target,
+            self._kind(target, schema.field(target).type), rows=rows,
+        )  # fmt: skip
+
+    def pieces(self, task: Task) -> Iterator[Piece]:
+        header = self.header
+        step = rows_a_piece(8 * (header.features + 1))
+        _, parquet = _pyarrow(self.path)
+        first = 0
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(step, columns=[*header.columns, header.target], use_threads=False):
+                    yield self._inputs(batch, first), self._targets(batch, first)
+                    first += batch.num_rows
+        except (self._arrow.ArrowException, OSError) as error:
+            raise DataError(f"{self.path} is truncated or damaged after row {first:,}: {error}") from error
+
+    def first_targets(self) -> NDArray[Any]:
+        _, parquet = _pyarrow(self.path)
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                first = next(file.iter_batches(LOOKED_AT, columns=[self.header.target], use_threads=False))
+        except (self._arrow.ArrowException, OSError) as error:
+            raise DataError(f"{self.path} is truncated or damaged: {error}") from error
+        return self._targets(first, 0)
+
+    def _inputs(self, batch: Any, first: int) -> NDArray[Any]:
+        header = self.header
+        inputs = np.empty((batch.num_rows, header.features), header.dtype)
+        for position, name in enumerate(header.columns):
+            values = self._values(batch, name, first)
+            inputs[:, position] = as_inputs(self.path, (name,), first, values, header.dtype)
+        return inputs
+
+    def _targets(self, batch: Any, first: int) -> NDArray[Any]:
+        values = self._values(batch, self.header.target, first)
+        refuse_non_finite(self.path, (self.header.target,), first, values)
+        return values
+
+    def _values(self, batch: Any, name: str, first: int) -> NDArray[Any]:
+        column = batch.column(batch.schema.get_field_index(name))
+        if column.null_count:
+            row = column.is_null().to_pylist().index(True)
+            raise DataError(
+                f"{self.path}, row {first + row + 1:,}, column {name!r}: the value is missing; fill it in, or leave "
+                "such rows out"
+            )
+        if self._arrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        values = column.to_numpy(zero_copy_only=False)
+        found: NDArray[Any] = values.astype(np.str_) if values.dtype.kind == "O" else values
+        return found
+
+    def _check_input(self, name: str, kind: Any) -> None:
+        types = self._arrow.types
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            raise DataError(
+                f"{self.path}: column {name!r} is of {kind}; turn it into numbers first, or name the columns to learn "
+                "from in features",
+                key="features",
+            )
+
+    def _kind(self, target: str, kind: Any) -> Kind:
+        types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if types.is_integer(kind) or types.is_boolean(kind):
+            return "whole"
+        if types.is_floating(kind):
+            return "number"
+        if types.is_string(kind) or types.is_large_string(kind):
+            return "text"
+        raise DataError(f"{self.path}: column {target!r} is of {kind}; a target is numbers or texts", key="target")
+
+
+def _pyarrow(path: Path) -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise DataError(f"{path}: to read Parquet, install pyarrow: pip install 'podium[parquet]'") from None

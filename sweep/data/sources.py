@@ -1,0 +1,189 @@
+"""Opens what `program.data` names: a built-in data set, IDX files, or a file or folder of rows; api, trial."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podium.sweep.data import idx_reader
+from podium.sweep.data.csv_reader import CsvFile
+from podium.sweep.data.data_reader import Header, Kind, Piece, RowsFile, TableFile
+from podium.sweep.data.npz_reader import NpzFile
+from podium.sweep.data.parquet_reader import ParquetFile
+from podium.sweep.spec import catalog
+from podium.sweep.spec.catalog import Task
+from podium.sweep.values.errors import DataError
+
+_READERS: Mapping[str, Any] = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
+_KINDS_SHOWN = ".npz, .csv, .parquet"
+_MANY_CLASSES = 100  # more different whole numbers are rather amounts
+_CLOTHES = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+    "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+_DIGITS = tuple(map(str, range(10)))
+_SHIPPED: Mapping[str, Header] = {
+    "digits": Header((), (1, 8, 8), np.dtype(np.uint8), "digit", "whole", rows=1797),
+    "diabetes": Header((), (1, 1, 10), np.dtype(np.float32), "disease progression", "number", rows=442),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files whose rows, one file after the other, are a data set."""
+
+    header: Header  # of all of them together
+    task: Task
+    files: Sequence[TableFile]
+    classes: tuple[str, ...] | None = None  # where they are known beforehand: the targets are their numbers
+    test_files: int = 0  # how many of the files, at the end, are an official test set
+    inferred: str = ""  # why this task, where the sweep file does not say
+
+    def __str__(self) -> str:
+        """One line for people."""
+        rows = "" if self.header.rows is None else f"{self.header.rows:,} rows, "
+        what = (
+            f"{self.header.features} columns"
+            if self.header.is_table
+            else "images of {1} x {2}, {0} channel{3}".format(*self.header.image, "s" * (self.header.image[0] != 1))
+        )
+        files = f" in {len(self.files)} files" if len(self.files) > 1 else ""
+        reason = f" (inferred: {self.inferred})" if self.inferred else ""
+        return f"{rows}{what}{files}, {self.task}{reason}"
+
+
+def open_source(data: Mapping[str, Any]) -> Source:
+    """What `data` names, its headers read and checked. Raises `DataError`, with the key that is wrong."""
+    try:
+        if data.get("file") is not None:
+            return _open_rows(data, table_paths(Path(data["file"])))
+        if data.get("idx") is not None:
+            pairs = idx_reader.open_folder(Path(data["idx"]))
+            return Source(_together(pairs), "classification", pairs, test_files=1)
+        return _open_built_in(data)
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def paths(data: Mapping[str, Any]) -> Sequence[Path]:
+    """The files that `data` is read from: none where it ships with a library."""
+    if data.get("file") is not None:
+        return table_paths(Path(data["file"]))
+    folder = data.get("idx") or (data["root"] if data["name"] in catalog.NEEDS_ROOT else None)
+    return [] if folder is None else idx_reader.files(Path(folder))
+
+
+def table_paths(path: Path) -> list[Path]:
+    """The file, or all data files in the folder, by name. Raises `DataError` where there are none, or several kinds."""
+    if not path.exists():
+        raise DataError(f"there is no file {path}", key="file")
+    if not path.is_dir():
+        if not path.is_file():
+            raise DataError(f"{path} is neither a file nor a folder", key="file")
+        if path.suffix not in _READERS:
+            raise DataError(f"{path} ends in none of {_KINDS_SHOWN}", key="file")
+        return [path]
+    found = sorted(
+        file
+        for file in path.iterdir()
+        if file.suffix in _READERS and not file.name.startswith((".", "_")) and file.is_file()
+    )
+    if not found:
+        raise DataError(f"the folder {path} has no files of {_KINDS_SHOWN}", key="file")
+    for file in found:
+        if file.suffix != found[0].suffix:
+            raise DataError(f"{path} has {found[0].name} and {file.name}; all files of one kind, please", key="file")
+    return found
+
+
+def _open_rows(data: Mapping[str, Any], files: Sequence[Path]) -> Source:
+    tables = [_READERS[file.suffix](file, data["target"], data.get("features")) for file in files]
+    header = _together(tables)
+    if data.get("task") is not None:
+        source = Source(header, data["task"], tables)
+        _refuse_impossible(source)
+        return source
+    return Source(header, header.task, tables, inferred=_why(header, tables[0]))
+
+
+def _refuse_impossible(source: Source) -> None:
+    header, path = source.header, source.files[0].path
+    if source.task == "regression" and header.kind == "text":
+        raise DataError(f"{path}: the target {header.target!r} has texts; values to predict are numbers", key="target")
+    if source.task == "classification" and header.outputs > 1:
+        raise DataError(f"{path}: the target {header.target!r} has {header.outputs} columns, not one", key="target")
+
+
+def _why(header: Header, first: RowsFile) -> str:
+    """How the task was found. Raises `DataError` where the target may be for either."""
+    target = repr(header.target)
+    if header.kind == "text":
+        return f"{target} has texts"
+    if header.task == "regression":
+        return f"{target} has decimal numbers" if header.outputs == 1 else f"{target} has several columns"
+    values = first.first_targets()
+    different = len(np.unique(values))
+    if different > _MANY_CLASSES:
+        raise DataError(
+            f"{first.path}: the target {target} has {different} different whole numbers in its first {len(values):,} "
+            "rows, for classes or for values; write task: classification or task: regression",
+            key="task",
+        )
+    return f"{target} has whole numbers"
+
+
+def _together(files: Sequence[TableFile]) -> Header:
+    """One header for all. Raises `DataError` for a file that does not go with the first."""
+    first = files[0].header
+    rows: int | None = 0
+    for file in files:
+        header = file.header
+        if header.columns != first.columns:
+            different = sorted(set(header.columns) ^ set(first.columns)) or ["the order of columns"]
+            raise DataError(f"{file.path} and {files[0].path} differ in {', '.join(different[:5])}", key="file")
+        if (header.image, header.outputs) != (first.image, first.outputs):
+            raise DataError(
+                f"{file.path} has rows of {list(header.image)}, {files[0].path} of {list(first.image)}", key="file"
+            )
+        rows = None if rows is None or header.rows is None else rows + header.rows
+    kinds = {file.header.kind for file in files}
+    kind: Kind = "text" if "text" in kinds else "number" if "number" in kinds else "whole"
+    small = all(file.header.dtype == np.uint8 for file in files)
+    return replace(first, kind=kind, dtype=np.dtype(np.uint8 if small else np.float32), rows=rows)
+
+
+def _open_built_in(data: Mapping[str, Any]) -> Source:
+    name = str(data.get("name"))
+    if name not in catalog.DATASETS:
+        raise DataError(f"unknown data set {name!r}", key="name")
+    if name in catalog.NEEDS_ROOT:
+        pairs = idx_reader.open_folder(Path(data["root"]))
+        labels = _CLOTHES if name == "fashion-mnist" else _DIGITS
+        return Source(_together(pairs), "classification", pairs, classes=labels, test_files=1)
+    header = _SHIPPED[name]
+    classes = _DIGITS if name == "digits" else None
+    return Source(header, catalog.task_of(name), [_Shipped(name, header)], classes=classes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shipped:
+    """A data set that comes with scikit-learn; diabetes is of Efron et al. 2004, "Least angle regression"."""
+
+    name: str
+    header: Header
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
+
+    def pieces(self, task: Task) -> Iterator[Piece]:
+        sklearn_datasets = importlib.import_module("sklearn.datasets")  # 0.8 s, paid once a machine
+        load = sklearn_datasets.load_digits if self.name == "digits" else sklearn_datasets.load_diabetes
+        options = {} if self.name == "digits" else {"scaled": False}
+        inputs, targets = load(return_X_y=True, **options)
+        yield inputs.astype(self.header.dtype), targets

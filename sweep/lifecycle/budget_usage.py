@@ -1,0 +1,129 @@
+"""What a sweep has used of its budget, and which part of it is spent; pure, scheduler and api.
+
+The terms of a sweep are its budget and its target as they are now: as submitted, or as extended since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from podium.sweep.spec.budget import Budget, Plateau
+from podium.sweep.spec.sweep_spec import SweepSpec
+
+
+class Terms(Budget):
+    """The budget of a sweep, and its target; None is no bound."""
+
+    target: float | None = Field(None, allow_inf_nan=False)
+
+    @classmethod
+    def of(cls, spec: SweepSpec) -> Terms:
+        """The terms of a sweep as it was submitted."""
+        return cls(**dict(spec.budget), target=spec.metric.target)
+
+    @classmethod
+    def read(cls, text: str) -> Terms:
+        """The inverse of `to_json`."""
+        return cls.model_validate_json(text)
+
+    def to_json(self) -> str:
+        """As JSON; the same terms give the same text."""
+        return self.model_dump_json()
+
+    def changed(self, given: Terms) -> Terms:
+        """With the fields that `given` sets in place of these."""
+        return self.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A trial that counts; `value` is None where it was pruned, or violates a constraint."""
+
+    number: int
+    value: float | None
+
+
+class Progress:
+    """How the values of a sweep came along, trial by trial in the order in which they ended."""
+
+    def __init__(self, goal: str, terms: Terms, outcomes: Iterable[Outcome] = ()) -> None:
+        self._sign = 1.0 if goal == "maximize" else -1.0
+        self._target = terms.target
+        self._min_delta = terms.plateau.min_delta if terms.plateau else 0.0
+        self.mark: Outcome | None = None  # that is to be improved
+        self.still_trials = 0  # that count since it was; none before the first value
+        self.reached_by: Outcome | None = None  # the first that met the target
+        for outcome in outcomes:
+            self.note(outcome)
+
+    def note(self, outcome: Outcome) -> None:
+        """One more trial counts."""
+        value = outcome.value
+        if value is not None and self._improves(value):
+            self.mark, self.still_trials = outcome, 0
+        elif self.mark is not None:
+            self.still_trials += 1
+        if self.reached_by is None and value is not None and self._reaches(value):
+            self.reached_by = outcome
+
+    def _improves(self, value: float) -> bool:
+        mark = None if self.mark is None else self.mark.value
+        return mark is None or self._sign * (value - mark) > self._min_delta
+
+    def _reaches(self, value: float) -> bool:
+        return self._target is not None and self._sign * value >= self._sign * self._target
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a sweep has used up to now."""
+
+    wall_s: float  # since its first trial started, without the time when it was over
+    device_s: float  # of all attempts, also of those that run
+    still_trials: int
+    reached_by: Outcome | None
+
+
+def spent(terms: Terms, used: Used) -> str:
+    """Which of the terms ends the sweep, in words for people; "" where none does."""
+    by = used.reached_by
+    if by is not None and by.value is not None and terms.target is not None:
+        return f"target {_number(terms.target)} reached by trial {by.number}: {_number(by.value)}"
+    for name, taken, allowed in (
+        ("device_s", used.device_s, terms.device_s),
+        ("wall_s", used.wall_s, terms.wall_s),
+    ):
+        if allowed is not None and taken >= allowed:
+            return f"budget.{name} of {_number(allowed)} s is spent"
+    if terms.plateau is not None and used.still_trials >= terms.plateau.trials:
+        return _stands_still(terms.plateau)
+    return ""
+
+
+def how_to_go_on(terms: Terms, used: Used) -> str:
+    """What to raise so that a sweep whose terms are spent goes on."""
+    if used.reached_by is not None:
+        return "give another target"
+    if terms.device_s is not None and used.device_s >= terms.device_s:
+        return f"raise budget.device_s above {_number(_rounded_up(used.device_s))}"
+    if terms.wall_s is not None and used.wall_s >= terms.wall_s:
+        return f"raise budget.wall_s above {_number(_rounded_up(used.wall_s))}"
+    return f"raise budget.plateau.trials above {used.still_trials}"
+
+
+def _stands_still(plateau: Plateau) -> str:
+    trials = "1 trial" if plateau.trials == 1 else f"{plateau.trials:,} trials"
+    margin = f" by more than {_number(plateau.min_delta)}" if plateau.min_delta else ""
+    return f"no better value{margin} in {trials}"
+
+
+def _rounded_up(seconds: float) -> float:
+    return math.ceil(seconds * 10) / 10
+
+
+def _number(value: float) -> str:
+    return f"{value:,.10g}"

@@ -1,0 +1,126 @@
+"""Trials that ran elsewhere, as a client sends them to be kept as a finished sweep; pure, api."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
+
+from podium.sweep.spec.metric import Metric
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.spec_errors import problems_of
+from podium.sweep.spec.strict_model import LARGEST, Model
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.values.errors import InvalidSpecError, Problem
+from podium.sweep.values.trial import COUNTED, Scalar, TrialState
+from podium.sweep.values.trial_attributes import MAX_DEPTH, too_deep
+
+MAX_TIME = 253_402_300_799.0  # the end of the year 9999, which is as far as dates go
+MAX_TRIALS = 50_000
+MAX_POINTS = 1_000_000  # of all curves together: they are written in one transaction, and others wait for it
+MOST_PROBLEMS = 20
+SAMPLER = "imported"  # of every such trial
+Step = Annotated[int, Field(ge=0, le=LARGEST)]
+State = Literal["finished", "pruned", "failed", "cancelled"]
+
+
+class ImportedTrial(Model):
+    """A trial that is over; its number is its place in the list. Times are seconds since the epoch."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    state: State
+    params: dict[str, Scalar] = Field(default_factory=dict)
+    distributions: dict[str, Parameter] = Field(
+        default_factory=dict, description="what a parameter was drawn from, where that is not as for the whole sweep"
+    )
+    values: list[float] | None = Field(None, description="of a finished trial: one for each metric")
+    metrics: dict[str, list[tuple[Step, float]]] = Field(default_factory=dict, description="[step, value] by name")
+    user_attrs: dict[str, JsonValue] = Field(default_factory=dict)
+    constraints: dict[str, float] = Field(default_factory=dict, description="above 0: violated")
+    started_at: float | None = Field(None, ge=0, le=MAX_TIME)
+    ended_at: float | None = Field(None, ge=0, le=MAX_TIME)
+
+
+class SweepImport(Model):
+    """A whole study."""
+
+    name: str = Field(min_length=1, max_length=120)
+    source: str = Field(min_length=1, max_length=300, description="where the trials come from, in words")
+    metrics: list[Metric] = Field(min_length=1)
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    trials: list[ImportedTrial] = Field(max_length=MAX_TRIALS)
+
+    def spec(self) -> SweepSpec:
+        """The sweep that they become: a record, which never runs. Raises `InvalidSpecError`."""
+        counted = sum(TrialState(trial.state) in COUNTED for trial in self.trials)
+        plain = self.model_dump(exclude_unset=True)
+        document: dict[str, Any] = {
+            "name": self.name,
+            "method": "random",
+            "parameters": plain.get("parameters", {}),
+            "run_cap": max(1, counted),
+            "program": {"imported": self.source, "sha256": self._digest()},
+        }
+        several = len(self.metrics) > 1
+        document |= {"metrics": plain["metrics"]} if several else {"metric": plain["metrics"][0]}
+        return parse_spec(document, "import")
+
+    def _digest(self) -> str:
+        """By which the same study is known again."""
+        content = json.dumps(self.model_dump(), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+
+def parse_import(body: bytes) -> SweepImport:
+    """The checked document. Raises `InvalidSpecError` with the first of its problems."""
+    try:
+        found = SweepImport.model_validate_json(body)
+    except ValidationError as error:
+        problems = problems_of(error.errors()[:MOST_PROBLEMS], SweepImport)
+        raise InvalidSpecError(problems, "import") from None
+    problems = [problem for problem, _ in zip(_problems(found), range(MOST_PROBLEMS), strict=False)]
+    if problems:
+        raise InvalidSpecError(problems, "import")
+    return found
+
+
+def _problems(found: SweepImport) -> Iterator[Problem]:
+    points = sum(len(curve) for trial in found.trials for curve in trial.metrics.values())
+    if points > MAX_POINTS:
+        message = f"their curves have {points:,} points, above {MAX_POINTS:,}; send fewer of them"
+        yield Problem(("trials",), message)
+    for number, trial in enumerate(found.trials):
+        for where, message in _wrong_with(trial, found):
+            yield Problem(("trials", str(number), *where), message)
+
+
+def _wrong_with(trial: ImportedTrial, whole: SweepImport) -> Iterator[tuple[tuple[str, ...], str]]:
+    wanted = len(whole.metrics) if trial.state == "finished" else 0
+    if len(trial.values or ()) != wanted:
+        yield ("values",), f"a {trial.state} trial has {wanted} of these here, not {len(trial.values or ())}"
+    for name, value in trial.params.items():
+        parameter = trial.distributions.get(name) or whole.parameters.get(name)
+        complaint = "there is no such parameter" if parameter is None else parameter.complaint(value)
+        if complaint:
+            yield ("params", name), complaint
+    if not _is_json(trial.user_attrs):
+        yield ("user_attrs",), "NaN and infinities are no JSON"
+    for name, attribute in trial.user_attrs.items():
+        if too_deep(attribute):
+            yield ("user_attrs", name), f"nested deeper than {MAX_DEPTH} lists and dicts"
+    for name in trial.distributions.keys() - trial.params.keys():
+        yield ("distributions", name), "the trial has no such parameter"
+    if trial.started_at is not None and trial.ended_at is not None and trial.ended_at < trial.started_at:
+        yield ("ended_at",), "is before started_at"
+
+
+def _is_json(attributes: dict[str, JsonValue]) -> bool:
+    try:
+        json.dumps(attributes, allow_nan=False)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""Which trials of earlier sweeps the search of a new one starts from; pure, api and scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import Params
+
+MAX_REASONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """The trials that fit the new sweep's parameters, how many do not, and the first few reasons."""
+
+    trial_ids: tuple[int, ...] = ()
+    dropped: int = 0
+    why: tuple[str, ...] = ()
+    left_out: int = 0  # that were not looked at, being too many
+
+
+def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
+    """Of trials (id and parameters) those that fit."""
+    taken: list[int] = []
+    dropped: dict[int, str] = {}
+    for trial_id, params in earlier:
+        complaint = misfit(spec, params)
+        if complaint is None:
+            taken.append(trial_id)
+        else:
+            dropped[trial_id] = complaint
+    return WarmStart(tuple(taken), len(dropped), tuple(dict.fromkeys(dropped.values()))[:MAX_REASONS])
+
+
+def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, str]]) -> str | None:
+    """Why an earlier sweep with these goals (name and direction) says nothing about this one; None if it may."""
+    earlier = list(goals)
+    if [goal for _, goal in earlier] == [metric.goal for metric in spec.objectives]:
+        return None
+    theirs = ", ".join(f"{goal} {name}" for name, goal in earlier)
+    ours = ", ".join(f"{metric.goal} {metric.name}" for metric in spec.objectives)
+    return f"sweep {sweep_id} was to {theirs}, and this one is to {ours}; start from sweeps with the same goals"
+
+
+def misfit(spec: SweepSpec, params: Params) -> str | None:
+    """Why a trial with these parameters could be none of the sweep; None if it could.
+
+    It has a value within bounds for each parameter that takes part. Others of its parameters do not matter.
+    """
+    chosen: Params = {}
+    for name, parameter in spec.ordered():
+        if not parameter.active(chosen):
+            continue
+        if name not in params:
+            return f"{name}: it has none"
+        if complaint := parameter.complaint(params[name]):
+            return f"{name}: {complaint}"
+        chosen[name] = params[name]
+    return None

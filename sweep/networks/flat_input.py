@@ -1,0 +1,125 @@
+"""A user's network as ensembles see it: flat rows in, probabilities or values out; trial and member processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.network_manifest import Outputs, UserNetwork
+
+Build = Callable[[dict[str, Any]], nn.Module]
+
+
+class RowsIn(nn.Module):
+    """Gives a network its rows in its own shape and type, a copy of its own, and takes whatever floats it answers."""
+
+    def __init__(self, network: nn.Module, shape: tuple[int, ...], dtype: torch.dtype, outputs: Outputs) -> None:
+        super().__init__()
+        self.network = network
+        self.shape = shape
+        self.dtype = dtype
+        self.outputs = outputs
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """Flat rows (rows, features) in, probabilities (rows, classes) or values (rows, outputs) out, float32."""
+        count = rows.shape[0]  # unlike len(), this can be recorded as a number that may change
+        inputs = rows.reshape((count, *self.shape)).to(self.dtype, copy=True)
+        return answers_of(self.network(inputs), count, self.outputs)
+
+    def extra_repr(self) -> str:
+        return f"{self.shape}, {self.dtype}, {self.outputs.value}"
+
+
+def check_rows(network: nn.Module, rows: torch.Tensor) -> None:
+    """Raises `ValueError` naming the first value that a network which takes integers would be given as another one.
+
+    Converting 2.7 to int64 gives 2, and 300 to uint8 gives 44: neither is what was asked.
+    """
+    if not isinstance(network, RowsIn) or network.dtype.is_floating_point or network.dtype.is_complex:
+        return
+    lowest, beyond = _limits(network.dtype)
+    wrong = (rows != rows.trunc()) | (rows < lowest) | (rows >= beyond)
+    if bool(wrong.any()):
+        row, column = divmod(int(wrong.reshape(-1).to(torch.uint8).argmax()), rows.shape[1])
+        name = str(network.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"the network takes {name}, and the value in row {row}, column {column} is {float(rows[row, column]):g}; "
+            f"send integers from {int(lowest)} to {int(beyond) - 1}"
+        )
+
+
+def _limits(dtype: torch.dtype) -> tuple[float, float]:
+    """The lowest value of an integer type, and the first one above its highest; both are exact in float32."""
+    if dtype is torch.bool:
+        return 0.0, 2.0
+    limits = torch.iinfo(dtype)
+    return float(limits.min), float(limits.max + 1)
+
+
+def answers_of(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
+    """What a network said, as float32 (rows, classes or outputs). Raises `UserCodeError` for what is no such thing.
+
+    One output alone that stands for two classes becomes both: (1 - p, p).
+    """
+    if not isinstance(outputs, torch.Tensor):
+        raise UserCodeError(f"the network returns a {type(outputs).__name__}; return the tensor of its outputs alone")
+    if outputs.ndim == 0 or outputs.shape[0] != rows:
+        raise UserCodeError(
+            f"the network returns shape {tuple(outputs.shape)} for {rows} rows; one answer a row, first"
+        )
+    if outputs.ndim != 2 and (kind is Outputs.VALUES or outputs.ndim == 1):
+        outputs = outputs.reshape(rows, -1)
+    if outputs.ndim != 2:
+        raise UserCodeError(f"the network returns shape {tuple(outputs.shape)}; (rows, classes) is wanted")
+    said: torch.Tensor = outputs.float()
+    if kind is Outputs.VALUES:
+        return said
+    if kind is Outputs.LOGITS:
+        said = torch.softmax(said, dim=1) if said.shape[1] > 1 else torch.sigmoid(said)
+    return said if said.shape[1] > 1 else torch.cat([1 - said, said], dim=1)
+
+
+def built(build: Build, header: UserNetwork, weights: Mapping[str, torch.Tensor]) -> RowsIn:
+    """The network that `build` makes of the parameters, with these weights, ready to answer; on the CPU.
+
+    Raises `UserCodeError` saying what is wrong with what `build` gives.
+    """
+    network = _called(build, header)
+    try:
+        network.load_state_dict(dict(weights), strict=True)
+    except Exception as error:
+        text = " ".join(str(error).split())
+        raise UserCodeError(
+            f"{header.build} gives a network that the saved weights do not fit, with {_shown(header.params)}: "
+            f"{text[:600]}"
+        ) from error
+    return RowsIn(network, header.shape, dtype_of(header.dtype), header.outputs).eval()
+
+
+def _called(build: Build, header: UserNetwork) -> nn.Module:
+    try:
+        network = build(dict(header.params))
+    except Exception as error:
+        raise UserCodeError(
+            f"{header.build} raised {type(error).__name__}: {error} (with {_shown(header.params)})"
+        ) from error
+    if not isinstance(network, nn.Module):
+        raise UserCodeError(f"{header.build} returned a {type(network).__name__}; a torch.nn.Module is wanted")
+    return network
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """The type of that name, `float32` say."""
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        raise UserCodeError(f"{name!r} is no type of a tensor")
+    return found
+
+
+def _shown(params: Mapping[str, Any]) -> str:
+    text = ", ".join(f"{name}={value!r}" for name, value in params.items())
+    return text if len(text) <= 300 else f"{text[:300]}…"

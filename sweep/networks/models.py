@@ -1,0 +1,92 @@
+"""The built-in networks: name and settings in, `nn.Module` out; trial and member processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from podium.sweep.spec import catalog
+from podium.sweep.values.errors import EnsembleError
+
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+
+
+class Standardize(nn.Module):
+    """(x - mean) / deviation, with the figures of the training split: part of the model, so raw rows go in.
+
+    One figure for all features, or one for each.
+    """
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self, mean: float | Sequence[float], deviation: float | Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
+        self.register_buffer("deviation", torch.tensor(deviation, dtype=torch.float32))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return (inputs.to(torch.float32) - self.mean) / self.deviation
+
+
+class Rescale(nn.Module):
+    """y * deviation + mean, with the figures of the training targets: values come out in the units of the target."""
+
+    mean: torch.Tensor
+    deviation: torch.Tensor
+
+    def __init__(self, mean: Sequence[float], deviation: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
+        self.register_buffer("deviation", torch.tensor(deviation, dtype=torch.float32))
+
+    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.to(torch.float32) * self.deviation + self.mean
+
+
+def build(architecture: Mapping[str, Any]) -> nn.Module:
+    """The network that `architecture` describes; it maps raw rows (n, features) to logits (n, classes).
+
+    Keys: `model`, `settings`, `image` (channels, height, width), `classes`, `mean`, `deviation` (a number, or a list
+    with one a feature). Where `task` is "regression", `classes` is the number of outputs, and with `target_mean` and
+    `target_deviation` (lists, one an output) the network answers with values (n, outputs) in the units of the target.
+    Raises `EnsembleError` for a model that is not built in.
+    """
+    name = architecture["model"]
+    if name not in catalog.MODELS:
+        raise EnsembleError(f"unknown model {name!r}")
+    body = _mlp if name == "mlp" else _cnn
+    layers = body(architecture["settings"], architecture["image"], architecture["classes"])
+    if architecture.get("task") == "regression":
+        layers.append(Rescale(architecture["target_mean"], architecture["target_deviation"]))
+    return nn.Sequential(Standardize(architecture["mean"], architecture["deviation"]), *layers)
+
+
+def _mlp(settings: Mapping[str, Any], image: tuple[int, int, int], classes: int) -> list[nn.Module]:
+    channels, height, width = image
+    inputs = channels * height * width
+    layers: list[nn.Module] = []
+    for _ in range(int(settings["layers"])):
+        layers += [nn.Linear(inputs, int(settings["hidden"])), _ACTIVATIONS[settings["activation"]]()]
+        layers += [nn.Dropout(settings["dropout"])] if settings["dropout"] else []
+        inputs = int(settings["hidden"])
+    return [*layers, nn.Linear(inputs, classes)]
+
+
+def _cnn(settings: Mapping[str, Any], image: tuple[int, int, int], classes: int) -> list[nn.Module]:
+    channels, height, width = image
+    layers: list[nn.Module] = [nn.Unflatten(1, (channels, height, width))]
+    filters = int(settings["channels"])
+    for block in range(int(settings["blocks"])):
+        outputs = filters * 2**block
+        layers += [nn.Conv2d(channels, outputs, kernel_size=3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
+        if height >= 2 and width >= 2:
+            layers.append(nn.MaxPool2d(2))
+            height, width = height // 2, width // 2
+        channels = outputs
+    layers += [nn.Flatten(), nn.Linear(channels * height * width, int(settings["hidden"])), nn.ReLU()]
+    layers += [nn.Dropout(settings["dropout"])] if settings["dropout"] else []
+    return [*layers, nn.Linear(int(settings["hidden"]), classes)]

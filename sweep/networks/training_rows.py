@@ -1,0 +1,58 @@
+"""Rows on their way to a network: few lie on its device, many are gathered batch by batch; trial process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from podium.sweep.data.datasets import Dataset
+from podium.sweep.data.splits import Rows
+
+EVALUATION_ROWS = 4096
+ON_CPU_BYTES = 64 << 20  # as many as every trial may copy for itself; more are read from what all trials share
+ON_GPU_BYTES = 2 << 30
+
+
+class TrainingRows:
+    """Some rows of a data set, numbered from 0 in the order of `rows`."""
+
+    def __init__(self, data: Dataset, rows: Rows, device: torch.device) -> None:
+        self._inputs, self._targets, self._rows = np.asarray(data.inputs), np.asarray(data.targets), rows
+        self._device = device
+        row_bytes = data.inputs.nbytes // max(1, len(data.inputs))
+        few = row_bytes * len(rows) <= (ON_GPU_BYTES if device.type == "cuda" else ON_CPU_BYTES)
+        self._here = (self._moved(self._inputs, rows), self._moved(self._targets, rows)) if few else None
+        self.order_on = device if few else torch.device("cpu")  # where row numbers are expected
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets of these rows, on the device."""
+        if self._here is not None:
+            return self._here[0][numbers], self._here[1][numbers]
+        rows = self._rows[numbers.numpy()]
+        return self._moved(self._inputs, rows), self._moved(self._targets, rows)
+
+    def _moved(self, values: np.ndarray, rows: Rows) -> torch.Tensor:
+        return torch.from_numpy(values[rows]).to(self._device)
+
+
+def evaluation_batches(data: Dataset, split: str) -> Iterator[torch.Tensor]:
+    """The inputs of a split in order, on the CPU."""
+    rows = data.rows[split]
+    for start in range(0, len(rows), EVALUATION_ROWS):
+        yield torch.from_numpy(data.inputs[rows[start : start + EVALUATION_ROWS]])
+
+
+def batches(
+    data: Dataset, split: str, batch_size: int, *, shuffle: bool, device: torch.device
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Inputs and targets of a split, a batch at a time, read when they are asked for; shuffled by torch's generator."""
+    rows = data.rows[split]
+    order = torch.randperm(len(rows)) if shuffle else torch.arange(len(rows))
+    for numbers in torch.split(order, batch_size):
+        some = rows[numbers.numpy()]
+        yield torch.from_numpy(data.inputs[some]).to(device), torch.from_numpy(data.targets[some]).to(device)

@@ -1,0 +1,67 @@
+"""How much room is left where the data lie, and is it enough to begin something new; pure, in every process.
+
+What is under way goes on below the reserve: it was let in so that what it finishes can still be written.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.sweep.values.errors import StorageFullError
+
+RESERVE_BYTES = 64 << 20
+RESERVE_SHARE = 20  # one twentieth of a file system that is smaller than 1.25 GB
+RESERVE_FILES = 1000  # inodes; one twentieth of a file system that has fewer than 20,000
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room on one file system, as far as we may use it."""
+
+    path: str
+    free_bytes: int
+    needed_bytes: int
+    free_files: int | None = None  # inodes; None where the file system does not count them
+    needed_files: int = 0
+
+    @property
+    def enough(self) -> bool:
+        """May something new begin?"""
+        return self.free_bytes >= self.needed_bytes and not self._short_of_files
+
+    @property
+    def _short_of_files(self) -> bool:
+        return self.free_files is not None and self.free_files < self.needed_files
+
+    def __str__(self) -> str:
+        if self._short_of_files:
+            return (
+                f"no room left in {self.path}: {self.free_files:,} files (inodes) are free, and nothing new begins "
+                f"below {self.needed_files:,}; remove files there, and all goes on by itself"
+            )
+        return (
+            f"no room left in {self.path}: {self.free_bytes / 1e6:,.0f} MB are free, and nothing new begins below "
+            f"{self.needed_bytes / 1e6:,.0f} MB; remove files there or enlarge it, and all goes on by itself"
+        )
+
+
+def room(path: Path) -> Room:
+    """The room on the file system of `path`; one that cannot be asked has none."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return Room(str(path), 0, RESERVE_BYTES)
+    size, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+    needed = min(RESERVE_BYTES, size // RESERVE_SHARE)
+    if not found.f_files:
+        return Room(str(path), free, needed)
+    return Room(str(path), free, needed, found.f_favail, min(RESERVE_FILES, found.f_files // RESERVE_SHARE))
+
+
+def check_room(path: Path) -> None:
+    """Raises `StorageFullError` when there is no room for something new."""
+    found = room(path)
+    if not found.enough:
+        raise StorageFullError(str(found))

@@ -1,0 +1,77 @@
+"""Which file system had no space left when a trial ended with ENOSPC or EDQUOT; trial process, slot.
+
+The full disk of the data directory is everybody's: the attempt is interrupted and repeated, and no trial starts until
+there is room. Any other file system (/dev/shm, a quota), or a data disk that only the trial's own files fill, concerns
+the trial alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from podium.sweep.runtime.disk_space import Room, room
+from podium.sweep.runtime.filesystem_type import writable_local
+from podium.sweep.runtime.layout import AttemptDirectory
+from podium.sweep.runtime.resource_usage import folder_bytes
+from podium.sweep.values.attempt_outcomes import over_quota
+from podium.sweep.values.trial import Assignment, Cause
+
+ON_DATA_DISK = "no space left on the disk of the data directory"
+_NEARLY_FULL_BYTES = 1 << 20
+_MB = 1 << 20
+
+
+def blame(error: BaseException, message: str, assignment: Assignment) -> tuple[Cause, str, bool]:
+    """The cause and message of an attempt that found no space, and whether it was interrupted by no fault of its own.
+
+    To be called when the exception has just been raised, before the attempt's folders are removed.
+    """
+    directory = AttemptDirectory(Path(assignment.directory))
+    allowed_mb = assignment.limits.work_dir_mb
+    used = folder_bytes((directory.work, directory.temporary))
+    if allowed_mb is not None and used > allowed_mb * _MB:
+        return Cause.DISK_QUOTA, over_quota(used, allowed_mb), False
+    found = room(directory.root)
+    if not found.enough and not _filled_by(used, found):
+        return Cause.DISK_FULL, f"{ON_DATA_DISK}: {message}", True
+    if not found.enough:
+        where = f"on the disk of the data directory, where this trial's own files took {used / _MB:.0f} MB"
+    else:
+        where = f"on {_shown(list(_full_file_systems(error)))}"
+    return Cause.DISK_FULL, f"no space left {where}: {message}", False
+
+
+def _filled_by(used_bytes: int, found: Room) -> bool:
+    """Whether there is enough room as soon as the trial's own files are gone."""
+    return found.free_bytes < found.needed_bytes <= found.free_bytes + used_bytes
+
+
+def _full_file_systems(error: BaseException) -> Iterator[str]:
+    """The likely file systems that have no space now, each by a folder on it."""
+    named = [str(Path(name).parent) for name in _file_names(error)]
+    seen = set[int]()
+    for folder in (*named, *writable_local()):
+        try:
+            device, found = Path(folder).stat().st_dev, os.statvfs(folder)
+        except OSError:
+            continue
+        full = found.f_bavail * found.f_frsize < _NEARLY_FULL_BYTES or (found.f_files > 0 and found.f_favail == 0)
+        if device not in seen and (folder in named or full):
+            yield folder
+        seen.add(device)
+
+
+def _file_names(error: BaseException) -> Iterator[str]:
+    if isinstance(error, OSError):
+        for name in (error.filename, error.filename2):
+            if isinstance(name, str | bytes | os.PathLike):
+                yield os.fsdecode(name)
+
+
+def _shown(folders: list[str]) -> str:
+    others = "the data disk has room"
+    if not folders:
+        return f"a file system of the trial's own ({others})"
+    return f"the file system of {' or '.join(folders)} ({others})"

@@ -1,0 +1,103 @@
+"""What the imports of user code cost, and which `program.preload` would save it; trial process and scheduler."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from podium.sweep.values.code_references import RESERVED_MODULES
+
+MOST = 10  # modules that are told of
+LEAST_S = 0.02  # of a module, to be told of
+WORTH_S = 0.3  # of all of them, to be worth a warning
+MOST_S = 15.0  # more than this cannot be preloaded: `podium.sweep.slots.process_template.PRELOAD_S`
+
+
+class ImportTimes:
+    """Seconds by module, of the installed modules that the user's own modules import."""
+
+    def __init__(self, code: str | None) -> None:
+        self._code = None if code is None else str(Path(code).resolve())
+        self._seconds: dict[str, float] = {}
+        self._outer = False  # an installed module is being imported: what that imports is counted with it
+        self._thread = threading.get_ident()
+        self._import = builtins.__import__
+        self.total_s = 0.0
+
+    @property
+    def slowest(self) -> dict[str, float]:
+        """The modules that cost most, in the order of their cost."""
+        found = sorted(self._seconds.items(), key=lambda item: -item[1])
+        return {name: round(seconds, 4) for name, seconds in found[:MOST] if seconds >= LEAST_S}
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure the imports within the block."""
+        began = time.perf_counter()
+        if self._code is not None:
+            builtins.__import__ = self._timed
+        try:
+            yield
+        finally:
+            builtins.__import__ = self._import
+            self.total_s = time.perf_counter() - began
+
+    def _timed(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        by_user = level == 0 and not self._outer and self._is_own(globals) and threading.get_ident() == self._thread
+        if not by_user or self._is_own_module(name):
+            return self._import(name, globals, locals, fromlist or (), level)
+        # Not a copy of all of sys.modules: that touches thousands of objects, and so copies pages of the template.
+        new = [module for item in fromlist or () if (module := f"{name}.{item}") not in sys.modules]
+        began, self._outer = time.perf_counter(), True
+        try:
+            return self._import(name, globals, locals, fromlist or (), level)
+        finally:
+            self._outer = False
+            self._note(name, new, time.perf_counter() - began)
+
+    def _note(self, name: str, new: Sequence[str], seconds: float) -> None:
+        if name.partition(".")[0] in RESERVED_MODULES:
+            return
+        submodules = [module for module in new if module in sys.modules]
+        for module in submodules or [name]:
+            self._seconds[module] = self._seconds.get(module, 0.0) + seconds / max(1, len(submodules))
+
+    def _is_own(self, importing: Mapping[str, Any] | None) -> bool:
+        file = None if importing is None else importing.get("__file__")
+        return isinstance(file, str) and self._code is not None and file.startswith(f"{self._code}{os.sep}")
+
+    def _is_own_module(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        return self._code is not None and (Path(self._code, f"{top}.py").exists() or Path(self._code, top).is_dir())
+
+
+def suggested_preload(imports: Mapping[str, float], preload: Sequence[str]) -> list[str]:
+    """What `program.preload` should be: what it is, and the modules that it does not have yet."""
+    return [*preload, *(name for name in imports if name not in preload)]
+
+
+def warning_of(imports: Mapping[str, float], rest_s: float, preload: Sequence[str]) -> str:
+    """The warning after a trial whose imports took longer than all else in it, or ""."""
+    cost_s = sum(imports.values())
+    if not WORTH_S <= cost_s <= MOST_S or cost_s <= rest_s:
+        return ""
+    modules = ", ".join(suggested_preload(imports, preload))
+    return (
+        f"importing takes {cost_s:.1f} s of each trial, all else {rest_s:.1f} s; to import once, write in program: "
+        f"preload: [{modules}]"
+    )

@@ -1,0 +1,226 @@
+"""Where everything lies: the data directory, the runtime directory, and the folder of an attempt; every process.
+
+No other file builds a path. What a client wrote never becomes part of one: folders are named by numbers and
+hashes that the service made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.sweep.values.errors import DataDirectoryError
+
+ARTIFACTS = "artifacts"  # folder of an attempt; begins the names of what lies in it
+
+
+@dataclass(frozen=True, slots=True)
+class DataDirectory:
+    """What is kept: database, tokens, code, data sets, and what trials left."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "podium.sqlite3"
+
+    @property
+    def backups(self) -> Path:
+        """Copies of the database, by `podium db backup` and before an upgrade."""
+        return self.root / "backups"
+
+    @property
+    def service_lock(self) -> Path:
+        return self.root / "service.lock"
+
+    @property
+    def scheduler_lock(self) -> Path:
+        return self.root / "scheduler.lock"
+
+    @property
+    def ray_lock(self) -> Path:
+        """Held by Ray's guardian until all below it is dead."""
+        return self.root / "ray.lock"
+
+    @property
+    def weights_lock(self) -> Path:
+        """Held while an ensemble is being built; see `podium.sweep.runtime.weights_lock`."""
+        return self.root / "weights.lock"
+
+    @property
+    def migration_lock(self) -> Path:
+        return self.root / "migration.lock"
+
+    @property
+    def service_file(self) -> Path:
+        """Where a running service says its address and the process ids of its parts."""
+        return self.root / "service.json"
+
+    @property
+    def admin_token(self) -> Path:
+        return self.root / "admin.token"
+
+    @property
+    def ray_token(self) -> Path:
+        return self.root / "ray.token"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def bundles(self) -> Path:
+        return self.root / "bundles"
+
+    @property
+    def data_cache(self) -> Path:
+        return self.root / "datasets"
+
+    @property
+    def trials(self) -> Path:
+        return self.root / "trials"
+
+    @property
+    def evaluations(self) -> Path:
+        return self.root / "evaluations"
+
+    @property
+    def demo_figures(self) -> Path:
+        """What `podium demo` measured last, as JSON."""
+        return self.root / "demo.json"
+
+    def probabilities(self, evaluation_id: int) -> Path:
+        """What an ensemble said of each row in an evaluation, in numpy's format."""
+        return self.evaluations / f"{evaluation_id}.npy"
+
+    def posted_rows(self, evaluation_id: int) -> Path:
+        """The rows that came with a request for an evaluation."""
+        return self.evaluations / f"{evaluation_id}.rows.safetensors"
+
+    def bundle(self, sha256: str) -> Path:
+        return self.bundles / sha256
+
+    def attempt_key(self, sweep_id: int, number: int, attempt: int) -> str:
+        """The folder of an attempt, relative to `trials`: what the database remembers."""
+        return f"{sweep_id}/{number}/{attempt}"
+
+    def attempt(self, sweep_id: int, number: int, attempt: int) -> Path:
+        return self.trials / self.attempt_key(sweep_id, number, attempt)
+
+    def prepare(self) -> None:
+        """Create what is missing, closed to other users. Raises `DataDirectoryError` where that is impossible."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.logs, self.bundles, self.data_cache, self.trials, self.evaluations):
+                folder.mkdir(exist_ok=True, mode=0o700)
+            with tempfile.TemporaryFile(dir=self.root):
+                pass
+        except OSError as error:
+            raise DataDirectoryError(
+                f"cannot write to the data directory {self.root}: {error.strerror}; choose another with --data-dir"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptDirectory:
+    """The folder of one attempt, as its slot and its process see it."""
+
+    root: Path
+
+    @property
+    def log(self) -> Path:
+        return self.root / "log"
+
+    @property
+    def work(self) -> Path:
+        """The working directory of the process; removed with it."""
+        return self.root / "work"
+
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR of the process; removed with it."""
+        return self.root / "tmp"
+
+    @property
+    def model(self) -> Path:
+        return self.root / "model.safetensors"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint.safetensors"
+
+    @property
+    def checkpoint_folders(self) -> Path:
+        """Checkpoints that are folders, by number; see `podium.sweep.trial_process.checkpoint_folders`."""
+        return self.root / "checkpoints"
+
+    @property
+    def artifacts(self) -> Path:
+        """What the trial saved by `save_artifact`, each file under its name."""
+        return self.root / ARTIFACTS
+
+    @property
+    def predictions(self) -> Path:
+        return self.root / "predictions.safetensors"
+
+    def earlier(self, attempt: int) -> list[AttemptDirectory]:
+        """The folders of the trial's attempts before this one, which is number `attempt`; newest first."""
+        return [AttemptDirectory(self.root.parent / str(number)) for number in range(attempt - 1, 0, -1)]
+
+    def prepare(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(exist_ok=True)
+        self.temporary.mkdir(exist_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDirectory:
+    """What lives only while the service does: sockets and Ray's own files.
+
+    Short by design, since the path of a Unix socket ends at 107 characters.
+    """
+
+    root: Path
+
+    @property
+    def ray(self) -> Path:
+        return self.root / "ray"
+
+    @property
+    def gateway_socket(self) -> Path:
+        return self.root / "gateway.sock"
+
+    def wake_socket(self, part: str) -> Path:
+        """A datagram socket: one byte says that the database has news for `part`."""
+        return self.root / f"{part}.wake"
+
+    def replica_socket(self, replica_id: int, epoch: int) -> Path:
+        return self.root / f"r{replica_id}-{epoch}.sock"
+
+    @classmethod
+    def of(cls, data: DataDirectory) -> RuntimeDirectory:
+        """The runtime directory that belongs to a data directory: always the same one, so parts find each other."""
+        base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+        digest = hashlib.sha256(str(data.root.resolve()).encode()).hexdigest()[:10]
+        return cls(base / f"podium-{os.getuid()}-{digest}")
+
+    def prepare(self) -> None:
+        """Create it with mode 0700, or refuse one that belongs to somebody else."""
+        try:
+            self.root.mkdir(mode=0o700, exist_ok=True)
+            status = self.root.lstat()
+        except OSError as error:
+            raise DataDirectoryError(f"cannot create the runtime directory {self.root}: {error}") from error
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+            raise DataDirectoryError(
+                f"the runtime directory {self.root} is not ours alone; remove it or set XDG_RUNTIME_DIR"
+            )
+
+
+def default_data_directory() -> Path:
+    """`$PODIUM_DATA_DIR`, or `podium-data` in the working directory."""
+    return Path(os.environ.get("PODIUM_DATA_DIR") or "podium-data")

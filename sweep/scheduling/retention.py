@@ -1,0 +1,135 @@
+"""Removes weights, checkpoints and artifacts that sweeps do not keep; the tidying thread of the scheduler process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from podium.db.schema.engine import Database
+from podium.db.stores import lease, retention_plan
+from podium.db.stores.retention_plan import Left
+from podium.sweep.runtime.fail_points import passing
+from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
+from podium.sweep.runtime.removal import finish, removing
+from podium.sweep.runtime.weights_lock import nobody_builds
+from podium.sweep.spec.budget import Keep
+from podium.sweep.spec.sweep_spec import spec_from_json
+
+AT_ONCE = 20  # trials in one transaction: some 20 ms, in which the scheduler cannot write
+
+
+_PLACES: dict[str, Callable[[AttemptDirectory], Path]] = {
+    retention_plan.MODEL: lambda directory: directory.model,
+    retention_plan.FILES: lambda directory: directory.artifacts,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of a sweep's checkpoints: those of all but the best are removed."""
+
+    event_id: int  # what was written after it has not been looked at
+    best: tuple[int, ...]  # ids of trials
+
+
+class Keeping:
+    """Looks at sweeps of which trials have ended. It may be killed at any point, and begins again at the next start."""
+
+    def __init__(
+        self, database: Database, data: DataDirectory, epoch: int, wall_s: Callable[[], float] = time.time
+    ) -> None:
+        self._database = database
+        self._data = data
+        self._epoch = epoch  # of the scheduler: one that came after us removes by itself
+        self._wall_s = wall_s
+        self._seen: dict[int, _Seen] = {}  # by sweep
+        self._keep_of = lru_cache(maxsize=1000)(self._read_keep)
+
+    def begin(self) -> list[int]:
+        """Finish what was begun before; the sweeps to look at."""
+        with self._database.read() as connection:
+            left = {files: retention_plan.leaving(connection, files=files) for files in _PLACES}
+            sweep_ids = retention_plan.with_keep(connection)
+        for files in _PLACES:
+            self._remove(left[files], files)
+        return sweep_ids
+
+    def look(self, sweep_id: int) -> bool:
+        """Remove what the sweep does not keep. False: not now, for an ensemble is being built."""
+        keep = self._keep_of(sweep_id)
+        if keep.checkpoints == "best":
+            self._keep_best_checkpoint(sweep_id)
+        if keep.artifacts is not None:
+            reason = f"its artifacts were not kept: keep.artifacts is {keep.artifacts}"
+            self._let_go(sweep_id, keep.artifacts, reason, retention_plan.FILES)
+            self._remove_leaving(sweep_id, retention_plan.FILES)
+        return keep.models is None or self._keep_best_models(sweep_id, keep.models)
+
+    def _read_keep(self, sweep_id: int) -> Keep:
+        with self._database.read() as connection:
+            return spec_from_json(retention_plan.spec_of(connection, sweep_id)).keep
+
+    # Weights, and files that trials saved.
+
+    def _keep_best_models(self, sweep_id: int, models: int) -> bool:
+        with nobody_builds(self._data) as free:
+            if free:
+                self._let_go(
+                    sweep_id, models, f"its weights were not kept: keep.models is {models}", retention_plan.MODEL
+                )
+        self._remove_leaving(sweep_id, retention_plan.MODEL)
+        return free
+
+    def _let_go(self, sweep_id: int, count: int, reason: str, files: str) -> None:
+        with self._database.read() as connection:
+            surplus = retention_plan.surplus(connection, sweep_id, count, files)
+        for start in range(0, len(surplus), AT_ONCE):
+            with self._database.write() as connection:
+                lease.check(connection, self._epoch)
+                retention_plan.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s(), files)
+
+    def _remove_leaving(self, sweep_id: int, files: str) -> None:
+        with self._database.read() as connection:
+            left = retention_plan.leaving(connection, sweep_id, files)
+        self._remove(left, files)
+
+    def _remove(self, left: list[Left], files: str) -> None:
+        if not left:
+            return
+        place = _PLACES[files]
+        passing("keeping.before-removal")
+        finish(removing(place(directory) for each in left for directory in self._attempts(each)))
+        done = [each for each in left if not any(_is_there(place(directory)) for directory in self._attempts(each))]
+        passing("keeping.after-removal")
+        if done:
+            with self._database.write(durable=False) as connection:
+                lease.check(connection, self._epoch)
+                retention_plan.gone(connection, done, files)
+
+    # Checkpoints.
+
+    def _keep_best_checkpoint(self, sweep_id: int) -> None:
+        """Of those that were not removed: what was beaten once is never the best again."""
+        seen = self._seen.get(sweep_id)
+        with self._database.read() as connection:
+            last = retention_plan.last_event(connection)
+            new = [] if seen is None else retention_plan.finished_since(connection, sweep_id, seen.event_id)
+            if seen is not None and not new:
+                return
+            ranks = retention_plan.finished(connection, sweep_id, None if seen is None else {*seen.best, *new})
+        others = [each for rank in ranks[1:] for each in rank]
+        directories = [directory for each in others for directory in self._attempts(each)]
+        finish(removing(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
+        self._seen[sweep_id] = _Seen(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
+
+    def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:
+        for attempt in range(1, left.attempt + 1):
+            yield AttemptDirectory(self._data.attempt(left.sweep_id, left.number, attempt))
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)

@@ -1,0 +1,79 @@
+"""Why a sweep waits and why a device is idle, in words for people; pure, scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.values.trial import SweepState
+
+_SHOWN = 3  # how many sweeps or devices a reason names
+_LAST = "; its last trials wait: "
+_ENDS = "a trial that was stopped is ending"
+
+
+def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str) -> str:
+    """Why nothing of a sweep runs although it wants more, or has trials to end; "" while something does."""
+    if sweep.running or not (sweep.wants_more or sweep.to_end):
+        return ""
+    if short_of_room:
+        return short_of_room
+    up = [slot for slot in slots if not slot.lost]
+    fitting = [slot for slot in up if sweep.fits(slot.device)]
+    if not up:
+        return "no device is up yet"
+    if not fitting:
+        return f"it asks for a {sweep.spec.resources.device}, and there is none"
+    taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
+    if len(taken) == len(fitting):
+        return f"no device is left for trials: {_listed(taken)}"
+    if not sweep.ready:
+        return "choosing its first trial"
+    return f"every device is busy: {_listed(_holders(fitting))}"
+
+
+def with_wait(reason: str, waits: str) -> str:
+    """The reason of a sweep that is stopping, and why it cannot yet end the trials that had begun."""
+    own = reason.partition(_LAST)[0]
+    return f"{own}{_LAST}{waits}" if waits else own
+
+
+def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
+    """Why a slot that is open to trials has none."""
+    return _ENDS if slot.ending is not None else why_device_idles(slot.device, sweeps, short_of_room)
+
+
+def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
+    """Why a device that could take a trial has none."""
+    if not sweeps:
+        return "no sweep is running"
+    if short_of_room:
+        return short_of_room
+    return _listed([f"sweep {sweep.sweep_id} {_why_not(sweep, device)}" for sweep in sweeps])
+
+
+def _why_not(sweep: LiveSweep, device: Device) -> str:
+    limit = sweep.spec.resources.max_concurrent
+    if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
+        return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
+    if not sweep.fits(device):
+        return f"asks for a {sweep.spec.resources.device}"
+    if limit is not None and sweep.running >= limit:
+        return f"runs {limit} at a time at most"
+    if sweep.counted + sweep.running >= sweep.run_cap:
+        return "runs its last trials"
+    if sweep.ready:
+        return "has trials that just failed here"
+    return "has no configuration left to start" if sweep.exhausted else "is choosing its next trial"
+
+
+def _holders(slots: Iterable[Slot]) -> list[str]:
+    held = sorted({slot.trial.sweep_id for slot in slots if slot.trial is not None})
+    return [f"sweep {sweep_id} runs" for sweep_id in held] or [_ENDS]
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    return "; ".join([*reasons[:_SHOWN], *more])

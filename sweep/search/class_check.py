@@ -1,0 +1,42 @@
+"""Can the sampler and pruner classes of a sweep be used? Tried in a process of its own, started by cli and api.
+
+`python -P -m podium.sweep.search.class_check PARENT_PID` reads one JSON document on standard input, a list of `{"kind":
+"sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with a sentence for each that cannot be
+used, and null for each that can. What the classes print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from podium.sweep.runtime.process_trees import die_with_parent
+from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
+from podium.sweep.values.errors import UnusableClassError
+
+
+def complaint(wanted: Mapping[str, Any]) -> str | None:
+    """Why a class cannot be used, or None."""
+    construct = sampler_of_class if wanted["kind"] == "sampler" else pruner_of_class
+    try:
+        construct(wanted["class"], wanted["args"])
+    except UnusableClassError as error:
+        return str(error)
+    return None
+
+
+def main() -> None:
+    """Answers go to the pipe that was standard output."""
+    die_with_parent(int(sys.argv[1]))
+    warnings.simplefilter("ignore")
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
+        json.dump([complaint(wanted) for wanted in json.load(sys.stdin)], answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The sampler class that a sweep file names, as one instance for the sweep; search process.
+
+Optuna's own samplers are made again for each trial. A class of somebody else's may keep state in Python, so there is
+one instance, constructed when the process starts and given each trial that ends. After a restart it is constructed
+again and finds the stored study, as after `optuna.load_study`.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
+from optuna.trial import TrialState as OptunaState
+
+from podium.sweep.search.class_loading import sampler_of_class
+from podium.sweep.search.samplers import seed_of
+from podium.sweep.search.study import Study
+from podium.sweep.spec.optuna_classes import SamplerClass
+from podium.sweep.spec.sweep_spec import SweepSpec
+
+_DEPTH = 4  # of attributes in attributes that random generators are looked for in
+_MAX_ATTRIBUTES = 10_000
+
+
+class ClassSampler:
+    """The instance. Raises `UnusableClassError`."""
+
+    def __init__(self, spec: SweepSpec) -> None:
+        assert isinstance(spec.method, SamplerClass)
+        self._spec = spec
+        self.sampler = sampler_of_class(spec.method.sampler, spec.method.args, seed_of(spec, 0))
+        self.ended: list[int] = []  # trials that it has not been given yet
+        self._is_new = True
+        self.stopped = False  # it called `study.stop()`: there is nothing left to try
+
+    def seeded(self, number: int) -> BaseSampler:
+        """The sampler, with every generator that it draws from seeded by the sweep's seed and the trial's number."""
+        seed = seed_of(self._spec, number)
+        random.seed(seed)
+        np.random.seed(seed)
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.manual_seed(seed)
+        for position, generator in enumerate(_generators(self.sampler)):
+            _reseed(generator, (seed + position) % 2**32)
+        return self.sampler
+
+    def catch_up(self, study: Study) -> dict[str, dict[str, Any]]:
+        """Give it the trials that ended since the last time; by number, what it noted on them."""
+        noted: dict[str, dict[str, Any]] = {}
+        if self._is_new and isinstance(self.sampler, GridSampler | BruteForceSampler):
+            # These may have stopped the study before a restart.
+            self.ended = self.ended or _last_over(study, of_grid=isinstance(self.sampler, GridSampler))
+        self._is_new = False
+        while self.ended:
+            number = self.ended.pop(0)
+            if found := self._after_trial(study, number):
+                noted[str(number)] = found
+        return noted
+
+    def _after_trial(self, study: Study, number: int) -> dict[str, Any]:
+        """Give it a trial that ended, as Optuna does: while its attributes can be changed. What it noted on it."""
+        final = study[number]
+        running = copy.copy(final)
+        running.state, running.values = OptunaState.RUNNING, None
+        study.put(number, running)
+        noted = dict(final.system_attrs)
+        study.optuna._thread_local.in_optimize_loop = True  # or `study.stop()` raises
+        try:
+            self.sampler.after_trial(study.optuna, study[number], final.state, final.values)
+        finally:
+            noted = dict(study[number].system_attrs)
+            ended = copy.copy(final)
+            ended.system_attrs = noted
+            study.put(number, ended)
+        self.stopped = self.stopped or study.optuna._stop_flag
+        return {key: value for key, value in noted.items() if final.system_attrs.get(key) != value}
+
+
+def _last_over(study: Study, *, of_grid: bool) -> list[int]:
+    """The last trial that is over; `of_grid`: of those that Optuna's grid chose, which are marked so."""
+    over = [number for number, one in enumerate(study.trials()) if one.state.is_finished()]
+    return [number for number in over if not of_grid or "grid_id" in study[number].system_attrs][-1:]
+
+
+def _generators(sampler: object) -> Iterator[Any]:
+    """The random generators that an object holds, in the order of its attributes."""
+    seen: set[int] = set()
+    level: list[object] = [sampler]
+    for _ in range(_DEPTH):
+        below: list[object] = []
+        for one in level:
+            if id(one) in seen or len(seen) >= _MAX_ATTRIBUTES:
+                continue
+            seen.add(id(one))
+            if isinstance(one, random.Random | np.random.RandomState | np.random.Generator):
+                yield one
+            else:
+                below += _held(one)
+        level = below
+
+
+def _held(one: object) -> list[object]:
+    if isinstance(one, dict):
+        return list(one.values())
+    if isinstance(one, list | tuple):
+        return list(one)
+    lazy = getattr(one, "rng", None) if type(one).__name__ == "LazyRandomState" else None
+    return [lazy] if lazy is not None else list(getattr(one, "__dict__", {}).values())
+
+
+def _reseed(generator: Any, seed: int) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = type(generator.bit_generator)(seed).state
+    else:
+        generator.seed(seed)

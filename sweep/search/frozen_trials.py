@@ -1,0 +1,105 @@
+"""A trial as Optuna holds it, made of what the database remembers; scheduler and search process."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import TrialState as OptunaState
+
+from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
+from podium.sweep.search.optuna_states import CONSTRAINT, noted, searched_as
+from podium.sweep.spec.search_methods import BRUTE_FORCE
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import Params, TrialState
+from podium.sweep.values.trial_history import PastTrial
+
+log = logging.getLogger("podium.search")
+
+MEMORY = f"{CONSTRAINT}podium:memory"  # no name of a user's
+ORDER = "podium:order"  # on a trial of brute force: what it suggested by itself, in that order
+
+
+class Form:
+    """How the trials of one sweep look to Optuna."""
+
+    def __init__(self, spec: SweepSpec) -> None:
+        self._spec = spec
+        self._objectives = len(spec.objectives)
+        # Samplers learn from the reports of pruned trials, if these are of the one metric that they search by.
+        self.one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
+
+    def frozen(self, past: PastTrial) -> FrozenTrial:
+        """Raises `ValueError` or `KeyError` for values that are in no space of the sweep."""
+        state, values = self._outcome(past)
+        constraints = {MEMORY: 1.0} if past.infeasible else _constraints_of(past)
+        return create_trial(
+            state=state,
+            values=values,
+            params=self._params_of(past),
+            distributions=self._distributions_of(past),
+            intermediate_values=self._reports(past),
+            system_attrs={**past.attributes, **constraints},
+        )
+
+    def _reports(self, past: PastTrial) -> dict[int, float]:
+        """The last one, which is what samplers learn from of a pruned trial; all of them are the pruner's."""
+        if not self.one_metric or not past.reports or past.state is TrialState.FINISHED:
+            return {}
+        last = max(past.reports)
+        return {last: past.reports[last]}
+
+    def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
+        """The state and the values that a sampler is to learn of."""
+        if past.infeasible or past.state is TrialState.PRUNED:
+            last = past.reports[max(past.reports)] if past.reports and self.one_metric else None
+            return OptunaState.PRUNED, None if last is None else [last]
+        if past.state is not TrialState.FINISHED:
+            return searched_as(past.state), None
+        values = past.objectives
+        if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
+            log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
+            return OptunaState.FAIL, None
+        return OptunaState.COMPLETE, list(values)
+
+    def _names(self, past: PastTrial) -> list[str]:
+        """Its parameters as they were suggested: for brute force they are a path in a tree, and the database sorts."""
+        if self._spec.searched_by != BRUTE_FORCE:
+            return list(past.params)
+        suggested = [*(name for name, _ in self._spec.ordered()), *past.attributes.get(ORDER, ()), *past.params]
+        return [name for name in dict.fromkeys(suggested) if name in past.params]
+
+    def params_from(self, frozen: FrozenTrial) -> Params:
+        """The values of a trial of the study, as everyone but samplers knows them."""
+        named = self._spec.parameters
+        return {n: from_searched(named[n], value) if n in named else value for n, value in frozen.params.items()}
+
+    def _params_of(self, past: PastTrial) -> Params:
+        known, named = self._distributions_of(past), self._spec.parameters
+        found = {name: past.params[name] for name in known}
+        return {n: to_searched(named[n], v) if n in named else v for n, v in found.items()}
+
+    def _distributions_of(self, past: PastTrial) -> dict[str, BaseDistribution]:
+        found: dict[str, BaseDistribution] = {}
+        for name in self._names(past):
+            own = past.distributions.get(name)
+            distribution = (
+                searched_distribution(self._spec.parameters[name]) if own is None else distribution_written(own)
+            )
+            if distribution is not None:
+                found[name] = distribution
+        return found
+
+
+def distribution_written(distribution: Mapping[str, Any]) -> BaseDistribution | None:
+    """What a sweep file would write so, for Optuna."""
+    return distribution_of(Parameter.model_validate(dict(distribution)))
+
+
+def _constraints_of(past: PastTrial) -> dict[str, float]:
+    return noted({name: value for name, value in sorted(past.constraints.items()) if math.isfinite(value)})

@@ -1,0 +1,59 @@
+"""Which of Optuna's distributions a parameter is; scheduler, and whoever hands a sweep to Optuna.
+
+A parameter with `ordered: true` is searched as an integer, the position of its value; everywhere else (tables, exports,
+studies for Optuna) it is a choice, and has the value itself.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.values.decimal_steps import on_step, steps_within
+from podium.sweep.values.trial import Scalar
+
+
+def searched_distribution(parameter: Parameter) -> BaseDistribution | None:
+    """What samplers see: the positions of ordered values, and otherwise as `distribution_of`."""
+    if parameter.ordered:
+        assert parameter.values is not None
+        return IntDistribution(0, len(parameter.values) - 1)
+    return distribution_of(parameter)
+
+
+def to_searched(parameter: Parameter, value: Scalar) -> Scalar:
+    """A value as samplers see it. Raises `ValueError` for one that is not among ordered values."""
+    if not parameter.ordered:
+        return value
+    assert parameter.values is not None
+    return parameter.values.index(value)
+
+
+def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
+    """The value that a sampler meant."""
+    if not parameter.ordered:
+        return value
+    assert parameter.values is not None
+    return parameter.values[cast(int, value)]
+
+
+def distribution_of(parameter: Parameter) -> BaseDistribution | None:
+    """None for what Optuna has no distribution for, and Podium draws by itself."""
+    if parameter.drawn:
+        return None
+    if not parameter.is_range:
+        return CategoricalDistribution(parameter.choices() or [])
+    assert parameter.min is not None and parameter.max is not None
+    if parameter.integer:
+        return _whole(int(parameter.min), int(parameter.max), int(parameter.step or 1), log=parameter.log)
+    low, high = float(parameter.min), float(parameter.max)
+    if parameter.step is None:
+        return FloatDistribution(low, high, log=parameter.log)
+    step = float(parameter.step)
+    return FloatDistribution(low, on_step(low, step, steps_within(low, high, step)), step=step)
+
+
+def _whole(low: int, high: int, step: int, *, log: bool) -> IntDistribution:
+    return IntDistribution(low, low + (high - low) // step * step, log=log, step=step)

@@ -1,0 +1,52 @@
+"""What Optuna calls what Podium has: states and constraints; scheduler, and whoever reads or writes a study."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState as OptunaState
+
+from podium.sweep.values.trial import TrialState
+
+TO_OPTUNA: Mapping[TrialState, OptunaState] = {
+    TrialState.WAITING: OptunaState.WAITING,
+    TrialState.RUNNING: OptunaState.RUNNING,
+    TrialState.FINISHED: OptunaState.COMPLETE,
+    TrialState.PRUNED: OptunaState.PRUNED,
+    TrialState.FAILED: OptunaState.FAIL,
+    TrialState.CANCELLED: OptunaState.FAIL,  # it has no such state
+}
+FROM_OPTUNA: Mapping[OptunaState, TrialState] = {
+    OptunaState.WAITING: TrialState.WAITING,
+    OptunaState.RUNNING: TrialState.RUNNING,
+    OptunaState.COMPLETE: TrialState.FINISHED,
+    OptunaState.PRUNED: TrialState.PRUNED,
+    OptunaState.FAIL: TrialState.FAILED,
+}
+CONSTRAINT = "constraints:"  # a trial's note of one, as `Trial.set_constraint` writes it
+
+
+def searched_as(state: TrialState) -> OptunaState:
+    """What a search is told: the values of a trial that is planned are taken, as those of one that runs."""
+    return OptunaState.RUNNING if state is TrialState.WAITING else TO_OPTUNA[state]
+
+
+def noted(constraints: Mapping[str, float]) -> dict[str, float]:
+    """Constraints as a trial's system attributes."""
+    return {CONSTRAINT + name: value for name, value in constraints.items()}
+
+
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """By name; those of a sampler's `constraints_func` have none, and are called 0, 1, and so on.
+
+    Infinite ones become the largest number that there is; what is no number at all is left out.
+    """
+    largest = sys.float_info.max
+    return {
+        name: max(-largest, min(largest, float(value)))
+        for name, value in trial.constraints.items()
+        if not math.isnan(value)
+    }

@@ -1,0 +1,175 @@
+"""Which running trials are given up: Optuna's pruners on a study of their own; scheduler.
+
+A pruner goes by one metric, and Optuna refuses to prune where a study has several objectives: the reports go to a
+second study, of that metric alone. Samplers never see it, nor does a pruner see what the samplers noted.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import math
+from typing import Any
+
+from optuna.pruners import (
+    BasePruner,
+    HyperbandPruner,
+    MedianPruner,
+    NopPruner,
+    PatientPruner,
+    PercentilePruner,
+    SuccessiveHalvingPruner,
+    ThresholdPruner,
+    WilcoxonPruner,
+)
+from optuna.trial import TrialState as OptunaState
+from optuna.trial import create_trial
+
+from podium.sweep.search.class_loading import pruner_of_class
+from podium.sweep.search.optuna_states import CONSTRAINT, noted, searched_as
+from podium.sweep.search.study import Study
+from podium.sweep.spec.early_termination import EarlyTerminate, Rule
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.errors import UnusableClassError
+from podium.sweep.values.trial_history import PastTrial, Verdict
+
+log = logging.getLogger("podium.search")
+
+MAX_FAILURES = 3  # of a pruner in a row; then its sweep fails
+
+
+class Judge:
+    """Judges the trials of one sweep by their reports."""
+
+    def __init__(self, spec: SweepSpec) -> None:
+        self._study = Study([spec.pruned_on.goal])
+        self._pruner = pruner_of(spec.early_terminate)
+        self._name = spec.early_terminate.pruner or spec.early_terminate.type
+        self._failures = 0  # in a row
+        metrics = [metric.name for metric in spec.objectives]
+        self._objective = metrics.index(spec.pruned_on.name) if spec.pruned_on.name in metrics else None
+        self._worst = math.inf if spec.pruned_on.goal == "minimize" else -math.inf
+
+    def put(self, past: PastTrial) -> None:
+        """The next trial, or one that is there, is now so; parameters are the sampler's business."""
+        state = searched_as(past.state)
+        reports = {step: value for step, value in past.reports.items() if math.isfinite(value)}
+        value = self._value(past, reports) if state is OptunaState.COMPLETE else None
+        finite = {name: value for name, value in past.constraints.items() if math.isfinite(value)}
+        notes = {**past.attributes, **noted(finite)}
+        self._study.put(
+            past.number, create_trial(state=state, value=value, system_attrs=notes, intermediate_values=reports)
+        )
+
+    def judge(self, number: int, step: int, value: float) -> Verdict:
+        """Whether the trial should give up at this report."""
+        if not math.isfinite(value):
+            return Verdict(prune=False, attributes={})
+        before = self._study[number].system_attrs
+        self._study.report(number, step, value)
+        prune = self._prune(number)
+        after = self._study[number].system_attrs
+        return Verdict(prune, self.notes(number) if after != before else {})
+
+    def _prune(self, number: int) -> bool:
+        """What the pruner says. A class of a user's may raise: then the trial goes on, but not for ever without a word.
+
+        Raises `UnusableClassError`.
+        """
+        try:
+            prune = bool(self._pruner.prune(self._study.optuna, copy.copy(self._study[number])))  # some answer numpy's
+        except Exception as error:
+            self._failures += 1
+            words = f"{self._name} raised {type(error).__name__} at a report of trial {number}: {error}"
+            if self._failures >= MAX_FAILURES:
+                raise UnusableClassError(f"{words}; so it did at {MAX_FAILURES} reports in a row") from error
+            log.warning("%s; the trial goes on", words)
+            return False
+        self._failures = 0
+        return prune
+
+    def _value(self, past: PastTrial, reports: dict[int, float]) -> float:
+        """Of the metric that is pruned on: the objective's, or what was reported last; else as bad as can be."""
+        if self._objective is not None and past.objectives is not None and len(past.objectives) > self._objective:
+            value = past.objectives[self._objective]
+        else:
+            value = reports[max(reports)] if reports else self._worst
+        return value if math.isfinite(value) else self._worst
+
+    def notes(self, number: int) -> dict[str, Any]:
+        """What the pruner noted, and what the trial's sampler did."""
+        notes = self._study[number].system_attrs
+        return {key: note for key, note in notes.items() if not key.startswith(CONSTRAINT)}
+
+    def reports(self, number: int) -> dict[int, float]:
+        """All of a trial's; not to be changed."""
+        return self._study[number].intermediate_values
+
+
+def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
+    """The pruner of a rule."""
+    if early.type in ("asha", "hyperband"):
+        return _halving(early)
+    if early.type == "median":
+        return MedianPruner(n_startup_trials=early.min_trials, n_warmup_steps=early.min_iter)
+    if early.type == "percentile":
+        assert early.percentile is not None
+        return PercentilePruner(early.percentile, n_startup_trials=early.min_trials, n_warmup_steps=early.min_iter)
+    if early.type == "threshold":
+        return ThresholdPruner(lower=early.lower, upper=early.upper, n_warmup_steps=early.min_iter)
+    if early.type == "patient":
+        assert early.patience is not None
+        wrapped = early.wrap if isinstance(early, EarlyTerminate) else None
+        inner = None if wrapped is None else pruner_of(wrapped)
+        patient = PatientPruner.__new__(PatientPruner)
+        unwrapped = inspect.unwrap(PatientPruner.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(patient, inner, patience=early.patience, min_delta=early.min_delta)
+        return patient
+    if early.type == "wilcoxon":
+        return _Wilcoxon(early.p_threshold, early.n_startup_steps)
+    if early.type == "custom":
+        assert early.pruner is not None
+        return pruner_of_class(early.pruner, early.args)
+    return NopPruner()
+
+
+def _halving(early: Rule) -> BasePruner:
+    if early.max_iter is None:
+        return SuccessiveHalvingPruner(min_resource=early.min_iter, reduction_factor=early.eta)
+    if early.s is not None:
+        first = max(1, early.max_iter // early.eta**early.s)
+        return _Bracket(first, early.eta, early.s)
+    return HyperbandPruner(min_resource=early.min_iter, max_resource=early.max_iter, reduction_factor=early.eta)
+
+
+class _Wilcoxon(WilcoxonPruner):
+    """Against the best trial, if that reported anything: Optuna warns at each report where it did not."""
+
+    def __init__(self, p_threshold: float, n_startup_steps: int) -> None:
+        unwrapped = inspect.unwrap(WilcoxonPruner.__init__)  # what is wrapped around it warns that it is experimental
+        unwrapped(self, p_threshold=p_threshold, n_startup_steps=n_startup_steps)
+
+    def prune(self, study: Any, trial: Any) -> bool:
+        try:
+            best = study.best_trial
+        except ValueError:  # none has finished, or all break a constraint
+            return False
+        if not trial.intermediate_values.keys() & best.intermediate_values.keys():
+            return False
+        trial.intermediate_values = {
+            step: value for step, value in trial.intermediate_values.items() if step in best.intermediate_values
+        }
+        return super().prune(study, trial)
+
+
+class _Bracket(SuccessiveHalvingPruner):
+    """So many rungs and no more: what comes to its last step is not given up there, as in W&B."""
+
+    def __init__(self, first: int, eta: int, rungs: int) -> None:
+        super().__init__(min_resource=first, reduction_factor=eta)
+        self._end = first * eta**rungs
+
+    def prune(self, study: Any, trial: Any) -> bool:
+        step = trial.last_step
+        return step is not None and step < self._end and super().prune(study, trial)

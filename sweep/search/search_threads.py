@@ -1,0 +1,273 @@
+"""A thread per sweep that asks, reports and tells in order, so that no slow search holds up the loop; scheduler.
+
+A sampler that is slow works in a process of its own (`podium.sweep.search.search_client`), and the thread goes on
+judging and telling meanwhile. Asks are answered in order. One that has waited for its deadline is drawn at random, so
+that no device waits; what the sampler chose for it goes to the next trial.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sweep.lifecycle.scheduler_messages import (
+    ASK_DEADLINE_S,
+    Asked,
+    Inbox,
+    Judged,
+    SearchFailed,
+    SearchInputs,
+    Suggested,
+)
+from podium.sweep.lifecycle.state_changes import Enqueued
+from podium.sweep.search.search_client import Heard, OpenProcess, Proposer, SearchProcess
+from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
+from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
+from podium.sweep.values.errors import UnusableClassError, UserCodeError
+from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
+from podium.sweep.values.trial_history import Planned
+
+log = logging.getLogger("podium.search")
+
+START_S = 120.0  # that a sampler class may take to be imported and constructed
+MAX_SHOWN = 200  # characters of why it failed, with the trial
+MAX_FAILURES = 10  # of a sampler in a row; then its sweep fails
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """Somebody waits for the next trial."""
+
+    enqueued: Enqueued | None
+    began_s: float
+    deadline_s: float  # when to give up waiting, on the same clock
+
+    @property
+    def wanted(self) -> Params | None:
+        return None if self.enqueued is None else self.enqueued.params
+
+    @property
+    def defined(self) -> Definitions:
+        return NO_DEFINITIONS if self.enqueued is None else self.enqueued.distributions
+
+
+class SearchThread:
+    """Runs one sweep's search; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
+
+    def __init__(
+        self,
+        sweep_id: int,
+        taken: int,
+        build: Callable[[], Search],
+        inbox: Inbox,
+        open_process: OpenProcess = SearchProcess,
+    ) -> None:
+        self._sweep_id = sweep_id
+        self._taken = taken
+        self._build: Callable[[], Search] | None = build
+        self._open_process = open_process
+        self._inbox = inbox
+        self._built_s = 0.0
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._asks: deque[_Ask] = deque()
+        self._failures = 0  # of the sampler, in a row
+        threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
+
+    def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
+        asked_s = time.perf_counter()
+
+        def wait() -> None:
+            began_s = max(asked_s, self._built_s)
+            self._asks.append(_Ask(enqueued, began_s, began_s + deadline_s))
+
+        self._work.put(wait)
+
+    def retry(self, number: int) -> None:
+        self._work.put(lambda: self._change(number, lambda: self._search.retry(number)))
+
+    def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
+        self._work.put(lambda: self._report(number, key, step, value))
+
+    def suggest(self, number: int, wanted: Wanted) -> None:
+        self._work.put(lambda: self._suggest(number, wanted))
+
+    def tell(
+        self,
+        number: int,
+        state: TrialState,
+        values: Sequence[float] | None,
+        *,
+        infeasible: bool = False,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
+        constraints = dict(constraints or {})
+
+        def told() -> None:
+            self._search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+
+        self._work.put(lambda: self._change(number, told))
+
+    def close(self) -> None:
+        self._work.put(None)
+
+    # In the thread.
+
+    def _run(self) -> None:
+        if self._guarded(self._begin):
+            self._work_on()
+
+    def _begin(self) -> None:
+        """Build the search. What it was built from may be large, and is let go."""
+        build, self._build = self._build, None
+        assert build is not None
+        self._search = build()
+        self._proposer = Proposer(self._search, self._post, self._open_process)
+        self._built_s = time.perf_counter()
+
+    def _work_on(self) -> None:
+        while True:
+            try:
+                work = self._work.get(timeout=self._patience_s())
+            except queue.Empty:
+                work = _nothing
+            if work is None:
+                self._proposer.close()
+                return
+            self._guarded(work)
+            self._guarded(self._answer)
+
+    def _guarded(self, work: Callable[[], None]) -> bool:
+        """Whether it went well."""
+        try:
+            work()
+        except UnusableClassError as error:
+            self._inbox.put(SearchFailed(self._sweep_id, str(error), self._taken))
+            return False
+        except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
+            self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
+            return False
+        return True
+
+    def _patience_s(self) -> float | None:
+        """How long the first who waits will do so; None where nobody does, or as long as it takes."""
+        if not self._asks or (deadline_s := self._deadline_s(self._asks[0])) is None:
+            return None
+        return min(max(0.0, deadline_s - time.perf_counter()), threading.TIMEOUT_MAX)
+
+    def _deadline_s(self, ask: _Ask) -> float | None:
+        """When to draw at random instead. Brute force must not be, and a class that is being imported has time."""
+        if self._search.method == BRUTE_FORCE:
+            return None
+        if self._search.method != CUSTOM:
+            return ask.deadline_s
+        if not self._proposer.ready:
+            return self._proposer.started_s + START_S
+        return max(ask.deadline_s, self._proposer.ready_s + ask.deadline_s - ask.began_s)
+
+    def _answer(self) -> None:
+        """Answer those who wait, in order, as far as that is possible now."""
+        while self._asks:
+            ask = self._asks[0]
+            if self._is_pending(ask):
+                return
+            self._asks.popleft()
+            planned = self._planned(ask)
+            if planned is not None:
+                self._proposer.feed(planned.number)
+            enqueued_id = None if ask.enqueued is None else ask.enqueued.enqueued_id
+            took_s = time.perf_counter() - ask.began_s
+            self._inbox.put(Asked(self._sweep_id, planned, took_s, enqueued_id, self._taken))
+
+    def _is_pending(self, ask: _Ask) -> bool:
+        """Whether to wait for the search process; has it begin."""
+        if self._search.soon_slow:
+            self._proposer.start()
+        if self._here(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
+            return False
+        self._check_usable()
+        if self._proposer.error or self._proposer.hopeless:
+            return False
+        self._proposer.ask()
+        deadline_s = self._deadline_s(ask)
+        return deadline_s is None or time.perf_counter() < deadline_s
+
+    def _check_usable(self) -> None:
+        """Raises `UnusableClassError` where going on at random would be another search than the one asked for."""
+        if self._proposer.unusable:
+            raise UnusableClassError(self._proposer.unusable)
+        if self._search.method not in (CUSTOM, BRUTE_FORCE):
+            return
+        label, error = self._search.label, self._proposer.error
+        if self._proposer.hopeless:
+            raise UnusableClassError(
+                f"the process of {label} ended {self._proposer.STARTS} times; see the service's log"
+            )
+        if not self._proposer.ready and time.perf_counter() > self._proposer.started_s + START_S:
+            raise UnusableClassError(f"{label} was not imported and constructed within {START_S:g} s")
+        if error and (self._search.method == BRUTE_FORCE or self._failures + 1 >= MAX_FAILURES):
+            raise UnusableClassError(f"{label} failed: {error}")
+
+    def _here(self, ask: _Ask) -> bool:
+        """Whether the answer is made in this thread, at once."""
+        return self._search.is_fixed(ask.wanted) or not self._search.slow
+
+    def _planned(self, ask: _Ask) -> Planned | None:
+        if self._here(ask):
+            return self._search.ask(ask.wanted, ask.defined)
+        if (proposal := self._proposer.take()) is not None:
+            self._failures = 0
+            return self._search.accept(proposal)
+        if self._proposer.take_exhausted():
+            return None
+        return self._search.ask_at_random(f"random, for {self._search.label} {self._excuse()}")
+
+    def _excuse(self) -> str:
+        if error := self._proposer.take_error():
+            self._failures += 1
+            log.warning("sweep %d: %s proposed nothing: %s", self._sweep_id, self._search.label, error)
+            return f"failed: {error:.{MAX_SHOWN}}"
+        return "ended too often" if self._proposer.hopeless else "was slow"
+
+    def _change(self, number: int, change: Callable[[], None]) -> None:
+        change()
+        self._proposer.feed(number)
+
+    def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
+        verdict = self._search.report(number, step, value)
+        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
+
+    def _suggest(self, number: int, wanted: Wanted) -> None:
+        self._inbox.put(suggested(self._sweep_id, self._search, number, wanted, self._taken))
+        self._proposer.feed(number)
+
+    def _post(self, heard: Heard, message: dict[str, Any]) -> None:
+        self._work.put(lambda: heard(message))
+
+
+def _nothing() -> None:
+    """The first who waits has waited long enough."""
+
+
+def suggested(sweep_id: int, search: Search, number: int, wanted: Wanted, taken: int) -> Suggested:
+    """What the search says to a trial that wants a value; what is wrong with that is the trial's own doing."""
+    try:
+        value = search.suggest(number, wanted)
+    except UserCodeError as error:
+        return Suggested(sweep_id, wanted, error=str(error), taken=taken)
+    return Suggested(sweep_id, wanted, value, taken=taken, attributes=search.changed_by_suggesting(number))
+
+
+class SearchThreads:
+    """Opens a thread per sweep."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> SearchThread:
+        return SearchThread(sweep_id, taken, lambda: Search(*load()), self._inbox)

@@ -1,0 +1,144 @@
+"""Optuna's study of one sweep, in memory, its trials by the sweep's own numbers; scheduler and search process.
+
+Our tables are the truth; a study is built from them and lives as long as its search. Trials of earlier sweeps come
+before the sweep's own, so that Optuna's numbers may be higher than ours.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage, InMemoryStorage
+from optuna.trial import FrozenTrial, Trial
+from optuna.trial import TrialState as OptunaState
+
+from podium.sweep.spec.catalog import Goal
+from podium.sweep.values.trial import Params
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class _Storage(InMemoryStorage):
+    """In memory, with trials that may be replaced: Optuna itself changes no trial that is over."""
+
+    def replace(self, trial_id: int, frozen: FrozenTrial) -> None:
+        with self._lock:
+            frozen = copy.copy(frozen)
+            frozen.number, frozen._trial_id = self._get_trial(trial_id).number, trial_id
+            self._set_trial(trial_id, frozen)
+
+    def get_best_trial(self, study_id: int) -> FrozenTrial:
+        """Looked for: the one that Optuna remembers may have been replaced."""
+        return BaseStorage.get_best_trial(self, study_id)
+
+
+class Study:
+    """Trials, asked for and told; `optuna` is the study that samplers and pruners know."""
+
+    def __init__(self, directions: Sequence[Goal], earlier: Sequence[FrozenTrial] = ()) -> None:
+        self._storage = _Storage()
+        # The name is fixed: samplers and pruners may derive choices from it.
+        self.optuna = optuna.create_study(
+            storage=self._storage, study_name="podium", directions=directions, pruner=optuna.pruners.NopPruner()
+        )
+        self._earlier = len(earlier)
+        self._count = 0
+        for frozen in earlier:
+            self._storage.create_new_trial(self.optuna._study_id, frozen)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, number: int) -> FrozenTrial:
+        return self._storage.get_trial(self._id(number))
+
+    def trials(self) -> list[FrozenTrial]:
+        """Those of the sweep itself, by number."""
+        return self._storage.get_all_trials(self.optuna._study_id, deepcopy=False)[self._earlier :]
+
+    def ask(self, sampler: BaseSampler, fixed: Params) -> Trial:
+        """The next trial, running; `fixed`: values that it must have."""
+        self.optuna.sampler = sampler
+        if fixed:
+            self.optuna.enqueue_trial(fixed)
+        self._count += 1
+        return self.optuna.ask()
+
+    def put(self, number: int, frozen: FrozenTrial) -> None:
+        """The trial with this number, the next one or one that is there, is now so."""
+        if number < self._count:
+            self._storage.replace(self._id(number), frozen)
+        else:
+            assert number == self._count, f"trial {number} of {self._count}"
+            self._storage.create_new_trial(self.optuna._study_id, frozen)
+            self._count += 1
+
+    def note(self, number: int, key: str, value: Any) -> None:
+        """A system attribute of a trial, over or not."""
+        frozen = copy.copy(self[number])
+        frozen.system_attrs = {**frozen.system_attrs, key: value}
+        self._storage.replace(self._id(number), frozen)
+
+    def level_earlier(self, constraints: Iterable[str]) -> None:
+        """Every earlier trial that finished has these constraints; where it names one not, it does not break it."""
+        for trial_id in range(self._earlier):
+            frozen = copy.copy(self._storage.get_trial(trial_id))
+            if frozen.state is OptunaState.COMPLETE:
+                frozen.system_attrs = {**dict.fromkeys(constraints, 0.0), **frozen.system_attrs}
+                self._storage.replace(trial_id, frozen)
+
+    def forget_earlier(self, name: str, wanted: BaseDistribution) -> bool:
+        """No earlier trial has this parameter any more, if it had it from what is not `wanted`; whether one had."""
+        found = False
+        for trial_id in range(self._earlier):
+            frozen = copy.copy(self._storage.get_trial(trial_id))
+            if name in frozen.params and not fits(frozen.params[name], frozen.distributions[name], wanted):
+                frozen.params = {key: value for key, value in frozen.params.items() if key != name}
+                frozen.distributions = {key: own for key, own in frozen.distributions.items() if key != name}
+                self._storage.replace(trial_id, frozen)
+                found = True
+        return found
+
+    def report(self, number: int, step: int, value: float) -> None:
+        """The first value at a step stays."""
+        if step not in self[number].intermediate_values:
+            self._storage.set_trial_intermediate_value(self._id(number), step, value)
+
+    def report_last(self, number: int, step: int, value: float) -> None:
+        """Keep the report with the highest step, and no other."""
+        frozen = self[number]
+        if step > max(frozen.intermediate_values, default=-1):
+            frozen = copy.copy(frozen)
+            frozen.intermediate_values = {step: value}
+            self._storage.replace(self._id(number), frozen)
+
+    def end(self, number: int, state: OptunaState, values: Sequence[float] | None = None) -> None:
+        self._storage.set_trial_state_values(self._id(number), state, values)
+
+    def notes(self) -> dict[str, Any]:
+        """What samplers note on the study as a whole."""
+        return self._storage.get_study_system_attrs(self.optuna._study_id)
+
+    def set_notes(self, notes: dict[str, Any]) -> None:
+        for key, value in notes.items():
+            self._storage.set_study_system_attr(self.optuna._study_id, key, value)
+
+    def _id(self, number: int) -> int:
+        """In memory, Optuna's ids are positions."""
+        if not 0 <= number < self._count:
+            raise KeyError(f"there is no trial {number}")
+        return self._earlier + number
+
+
+def fits(value: Any, was: BaseDistribution, wanted: BaseDistribution) -> bool:
+    """Whether samplers may learn of a value that was chosen from `was`, when they choose from `wanted`."""
+    try:
+        check_distribution_compatibility(was, wanted)
+    except ValueError:
+        return False
+    return wanted._contains(wanted.to_internal_repr(value))

@@ -1,0 +1,86 @@
+"""`ray start` without Ray's dashboard, dashboard agent and client server; started by the guardian in `ray_head`.
+
+`python -P -m podium.sweep.slots.ray_start start --head …`: the arguments are those of Ray's own command. Ray starts all
+three processes where `ray[default]`, `ray[tune]` or `ray[serve]` is installed, has no option against them, and their
+metrics ports answer without a token. Podium uses none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ray._private import node, services
+from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, without types
+    DASHBOARD_AGENT_LISTEN_PORT_NAME,
+    METRICS_AGENT_PORT_NAME,
+    METRICS_EXPORT_PORT_NAME,
+    persist_port,
+)
+from ray.scripts import scripts
+
+AGENT_OPTION = "--dashboard_agent_command="
+# The raylet requires an agent that lives as long as itself. This one does nothing.
+IDLE_AGENT = f"{AGENT_OPTION}sleep infinity"
+NO_PORT = -1  # what Ray's own agent reports for a server that it did not start
+
+
+class HeadNode(node.Node):  # type: ignore[misc]
+    """The head of a cluster whose only processes are the GCS server, the raylet and the agent for environments."""
+
+    def start_api_server(self, **_: object) -> None:
+        """Start no dashboard; its address stays None."""
+
+    def start_ray_client_server(self) -> None:
+        """Start no server for `ray://` addresses."""
+
+    def start_raylet(self, *args: Any, **kwargs: Any) -> None:
+        """Start the raylet with an idle process for its dashboard agent.
+
+        The raylet waits for a file with each port of its agent, so these files are written before it starts.
+        """
+        for name in (METRICS_AGENT_PORT_NAME, METRICS_EXPORT_PORT_NAME, DASHBOARD_AGENT_LISTEN_PORT_NAME):
+            persist_port(self.get_session_dir_path(), self.node_id, name, NO_PORT)
+        with _idle_dashboard_agent():
+            super().start_raylet(*args, **kwargs)
+
+
+def with_idle_agent(command: Sequence[str]) -> list[str]:
+    """The raylet's command with `IDLE_AGENT` for Ray's dashboard agent.
+
+    Raises:
+        RuntimeError: The command names no dashboard agent: this version of Ray starts it in another way.
+    """
+    changed = [IDLE_AGENT if word.startswith(AGENT_OPTION) else word for word in command]
+    if IDLE_AGENT not in changed:
+        raise RuntimeError(
+            f"the raylet of this version of Ray takes no {AGENT_OPTION}, so its dashboard agent cannot be left out; "
+            "install the version of Ray in constraints.txt"
+        )
+    return changed
+
+
+@contextmanager
+def _idle_dashboard_agent() -> Iterator[None]:
+    """While this is active, every process that `ray._private.services` starts is a raylet with an idle agent."""
+    start = services.start_ray_process
+
+    def start_with_idle_agent(command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+        return start(with_idle_agent(command), *args, **kwargs)
+
+    services.start_ray_process = start_with_idle_agent
+    try:
+        yield
+    finally:
+        services.start_ray_process = start
+
+
+def main() -> None:
+    """Run Ray's command line with `HeadNode` in place of its node."""
+    node.Node = HeadNode
+    scripts.main()
+
+
+if __name__ == "__main__":
+    main()

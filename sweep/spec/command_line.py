@@ -1,0 +1,138 @@
+"""The macros of a script's command: parameters as arguments, as W&B writes them; pure, api and trial process.
+
+`${args}` becomes a word for each parameter, `--lr=0.01`; `${args_no_hyphens}` `lr=0.01`; `${args_no_boolean_flags}` is
+`${args}` with `--flag` for what is true and nothing for what is false; `${args_json}` is one word of JSON, and
+`${args_json_file}` the path of a file that holds it. `${lr}` is the value of one parameter, anywhere in a word.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
+from podium.sweep.spec import catalog
+from podium.sweep.values.errors import UserCodeError
+from podium.sweep.values.trial import Params, Scalar
+
+DEFAULT_COMMAND = ("${env}", "${interpreter}", "${program}", "${args}")
+_MACRO = re.compile(r"\$\{([^{}]*)\}")
+_SEVERAL_WORDS = ("args", "args_no_hyphens", "args_no_boolean_flags")
+_ONE_WORD = ("args_json", "args_json_file", "program", "interpreter", "env")
+_VARIABLE = "envvar:"
+# What a trial always has, wherever the service was started.
+_OF_TRIALS = (
+    "CUDA_VISIBLE_DEVICES", "PATH", "PYTHONUNBUFFERED", "TMPDIR", *THREAD_VARIABLES,
+    "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What the macros of one trial stand for."""
+
+    params: Params
+    interpreter: str
+    script: str
+    json_file: Path  # for `${args_json_file}`; written when it is asked for
+    variables: Mapping[str, str]
+
+
+def complaint_about_word(word: str, parameters: Iterable[str], *, alone: bool = True) -> str | None:
+    """What is wrong with the macros of a word of the command, or None; `alone`: whether it may be several words."""
+    names = list(parameters)
+    for name in _MACRO.findall(word):
+        if name in _SEVERAL_WORDS:
+            if not alone or word != f"${{{name}}}":
+                return f"${{{name}}} becomes several words, and must stand alone in the command"
+        elif name not in _ONE_WORD and name not in names and not name.startswith(_VARIABLE):
+            hint = catalog.suggestion(name, [*names, *_SEVERAL_WORDS, *_ONE_WORD])
+            return f"${{{name}}}: there is no parameter or macro {name!r}; {hint}"
+    return None
+
+
+def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
+    """The words to run. A word that names a parameter which takes no part in this trial is left out.
+
+    Raises `UserCodeError` for an environment variable that is not there.
+    """
+    words: list[str] = []
+    for word in command:
+        whole = _MACRO.fullmatch(word)
+        if whole is not None and whole[1] in _SEVERAL_WORDS:
+            words += arguments(whole[1], meaning.params)
+        elif (text := filled_in(word, meaning)) is not None:
+            words.append(text)
+    return words
+
+
+def variables_of(env: Mapping[str, str], meaning: Meaning) -> dict[str, str]:
+    """The variables of `program.env` with macros replaced; one that names a parameter without a value is left out.
+
+    Raises `UserCodeError` for an environment variable that is not there.
+    """
+    values = {name: filled_in(word, meaning) for name, word in env.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def environment_of_function(program: Mapping[str, Any], params: Params, json_file: Path) -> dict[str, str]:
+    """The variables that `program.env` adds for a function; sweeps of older versions have no such key."""
+    return variables_of(program.get("env") or {}, Meaning(params, sys.executable, "", json_file, os.environ))
+
+
+def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[str]:
+    """The names after `${envvar:` in words that are not among `variables`, sorted."""
+    known = {*variables, *_OF_TRIALS}
+    named = {
+        name.removeprefix(_VARIABLE) for word in words for name in _MACRO.findall(word) if name.startswith(_VARIABLE)
+    }
+    return sorted(named - known)
+
+
+def filled_in(word: str, meaning: Meaning) -> str | None:
+    """A word with its macros replaced; None where one names a parameter that takes no part."""
+    names = _MACRO.findall(word)
+    values = {name: _value(name, meaning) for name in names}
+    if any(value is None for value in values.values()):
+        return None
+    return _MACRO.sub(lambda match: str(values[match[1]]), word)
+
+
+def arguments(macro: str, params: Params) -> list[str]:
+    """The words that `${args}` and its kind become."""
+    if macro == "args_no_hyphens":
+        return [f"{name}={value}" for name, value in params.items()]
+    if macro == "args_no_boolean_flags":
+        return [_flag(name, value) for name, value in params.items() if value is not False]
+    return [f"--{name}={value}" for name, value in params.items()]
+
+
+def _flag(name: str, value: Scalar) -> str:
+    return f"--{name}" if value is True else f"--{name}={value}"
+
+
+def _value(name: str, meaning: Meaning) -> str | None:
+    if name in meaning.params:
+        return str(meaning.params[name])
+    if name in ("args_json", "args_json_file"):
+        return _json(name, meaning)
+    if name.startswith(_VARIABLE):
+        variable = name.removeprefix(_VARIABLE)
+        if variable not in meaning.variables:
+            raise UserCodeError(f"program.command: the environment has no variable {variable!r} for ${{{name}}}")
+        return meaning.variables[variable]
+    return {"program": meaning.script, "interpreter": meaning.interpreter, "env": "/usr/bin/env"}.get(name)
+
+
+def _json(macro: str, meaning: Meaning) -> str:
+    text = json.dumps(meaning.params)
+    if macro == "args_json":
+        return text
+    meaning.json_file.write_text(text)
+    return str(meaning.json_file)

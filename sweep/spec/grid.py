@@ -1,0 +1,180 @@
+"""The points of a grid by their index, in an order shuffled by the seed; pure, cli, api and scheduler.
+
+Nothing is enumerated: points are counted and found by a tree over the conditions, so that a grid of 10**15 points takes
+as much memory as one of ten, and the next point takes microseconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.values.decimal_steps import on_step
+from podium.sweep.values.trial import Params, Scalar
+
+MAX_POINTS = 10**18
+_MAX_STATES = 10_000  # of the conditions; memory and time that counting may take
+_ROUNDS = 6  # of the Feistel network; 4 suffice for a pseudorandom permutation (Luby and Rackoff 1988)
+
+_Dead = frozenset[str]  # parameters yet to come that cannot take part any more
+
+
+class GridError(Exception):
+    """A grid that cannot be counted; the message says why and what to write."""
+
+
+class Axis:
+    """The choices of one parameter by their index, each once; a range is not listed."""
+
+    def __init__(self, parameter: Parameter) -> None:
+        self._parameter = parameter
+        self._values = [parameter.value] if not parameter.is_range else None
+        if parameter.values is not None:
+            self._values = list(dict.fromkeys(parameter.values))
+        self.size = (parameter.count() or 0) if self._values is None else len(self._values)
+
+    def choice(self, index: int) -> Scalar:
+        if self._values is not None:
+            return self._values[index]
+        low, step = self._parameter.min, self._parameter.step
+        assert low is not None
+        return int(low) + index * int(step or 1) if self._parameter.integer else on_step(low, step or 1, index)
+
+    def index_of(self, value: Scalar) -> int:
+        """Raises `ValueError` for a value that is none of them."""
+        if self._values is not None:
+            return self._values.index(value)
+        low = self._parameter.min
+        assert low is not None and isinstance(value, int | float)
+        return round((value - low) / (self._parameter.step or 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """Choices of a parameter after which the same parameters take part: all of `indices`, or all but these."""
+
+    dead: _Dead
+    indices: tuple[int, ...]  # ascending
+    size: int
+    excluding: bool
+
+    def nth(self, position: int) -> int:
+        """The index of its choice at a position."""
+        if not self.excluding:
+            return self.indices[position]
+        for index in self.indices:
+            if index > position:
+                break
+            position += 1
+        return position
+
+
+class Grid:
+    """Every combination once; a parameter that takes no part makes no copies.
+
+    Optuna's own grid raises when it is exhausted and samples again after a restart; hence this one. Raises `GridError`.
+    """
+
+    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+        self._names = _depth_first(parameters)
+        self._axes = {name: Axis(parameter) for name, parameter in parameters.items()}
+        self._children = _children_of(parameters, self._axes)
+        self._branches: dict[tuple[int, _Dead], tuple[_Branch, ...]] = {}
+        self._counts: dict[tuple[int, _Dead], int] = {}
+        self._count()
+        self.size = self._counts[0, frozenset()]
+
+    def point(self, index: int) -> Params:
+        """The combination at an index below `size`."""
+        point: Params = {}
+        dead: _Dead = frozenset()
+        for place, name in enumerate(self._names):
+            for branch in self._branches[place, dead]:
+                below = self._counts[place + 1, branch.dead]
+                if index < branch.size * below:
+                    break
+                index -= branch.size * below
+            if name not in dead:
+                position, index = divmod(index, below)
+                point[name] = self._axes[name].choice(branch.nth(position))
+            dead = branch.dead
+        return point
+
+    def shuffled(self, index: int, seed: int) -> Params:
+        """The combination at an index of the order that the seed gives."""
+        return self.point(shuffled(index, self.size, seed))
+
+    def _count(self) -> None:
+        """Count the points below each state that can be reached, last parameters first."""
+        reached: list[set[_Dead]] = [{frozenset()}]
+        for place in range(len(self._names)):
+            following: set[_Dead] = set()
+            for dead in reached[place]:
+                if len(self._branches) >= _MAX_STATES:
+                    words = "the conditions of this grid depend on one another too much to count its points"
+                    raise GridError(f"{words}; write method: random")
+                branches = self._branches[place, dead] = tuple(self._branches_of(place, dead))
+                following |= {branch.dead for branch in branches}
+            reached.append(following)
+        for dead in reached[-1]:
+            self._counts[len(self._names), dead] = 1
+        for place in range(len(self._names) - 1, -1, -1):
+            for dead in reached[place]:
+                found = self._branches[place, dead]
+                self._counts[place, dead] = sum(one.size * self._counts[place + 1, one.dead] for one in found)
+
+    def _branches_of(self, place: int, dead: _Dead) -> list[_Branch]:
+        name = self._names[place]
+        children = self._children.get(name, {})
+        if name in dead:
+            return [_Branch((dead - {name}) | set(children), (0,), 1, excluding=False)]
+        by_dead: dict[_Dead, list[int]] = {}
+        named = sorted({index for wanted in children.values() for index in wanted})
+        for index in named:
+            after = dead | {child for child, wanted in children.items() if index not in wanted}
+            by_dead.setdefault(after, []).append(index)
+        branches = [_Branch(after, tuple(found), len(found), excluding=False) for after, found in by_dead.items()]
+        others = self._axes[name].size - len(named)
+        if others > 0:
+            branches.append(_Branch(dead | set(children), tuple(named), others, excluding=True))
+        return branches
+
+
+def shuffled(index: int, size: int, seed: int) -> int:
+    """Where a seeded permutation of `range(size)` sends an index: a Feistel network, walked until it is in range."""
+    half = max(1, ((size - 1).bit_length() + 1) // 2)
+    mask = (1 << half) - 1
+    while True:
+        left, right = index >> half, index & mask
+        for turn in range(_ROUNDS):
+            digest = hashlib.blake2b(f"{seed}:{turn}:{right}".encode(), digest_size=8).digest()
+            left, right = right, left ^ (int.from_bytes(digest, "big") & mask)
+        index = (left << half) | right
+        if index < size:
+            return index
+
+
+def _depth_first(parameters: Mapping[str, Parameter]) -> list[str]:
+    """Each parameter as soon as all that its `when` names are there: so the fewest conditions are open at a time."""
+    order: dict[str, None] = {}
+    backwards = list(parameters)[::-1]
+    waiting = list(backwards)
+    while waiting:
+        name = waiting.pop()
+        if name not in order and order.keys() >= (parameters[name].when or {}).keys():
+            order[name] = None
+            waiting += [child for child in backwards if name in (parameters[child].when or {})]
+    return list(order)
+
+
+def _children_of(parameters: Mapping[str, Parameter], axes: Mapping[str, Axis]) -> dict[str, dict[str, frozenset[int]]]:
+    """By parameter, those that depend on it, each with the indices of the choices with which it takes part."""
+    found: dict[str, dict[str, frozenset[int]]] = {}
+    for child, parameter in parameters.items():
+        for name, wanted in (parameter.when or {}).items():
+            values = wanted if isinstance(wanted, list) else [wanted]
+            indices = frozenset(axes[name].index_of(value) for value in values)
+            found.setdefault(name, {})[child] = indices
+    return found

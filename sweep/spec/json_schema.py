@@ -1,0 +1,67 @@
+"""The sweep file as JSON Schema (draft 2020-12), for editors and forms; made of the models; cli and api."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from podium.sweep.spec.sweep_spec import SweepSpec
+
+ID = "urn:podium:sweep-v1"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_KINDS = ("value", "values", "distribution")
+
+
+@functools.cache
+def sweep_schema() -> dict[str, Any]:
+    """The schema; what it accepts may still be refused by rules between keys, what it refuses is always wrong."""
+    schema = SweepSpec.model_json_schema()
+    schema["required"] = [key for key in schema["required"] if key != "metric"]
+    schema["anyOf"] = [{"required": ["metric"]}, {"required": ["metrics"]}]
+    _also(schema["properties"]["method"], "bayes")
+    _also_alone(schema["properties"]["stop"])
+    parameter = schema["$defs"]["Parameter"]
+    kinds = [{"required": [kind]} for kind in _KINDS if kind in parameter["properties"]]
+    parameter["anyOf"] = [*kinds, {"required": ["min", "max"]}]
+    for block in (block for block in schema["$defs"].values() if "pruner" in block.get("properties", {})):
+        block["required"] = [key for key in block["required"] if key != "type"]
+        block["anyOf"] = [{"required": ["type"]}, {"required": ["pruner"]}]
+    _describe_blocks(schema)
+    _one_sentence(schema)
+    return {"$schema": DIALECT, "$id": ID, **schema, "title": "Podium sweep file"}
+
+
+def _also(method: dict[str, Any], name: str) -> None:
+    """W&B's word for a search method, which the models take too."""
+    names = next(branch for branch in method["oneOf"] if "enum" in branch)
+    names["enum"] = [*names["enum"], name]
+
+
+def _also_alone(stop: dict[str, Any]) -> None:
+    """One condition needs no list, and Ray's `{metric: at}` is understood."""
+    several = {key: stop.pop(key) for key in ("type", "items", "maxItems")}
+    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
+    stop["anyOf"] = [several["items"], several, numbers]
+
+
+def _describe_blocks(schema: dict[str, Any]) -> None:
+    """A key that is a block is described by what the block says of itself, up to its first full stop."""
+    for block in (schema, *schema["$defs"].values()):
+        for described in block.get("properties", {}).values():
+            if "description" not in described and "$ref" in described:
+                whole = schema["$defs"][described["$ref"].rpartition("/")[2]].get("description", "")
+                described["description"] = whole.partition("\n\n")[0]
+
+
+def _one_sentence(node: Any) -> None:
+    """Editors show a description beside the key: line ends inside it are the source's, and generated titles noise."""
+    if isinstance(node, dict):
+        if isinstance(node.get("description"), str):
+            node["description"] = " ".join(node["description"].split())
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        for value in list(node.values()):
+            _one_sentence(value)
+    elif isinstance(node, list):
+        for value in node:
+            _one_sentence(value)

@@ -1,0 +1,136 @@
+"""What pydantic found wrong with a sweep file, as sentences with a key; cli, api and scheduler."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from podium.sweep.spec import catalog
+from podium.sweep.spec.block_messages import block_instead
+from podium.sweep.spec.synonyms import key_meant
+from podium.sweep.spec.type_messages import words_of, words_of_union
+from podium.sweep.values.errors import Problem
+
+_BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
+_BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
+MAX_SAID = 20  # problems of one file
+_TAGS = {
+    "program": frozenset({"builtin", "function", "command", "imported"}),
+    "method": frozenset({"name", "class"}),
+}
+
+
+def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[Problem]:
+    """Every problem once, the first 20: a value that is of none of several kinds is one, not one for each of them."""
+    plain: list[ErrorDetails] = []
+    unions: dict[tuple[str, ...], list[ErrorDetails]] = {}
+    for details in errors:
+        path = tuple(str(part) for part in details["loc"])
+        if path and _is_branch(path[-1]) and details["type"].endswith("_type"):
+            unions.setdefault(tuple(part for part in path[:-1] if "[" not in part), []).append(details)
+        else:
+            plain.append(details)
+    longer = {path[:length] for path in unions for length in range(len(path))}
+    of_unions = [(path, several) for path, several in unions.items() if path not in longer]
+    found = [problem_of(details, model) for details in plain[:MAX_SAID]]
+    for path, several in of_unions[: MAX_SAID - len(found)]:
+        words = words_of_union([details["type"] for details in several], several[0]["input"])
+        found.append(Problem(_as_in_file(list(path)), words))
+    if left := len(plain) + len(of_unions) - len(found):
+        found.append(Problem((), f"and {left:,} more; mend these first"))
+    return found
+
+
+def said_once(problems: list[Problem]) -> list[Problem]:
+    """What is wrong with the first of several objectives, said of `metrics` alone: `metric` is only made of it."""
+    first = [(p.location[2:], p.message) for p in problems if p.location[:2] == ("metrics", "0")]
+    return [p for p in problems if p.location[:1] != ("metric",) or (p.location[1:], p.message) not in first]
+
+
+def _is_branch(part: str) -> bool:
+    """Whether a part of a location is no key, but one of the kinds that a value may be of."""
+    return part in _BRANCHES or "[" in part
+
+
+def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
+    """The problem and its key, as it stands in the file; `model` is what the whole file was checked against."""
+    location = list(_as_in_file([str(part) for part in details["loc"]]))
+    context = details.get("ctx") or {}
+    location += context.get("where", ())
+    if details["type"] == "extra_forbidden":
+        return Problem(tuple(location), _unknown(location, known_keys(model, location[:-1])))
+    if details["type"] == "missing":
+        return Problem(tuple(location), "is missing")
+    if context.get("message"):
+        return Problem(tuple(location), context["message"])
+    if "error" in context:
+        return _named_inside(model, location, str(context["error"]))
+    location = _without_union_branches(location)
+    words = words_of(details)
+    if details["type"] in _BLOCKS and (instead := block_instead(location, details["input"])) is not None:
+        words = f"{words}; write {instead}"
+    return Problem(tuple(location), words)
+
+
+def _as_in_file(location: list[str]) -> tuple[str, ...]:
+    """Without the name of the kind of program or method, which no file says."""
+    if len(location) > 1 and location[1] in _TAGS.get(location[0], ()):
+        del location[1]
+    return tuple(location)
+
+
+def _unknown(location: list[str], known: list[str]) -> str:
+    key = location[-1]
+    if key in known:
+        return f"the key {key!r} does not go with those beside it"
+    if (meant := key_meant(location)) is not None:
+        return f"unknown key {key!r}; did you mean {meant!r}?"
+    return f"unknown key {key!r}; {catalog.suggestion(key, known)}"
+
+
+def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:
+    """The keys that may stand below `path`; none where anything may."""
+    here: list[Any] = [model]
+    for part in path:
+        here = [inner for kind in here for inner in _below(kind, part)]
+    return [name for kind in here if _is_model(kind) for name in kind.model_fields]
+
+
+def _below(kind: Any, part: str) -> Iterator[Any]:
+    """The models, and the lists and dictionaries of models, that a key may hold."""
+    if _is_model(kind):
+        if part in kind.model_fields:
+            yield from _unwrapped(kind.model_fields[part].annotation)
+    elif typing.get_origin(kind) in (dict, list, tuple):
+        yield from _unwrapped(typing.get_args(kind)[-1])
+
+
+def _unwrapped(annotation: Any) -> Iterator[Any]:
+    """What a union or an annotated type is made of."""
+    if _is_model(annotation) or typing.get_origin(annotation) in (dict, list, tuple):
+        yield annotation
+    else:
+        for inner in typing.get_args(annotation):
+            yield from _unwrapped(inner)
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _named_inside(model: type[BaseModel], location: list[str], message: str) -> Problem:
+    """What the `ensemble:` block complains of: it says the key first."""
+    key, colon, rest = message.partition(": ")
+    if colon and key in known_keys(model, location):
+        return Problem((*location, key), rest)
+    return Problem(tuple(location), message)
+
+
+def _without_union_branches(location: list[str]) -> list[str]:
+    while len(location) > 2 and _is_branch(location[-1]):
+        location = location[:-1]
+    return location

@@ -1,0 +1,445 @@
+"""The sweep file as a model: one definition for file, REST body, JSON Schema and docs; cli, api and scheduler."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from podium.ensemble.values.ensemble_spec import REGRESSION_RULES, EnsembleOptions, Select
+from podium.sweep.spec import catalog, search_methods
+from podium.sweep.spec.budget import Budget, Keep
+from podium.sweep.spec.data_source import Data
+from podium.sweep.spec.early_termination import EarlyTerminate
+from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
+from podium.sweep.spec.limits import Resources, Retries, SpecLimits
+from podium.sweep.spec.metric import Metric
+from podium.sweep.spec.optuna_classes import SamplerClass
+from podium.sweep.spec.program import BuiltinProgram, CommandProgram, FunctionProgram, ImportedProgram, Program
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.spec_errors import problems_of, said_once
+from podium.sweep.spec.stop_conditions import (
+    MAX_CONDITIONS,
+    STEP,
+    TRAINING_ITERATION,
+    ObjectiveRule,
+    StopCondition,
+    conditions,
+)
+from podium.sweep.spec.strict_model import Model, check_storable, complain
+from podium.sweep.spec.validation import Validation
+from podium.sweep.values.code_references import REFERENCE
+from podium.sweep.values.errors import InvalidSpecError
+from podium.sweep.values.trial import Params, Scalar
+
+MAX_PARAMETERS, MAX_ENQUEUED = 1000, 10_000
+MAX_RUN_CAP = 1_000_000
+LEARN_NOTHING = ("random", "grid", "qmc", "brute_force")  # methods that choose without looking at results
+MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
+
+
+def _method_name(method: Any) -> Any:
+    return "tpe" if method == "bayes" else method  # W&B's word
+
+
+def _method_kind(method: Any) -> str:
+    return "class" if isinstance(method, dict | SamplerClass) else "name"
+
+
+MethodName = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "nsga3", "brute_force", "auto"]
+
+
+class SweepSpec(Model):
+    """A sweep: what to search, how, by which metric, with which program, and when to stop."""
+
+    name: str = Field(min_length=1, max_length=120, description="what to call it")
+    method: Annotated[
+        Annotated[MethodName, BeforeValidator(_method_name), Tag("name")] | Annotated[SamplerClass, Tag("class")],
+        Discriminator(_method_kind),
+    ] = Field("tpe", description="how values are chosen: docs/search.md")
+    seed: int = Field(0, ge=0, lt=2**63, description="of the search and, with its number, of each trial")
+    metric: Metric
+    metrics: list[Metric] | None = Field(
+        None,
+        min_length=2,
+        max_length=8,
+        description="several objectives, in place of `metric`, which is then the first",
+    )
+    objective: ObjectiveRule = Field(
+        "last",
+        description="which reported value is a trial's, where its program returns none; best: by the metric's goal",
+    )
+    stop: Annotated[list[StopCondition], BeforeValidator(conditions)] = Field(
+        default_factory=list,
+        max_length=MAX_CONDITIONS,
+        description="what ends a trial early, as finished: {metric: step, at: 200}, or several",
+    )
+    parameters: dict[str, Parameter] = Field(
+        default_factory=dict,
+        max_length=MAX_PARAMETERS,
+        description="what is searched, by name; a function may suggest more, or all, by itself",
+    )
+    enqueue: list[dict[str, Scalar]] = Field(
+        default_factory=list,
+        max_length=MAX_ENQUEUED,
+        description="configurations to try first; what one leaves out is searched; a function may suggest other names",
+    )
+    early_terminate: EarlyTerminate = EarlyTerminate(type="none")
+    run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
+    budget: Budget = Budget()
+    warm_start: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
+        default_factory=list, max_length=100, description="ids of earlier sweeps whose trials the search starts from"
+    )
+    priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
+    program: Program = Field(description="what a trial runs: a built-in model, your function, or your script")
+    validation: Validation = Validation()
+    resources: Resources = Resources()
+    limits: SpecLimits = SpecLimits()
+    retries: Retries = Retries()
+    keep: Keep = Keep()
+    ensemble: EnsembleOptions | None = Field(None, description="what to build of the finished trials when it ends")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_of_several(cls, document: Any) -> Any:
+        """`metric` is always there: with several objectives it is the first, by which single numbers are judged."""
+        check_storable(document)
+        several = document.get("metrics") if isinstance(document, dict) else None
+        if not isinstance(several, list) or not several:
+            return document
+        if len(several) == 1:
+            raise complain("this is one objective; write it as metric: {name: …, goal: …}", "metrics")
+        if document.get("metric", several[0]) != several[0]:
+            raise complain("give metric for one objective, or metrics for several, not both", "metric")
+        return {**document, "metric": several[0]}
+
+    @property
+    def objectives(self) -> tuple[Metric, ...]:
+        """What a finished trial is judged by, one or several, in the order of its values."""
+        return tuple(self.metrics or [self.metric])
+
+    @property
+    def searched_by(self) -> search_methods.Method:
+        """The method, with `auto` decided."""
+        if self.method == "auto":
+            return search_methods.choose(self.parameters, self.run_cap, len(self.objectives))
+        return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
+
+    @property
+    def method_name(self) -> str:
+        """The method as the file has it, or the sampler class."""
+        return self.method.sampler if isinstance(self.method, SamplerClass) else self.method
+
+    @property
+    def reported_rule(self) -> str:
+        """Which reported value of the first objective counts: `objective`, with `best` decided."""
+        if self.objective == "best" or isinstance(self.program, BuiltinProgram):  # which returns its best epoch
+            return "max" if self.metric.goal == "maximize" else "min"
+        return self.objective
+
+    @property
+    def pruned_on(self) -> Metric:
+        """The one metric that trials report for early termination; the first objective, or what the file names."""
+        early = self.early_terminate
+        if early.metric is None:
+            return self.metric
+        named = next((metric for metric in self.objectives if metric.name == early.metric), None)
+        goal = early.goal or self._goal_of(early.metric)
+        assert goal is not None, "checked below"
+        return named or Metric(name=early.metric, goal=goal)
+
+    def _goal_of(self, metric: str) -> catalog.Goal | None:
+        """Which way is better, where the file or the built-in loop says it."""
+        goals: dict[str, catalog.Goal] = {}
+        if isinstance(self.program, BuiltinProgram):
+            goals |= _reported(self.program.data)
+        return (goals | {objective.name: objective.goal for objective in self.objectives}).get(metric)
+
+    @field_validator("objective", mode="before")
+    @classmethod
+    def _is_no_function(cls, rule: Any) -> Any:
+        if isinstance(rule, str) and re.fullmatch(REFERENCE, rule):
+            raise complain(f"says which reported value counts; a function goes into program: {{function: {rule!r}}}")
+        return rule
+
+    @field_validator("ensemble", mode="before")
+    @classmethod
+    def _says_something(cls, block: Any) -> Any:
+        if block is None:
+            raise complain("this block is empty; write {k: 3}, say, or leave it out")
+        return block
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SweepSpec:
+        self._check_parameters()
+        self._check_conditions()
+        self._check_enqueued()
+        self._check_method()
+        self._check_pruned_on()
+        self._check_objectives()
+        self._check_warm_start()
+        if isinstance(self.program, BuiltinProgram):
+            self._check_builtin(self.program.model)
+            self._check_metrics(self.program.data)
+        self._check_ending()
+        self._check_is_used()
+        if self.ensemble is not None:
+            self._check_ensemble(self.ensemble)
+        return self
+
+    def _check_ending(self) -> None:
+        if self.limits.on_timeout == "finish" and self.limits.trial_s is None:
+            raise complain("it is for limits.trial_s, and there is none; give one", "limits", "on_timeout")
+        if not isinstance(self.program, BuiltinProgram):
+            return
+        if "objective" in self.model_fields_set:
+            raise complain("the built-in loop returns the values of its best epoch; leave it out", "objective")
+        metrics = ("train_loss", *_reported(self.program.data))
+        spread = [f"{name}_std" for name in metrics[1:]] if self.validation.folds else []
+        known = (STEP, TRAINING_ITERATION, *metrics, *spread)
+        for index, condition in enumerate(self.stop):
+            if condition.metric not in known:
+                hint = catalog.suggestion(condition.metric, known)
+                raise complain(
+                    f"the built-in loop reports no {condition.metric!r}; {hint}", "stop", str(index), "metric"
+                )
+
+    def _check_is_used(self) -> None:
+        """A key that changes nothing is a mistake of who wrote it."""
+        if getattr(self.program, "data", None) is None:
+            if self.validation.folds:
+                raise complain("folds are of program.data, and there is none; leave them out", "validation", "folds")
+            for key in sorted(self.validation.model_fields_set - {"folds"}):
+                raise complain(f"{key} is of program.data, and there is none; leave it out", "validation", key)
+        if isinstance(self.program, CommandProgram):
+            for key, wanted in (("models", self.keep.models), ("checkpoints", self.keep.checkpoints)):
+                if wanted not in (None, "none"):
+                    raise complain("a script leaves no weights and no checkpoints; leave it out", "keep", key)
+
+    def _check_parameters(self) -> None:
+        if not self.parameters and not isinstance(self.program, FunctionProgram | ImportedProgram):
+            message = (
+                "there is at least 1, such as lr: {min: 1e-4, max: 0.1, log: true}; a function may suggest its own"
+            )
+            raise complain(message, "parameters")
+        if not self.parameters and self.method == "grid":
+            raise complain("a grid knows its values beforehand; name at least one parameter", "parameters")
+        if not self.parameters and isinstance(self.method, SamplerClass):
+            words = f"{self.method.sampler} chooses before the code runs; name the parameters that it is to search"
+            raise complain(words, "parameters")
+        if isinstance(self.program, CommandProgram):
+            self.program.check_macros(self.parameters)
+        if isinstance(self.program, FunctionProgram):
+            self.program.check_env(self.parameters)
+
+    def _check_conditions(self) -> None:
+        for name, parameter in self.parameters.items():
+            for parent, wanted in (parameter.when or {}).items():
+                where = ("parameters", name, "when")
+                if parent not in self.parameters:
+                    hint = catalog.suggestion(parent, self.parameters)
+                    raise complain(f"there is no parameter {parent!r}; {hint}", *where)
+                for value in wanted if isinstance(wanted, list) else [wanted]:
+                    if complaint := self.parameters[parent].complaint(value):
+                        raise complain(f"{parent}: {complaint}", *where)
+        if len(list(self.ordered())) < len(self.parameters):
+            raise complain("the `when` conditions form a circle", "parameters")
+
+    def ordered(self) -> Iterator[tuple[str, Parameter]]:
+        """The parameters in file order, each after those that its `when` names."""
+        waits_for = {name: set(parameter.when or {}) for name, parameter in self.parameters.items()}
+        before: dict[str, list[str]] = {}
+        for name, parents in waits_for.items():
+            for parent in parents:
+                before.setdefault(parent, []).append(name)
+        place = {name: number for number, name in enumerate(self.parameters)}
+        ready = [name for name, parents in waits_for.items() if not parents]
+        while ready:
+            freed: list[str] = []
+            for name in ready:
+                yield name, self.parameters[name]
+                for child in before.get(name, ()):
+                    waits_for[child].discard(name)
+                    if not waits_for[child]:
+                        freed.append(child)
+            ready = sorted(freed, key=place.__getitem__)
+
+    def _check_enqueued(self) -> None:
+        for index, params in enumerate(self.enqueue):
+            for name, value in params.items():
+                where = ("enqueue", str(index), name)
+                if name not in self.parameters:
+                    self._check_may_be_suggested(name, where)
+                elif complaint := self.parameters[name].complaint(value):
+                    raise complain(complaint, *where)
+            self._check_takes_part(params, str(index))
+
+    def _check_may_be_suggested(self, name: str, where: tuple[str, str, str]) -> None:
+        """A value for what the file does not name is for a function that suggests it."""
+        if isinstance(self.program, FunctionProgram) and self.program.argument != "config":
+            if self.method != "grid":
+                return
+            why = "a grid knows its values beforehand"
+        else:
+            hint = catalog.suggestion(name, self.parameters)
+            why = f"{hint} (only a function of a trial can suggest parameters that the file does not name)"
+        raise complain(f"there is no parameter {name!r}; {why}; name it under parameters", *where)
+
+    def _check_takes_part(self, params: Params, index: str) -> None:
+        """What takes no part would be left out of an enqueued configuration, and its author not know."""
+        inactive: set[str] = set()
+        for name, parameter in self.ordered():
+            if (why := parameter.why_inactive(params, inactive)) is not None:
+                inactive.add(name)
+                if name in params:
+                    raise complain(why, "enqueue", index, name)
+
+    def _check_method(self) -> None:
+        if self.method == "grid":
+            self._check_grid()
+        if self.method == search_methods.BRUTE_FORCE:
+            for name, parameter in self.parameters.items():
+                if (complaint := search_methods.not_listed(parameter)) is not None:
+                    raise complain(complaint, "parameters", name)
+        if (complaint := search_methods.complaint(self.method_name, self.parameters, len(self.objectives))) is not None:
+            raise complain(complaint, "method")
+        for name, parameter in self.parameters.items():
+            if parameter.drawn and self.method not in ("random", "auto"):
+                raise complain(search_methods.only_at_random(self.method_name, parameter), "parameters", name)
+
+    def _check_pruned_on(self) -> None:
+        early = self.early_terminate
+        if early.metric is None:
+            return
+        known = self._goal_of(early.metric)
+        if known is None and isinstance(self.program, BuiltinProgram):
+            names = ", ".join(_reported(self.program.data))
+            raise complain(f"the built-in loop reports {names}, not {early.metric!r}", "early_terminate", "metric")
+        if known is None and early.goal is None:
+            names = ", ".join(metric.name for metric in self.objectives)
+            message = (
+                f"{early.metric} is no objective (those are: {names}); write goal: minimize, or maximize, beside it"
+            )
+            raise complain(message, "early_terminate", "metric")
+        if known is not None and early.goal not in (None, known):
+            raise complain(f"{early.metric} is to {known}; leave goal out here", "early_terminate", "goal")
+
+    def _check_objectives(self) -> None:
+        names = [metric.name for metric in self.objectives]
+        for index, metric in enumerate(self.objectives):
+            if metric.name in names[:index]:
+                raise complain(f"{metric.name!r} is there twice; leave one out", "metrics", str(index), "name")
+            if index and metric.target is not None:
+                raise complain("only the first objective can have a target", "metrics", str(index), "target")
+
+    def _check_warm_start(self) -> None:
+        if self.warm_start and self.searched_by in LEARN_NOTHING:
+            message = f"{self.searched_by} does not learn from earlier trials; leave it out, or choose method tpe"
+            raise complain(message, "warm_start")
+        for index, sweep_id in enumerate(self.warm_start):
+            if sweep_id in self.warm_start[:index]:
+                raise complain(f"sweep {sweep_id} is there twice; leave one out", "warm_start", str(index))
+
+    def _check_grid(self) -> None:
+        for name, parameter in self.parameters.items():
+            if parameter.count() is None:
+                raise complain("a grid needs a finite list here: give values, or min, max and step", "parameters", name)
+        try:
+            size = Grid(self.parameters).size
+        except GridError as error:
+            raise complain(str(error), "parameters") from None
+        if size > MAX_POINTS:
+            words = (
+                f"the grid has more than {MAX_POINTS:,} points; write method: random, which draws from the same values"
+            )
+            raise complain(words, "parameters")
+
+    def _check_builtin(self, model: str) -> None:
+        settings = catalog.settings_of(model)
+        for name, parameter in self.parameters.items():
+            if name not in settings:
+                hint = catalog.suggestion(name, settings)
+                raise complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
+            ends = [parameter.min, parameter.max]
+            if settings[name].integer and parameter.is_range and not parameter.integer:
+                raise complain("this is a whole number; write min and max without a point", "parameters", name)
+            for value in ends if parameter.is_range else parameter.choices() or []:
+                if complaint := settings[name].complaint(value):
+                    raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
+
+    def _check_metrics(self, data: Data) -> None:
+        known = _reported(data)
+        for index, metric in enumerate(self.objectives):
+            where = ("metrics", str(index)) if self.metrics else ("metric",)
+            if metric.name not in known:
+                names = ", ".join(known)
+                raise complain(
+                    f"on {data.shown} the built-in loop reports {names}, not {metric.name!r}", *where, "name"
+                )
+            if metric.goal != known[metric.name]:
+                better = {"maximize": "higher", "minimize": "lower"}[known[metric.name]]
+                raise complain(f"of {metric.name}, {better} is better; write {known[metric.name]}", *where, "goal")
+
+    def _check_ensemble(self, wanted: EnsembleOptions) -> None:
+        if wanted.select is Select.EXPLICIT:
+            raise complain("no trials can be named yet; write top_k, greedy or diverse", "ensemble", "select")
+        if isinstance(self.program, CommandProgram):
+            raise complain("a script leaves no network that could be built again; use a function", "ensemble")
+        if wanted.k > self.run_cap:
+            message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
+            raise complain(message, "ensemble", "k")
+        if self.keep.models is not None and wanted.k > self.keep.models:
+            message = f"{wanted.k} members, and the weights of {self.keep.models} trials are kept; raise it, or lower k"
+            raise complain(message, "keep", "models")
+        if isinstance(self.program, BuiltinProgram) and self.program.data.learned == "regression":
+            _check_values_combine(wanted, self.program.data.shown)
+
+    def to_json(self) -> str:
+        """The spec as canonical JSON; `parse_spec(json.loads(...))` gives it back."""
+        return self.model_dump_json(exclude_unset=True)
+
+
+def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:
+    """Raises for what only probabilities of classes can be: voted on, averaged as logits, calibrated."""
+    if wanted.combine not in REGRESSION_RULES:
+        known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
+        message = f"{wanted.combine.value} is for classes, and {data} has values; for those there are {known}"
+        raise complain(message, "ensemble", "combine")
+    if wanted.calibrate:
+        raise complain(
+            f"a temperature is for probabilities, and {data} has values; leave it out", "ensemble", "calibrate"
+        )
+
+
+def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = False) -> SweepSpec:
+    """Check a document against the model. Raises `InvalidSpecError` with every problem and its key."""
+    try:
+        return SweepSpec.model_validate(document, context={"stored": stored})
+    except ValidationError as error:
+        raise InvalidSpecError(said_once(problems_of(error.errors(), SweepSpec)), source) from None
+
+
+def spec_from_json(text: str) -> SweepSpec:
+    """Read back what `SweepSpec.to_json` wrote."""
+    return parse_spec(json.loads(text), stored=True)
+
+
+def _reported(data: Data) -> dict[str, catalog.Goal]:
+    """What the built-in loop reports on such data, and which way is better.
+
+    Where only the file can tell what there is to learn, any task's metric will do for now.
+    """
+    tasks = catalog.METRICS if data.learned is None else [data.learned]
+    return {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}

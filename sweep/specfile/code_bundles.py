@@ -1,0 +1,174 @@
+"""User code as one zip with a content hash: packed by the client, checked and unpacked by the api.
+
+Nothing is written before everything is checked: no links, no way out of the folder, no duplicates, bounded size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tempfile
+import unicodedata
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from podium.sweep.values.code_references import RESERVED_MODULES
+from podium.sweep.values.errors import BundleError
+
+MAX_BYTES = 64 * 2**20
+MAX_UNPACKED_BYTES = 256 * 2**20
+MAX_FILES = 10_000
+MAX_NAME = 1024
+MAX_PART = 255  # bytes of one folder or file name: what file systems hold
+_LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data", "wandb"}
+_ENTRY = b"PK\1\2"  # begins each file's entry in the directory of a zip
+_CHUNK = 1 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def pack(folder: Path) -> bytes:
+    """The files of a folder as a zip that depends on names and contents only, so equal code has an equal hash.
+
+    Hidden files and folders, caches and virtual environments stay behind. Raises `BundleError`.
+    """
+    if not folder.is_dir():
+        raise BundleError(f"program.code: there is no folder {folder}")
+    content = io.BytesIO()
+    if sum(path.stat().st_size for path in _files(folder)) > MAX_UNPACKED_BYTES:
+        raise _too_large(folder, f"is above {MAX_UNPACKED_BYTES >> 20} MB")
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in _files(folder):
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, path.read_bytes())
+            if content.tell() > MAX_BYTES:
+                raise _too_large(folder, f"packs to more than {MAX_BYTES >> 20} MB")
+    return content.getvalue()
+
+
+def _too_large(folder: Path, what: str) -> BundleError:
+    largest = max(_files(folder), key=lambda path: path.stat().st_size)
+    size = f"{largest.relative_to(folder)} alone has {largest.stat().st_size / (1 << 20):,.1f} MB"
+    advice = "keep data elsewhere, or in a folder whose name begins with a dot, which stays behind"
+    return BundleError(f"program.code: the code in {folder} {what}; {size}; {advice}")
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        found += [Path(root, name) for name in files if not name.startswith(".") and not name.endswith(".pyc")]
+    found = sorted(path for path in found if path.is_file() and not path.is_symlink())
+    if len(found) > MAX_FILES:
+        raise BundleError(f"{folder} has {len(found):,} files, above {MAX_FILES:,}; give program.code a smaller folder")
+    return found
+
+
+def digest(content: bytes) -> str:
+    """The name of a bundle: its SHA-256."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def check_names(content: bytes) -> None:
+    """Whether what `pack` made may be uploaded: none of its files has a name of Podium's. Raises `BundleError`."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _checked(archive)
+
+
+def unpack(content: bytes, folder: Path) -> None:
+    """Check a bundle and write it to `folder`, whole or not at all. Raises `BundleError`, having written nothing."""
+    if len(content) > MAX_BYTES:
+        raise BundleError(f"the bundle is above {MAX_BYTES >> 20} MB")
+    if content.count(_ENTRY) > MAX_FILES:  # before `zipfile` has an object of each: there is room for a million
+        raise BundleError(f"the bundle has above {MAX_FILES:,} files")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = _checked(archive)
+            for member in members:
+                _prove(archive, member)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+            try:
+                _write(archive, members, temporary)
+                _put_in_place(temporary, folder)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise BundleError(f"the bundle is not a sound zip file: {error}") from error
+
+
+def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    members = archive.infolist()
+    if len(members) > MAX_FILES:
+        raise BundleError(f"the bundle has {len(members):,} files, above {MAX_FILES:,}")
+    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
+        raise BundleError(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
+    for member in members:
+        _check_member(member)
+    files = [member for member in members if not member.is_dir()]
+    _check_apart([PurePosixPath(member.filename) for member in members], "is in the bundle twice")
+    paths = {_folded(PurePosixPath(member.filename)) for member in files}
+    folders = {folder for member in members for folder in PurePosixPath(member.filename).parents}
+    for folder in folders:
+        if _folded(folder) in paths:
+            raise BundleError(f"{str(folder)!r}: a part of a path is a file of the bundle, too")
+    _check_apart(list(folders), "is a folder of the bundle in two spellings")
+    return files
+
+
+def _check_apart(paths: list[PurePosixPath], complaint: str) -> None:
+    """Raises `BundleError` where some file system, of another computer perhaps, would have one in place of two."""
+    seen: set[str] = set()
+    for path in paths:
+        if _folded(path) in seen:
+            raise BundleError(f"{str(path)!r} {complaint}")
+        seen.add(_folded(path))
+
+
+def _folded(path: PurePosixPath) -> str:
+    return unicodedata.normalize("NFC", str(path).casefold())
+
+
+def _prove(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Whether its bytes are as many as it says, with the sum that it says. Raises what `zipfile` does."""
+    length = 0
+    with archive.open(member) as source:
+        while chunk := source.read(_CHUNK):
+            length += len(chunk)
+    if length != member.file_size:
+        raise BundleError(f"{member.filename!r} is not as long as the bundle says")
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    path = PurePosixPath(member.filename)
+    if path.is_absolute() or ".." in path.parts or "\\" in member.filename or "\0" in member.filename:
+        raise BundleError(f"{member.filename!r} points out of the bundle")
+    if not path.parts or len(member.filename) > MAX_NAME or max(len(os.fsencode(p)) for p in path.parts) > MAX_PART:
+        raise BundleError(f"{member.filename[:60]!r}: the name is empty or too long")
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise BundleError(f"{member.filename!r} is a link or a special file")
+    if path.parts[0].removesuffix(".py") in RESERVED_MODULES:
+        raise BundleError(f"{member.filename!r}: the name podium is reserved; rename yours")
+
+
+def _put_in_place(unpacked: Path, folder: Path) -> None:
+    """Give it its name; where another upload of the same content was faster, that one stays."""
+    try:
+        unpacked.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _write(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Path) -> None:
+    for member in members:
+        target = folder / member.filename
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(member) as source, target.open("xb") as written:
+            shutil.copyfileobj(source, written, _CHUNK)

@@ -1,0 +1,127 @@
+"""Changes to a sweep file key by key, as a form makes them: values come as YAML, so that 1.0 stays 1.0; api."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from ruamel.yaml import YAML
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from podium.sweep.specfile.document import parse_document
+from podium.sweep.specfile.number_spelling import escaped, spelled
+from podium.sweep.specfile.sweep_text import NAME
+from podium.sweep.specfile.yaml_edits import rewritten
+from podium.sweep.values.errors import InvalidSpecError
+
+_STAYS = ("parameters", "ensemble")  # say something when they are empty, too
+_KEY = "value"
+_MOST_DIGITS = 6  # of a place in a list
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key, by its path from the top, and its new value as YAML; None removes it."""
+
+    path: tuple[str, ...]
+    value: str | None
+
+
+def changed(text: str, changes: Sequence[Change]) -> str:
+    """The text with these changes, one after the other. Raises `InvalidSpecError`."""
+    document = _read(text) if text.strip() else {}
+    for change in changes:
+        if change.value is None:
+            _remove(document, change.path)
+        else:
+            _set(document, change.path, _value_of(change.path, change.value))
+    return rewritten(text, document)
+
+
+def _read(text: str) -> dict[str, JsonValue]:
+    """What a text says, numbers as they are spelled there."""
+    plain = parse_document(NAME, text).plain
+    numbers = numbers_of(text)
+    return {key: spelled(value, numbers, f"/{escaped(key)}") for key, value in plain.items()}
+
+
+def _value_of(path: Sequence[str], text: str) -> JsonValue:
+    try:
+        lines = "\n".join(f"  {line}" for line in text.split("\n"))
+        return _read(f"{_KEY}:\n{lines}\n")[_KEY]
+    except (InvalidSpecError, KeyError):
+        raise InvalidSpecError.at(path, f"{text[:60]!r} cannot be read; write a text in quotes") from None
+
+
+def _set(document: dict[str, JsonValue], path: Sequence[str], value: JsonValue) -> None:
+    """Blocks on the way are made; in a list, the place after the last one adds to it."""
+    here: JsonValue = document
+    for place, key in enumerate(path):
+        last = place == len(path) - 1
+        if isinstance(here, list):
+            here = _put_item(here, key, value if last else None, path)
+        elif isinstance(here, dict):
+            if last or here.get(key) is None:
+                here[key] = value if last else {}
+            here = here[key]
+        else:
+            raise InvalidSpecError.at(path, f"{path[place - 1]} is no block here; change it in the text")
+
+
+def _put_item(items: list[JsonValue], key: str, value: JsonValue, path: Sequence[str]) -> JsonValue:
+    """Raises `InvalidSpecError` for what is no place in the list."""
+    index = _index(key)
+    if index is None or index > len(items):
+        raise InvalidSpecError.at(path, f"{key!r} is no place in a list of {len(items)} here; change it in the text")
+    if index == len(items):
+        items.append({})
+    if value is not None:
+        items[index] = value
+    return items[index]
+
+
+def _index(key: str) -> int | None:
+    return int(key) if key.isdecimal() and len(key) < _MOST_DIGITS else None
+
+
+def _remove(document: dict[str, JsonValue], path: Sequence[str]) -> None:
+    """Blocks and lists that are empty then go too; items of a list stay, if empty."""
+    blocks: list[JsonValue] = [document]
+    for key in path[:-1]:
+        blocks.append(_below(blocks[-1], key))
+    _drop(blocks[-1], path[-1])
+    for place in range(len(path) - 1, 0, -1):
+        if blocks[place] or blocks[place] is None or path[place - 1] in _STAYS or isinstance(blocks[place - 1], list):
+            return
+        _drop(blocks[place - 1], path[place - 1])
+
+
+def _below(block: JsonValue, key: str) -> JsonValue:
+    if isinstance(block, dict):
+        return block.get(key)
+    index = _index(key)
+    return block[index] if isinstance(block, list) and index is not None and index < len(block) else None
+
+
+def _drop(block: JsonValue, key: str) -> None:
+    if isinstance(block, dict):
+        block.pop(key, None)
+    elif isinstance(block, list) and (index := _index(key)) is not None and index < len(block):
+        del block[index]
+
+
+def numbers_of(text: str) -> dict[str, str]:
+    """Each number of a readable text as its author wrote it, by JSON pointer: no form may turn 1.0 into 1."""
+    return dict(_numbers(YAML().compose(text), ""))
+
+
+def _numbers(node: Node | None, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield from _numbers(value, f"{pointer}/{escaped(str(key.value))}")
+    elif isinstance(node, SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _numbers(value, f"{pointer}/{index}")
+    elif isinstance(node, ScalarNode) and str(node.tag).endswith((":int", ":float")):
+        yield pointer, str(node.value)

@@ -1,0 +1,74 @@
+"""Reading a sweep file (YAML 1.2, TOML or JSON, ours or W&B's) so that every error knows its line; cli."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.spec.sweep_spec import SweepSpec, parse_spec
+from podium.sweep.specfile import wandb_file
+from podium.sweep.specfile.document import Document, Location, read_document
+from podium.sweep.values.errors import InvalidSpecError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFile:
+    """A checked sweep file: what it means, and the document to send, in which no path has been changed yet."""
+
+    spec: SweepSpec
+    document: dict[str, Any]
+    notes: tuple[str, ...]  # what became of keys that are W&B's
+    source: Document
+    origins: Mapping[Location, Location]  # keys of the document -> keys of the file, where they differ
+
+    @property
+    def folder(self) -> Path:
+        """What paths in the file are relative to."""
+        return self.source.path.parent
+
+    def located(self, error: InvalidSpecError) -> InvalidSpecError:
+        """What is wrong with the document, with the file's own keys and lines."""
+        return self.source.error(relocated(error.problems, self.origins))
+
+
+def read_sweep_file(path: Path) -> SweepFile:
+    """Read and check a file. Raises `InvalidSpecError` naming file, line and key."""
+    source = read_document(path)
+    if not wandb_file.is_wandb(source.plain):
+        return _checked(source, wandb_file.Converted(source.plain, (), {}))
+    try:
+        converted = wandb_file.convert(source.plain, path)
+    except InvalidSpecError as error:
+        raise source.error(error.problems) from None
+    return _checked(source, converted)
+
+
+def read_spec_file(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
+    """The checked spec, and the plain document to send. Raises `InvalidSpecError` naming file, line and key."""
+    file = read_sweep_file(path)
+    return file.spec, file.document
+
+
+def _checked(source: Document, converted: wandb_file.Converted) -> SweepFile:
+    problems = list(converted.problems)
+    try:
+        spec = parse_spec(converted.document)
+    except InvalidSpecError as error:
+        problems += relocated(error.problems, converted.origins)
+    if problems:
+        raise source.error(problems)
+    return SweepFile(spec, converted.document, converted.notes, source, converted.origins)
+
+
+def relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
+    """The same problems, at the keys that the file itself has."""
+    return [replace(problem, location=_origin(problem.location, origins)) for problem in problems]
+
+
+def _origin(location: Location, origins: Mapping[Location, Location]) -> Location:
+    for end in range(len(location), 0, -1):
+        if location[:end] in origins:
+            return origins[location[:end]] + location[end:]
+    return location

@@ -1,0 +1,90 @@
+"""What is valid in a sweep file and may yet not do what its author thinks: notes of `podium sweep validate`; cli."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from podium.sweep.spec import catalog
+from podium.sweep.spec.grid import Grid
+from podium.sweep.spec.program import CommandProgram, FunctionProgram
+from podium.sweep.spec.sweep_spec import MAX_RUN_CAP, SweepSpec
+from podium.sweep.specfile.slow_imports import slow_imports
+from podium.sweep.specfile.wandb_metrics import METRICS_FILE, names_metrics_file, uses_wandb
+
+_SEARCH_THE_FILES_OWN = ("gp", "nsga2", "nsga3", "qmc")  # cmaes and grid are refused without parameters
+_PLAIN = "${args}"
+MOST_NAMED = 20  # in notes of one kind
+
+
+def notes_of(spec: SweepSpec, code: Path) -> list[str]:
+    """Sentences, each with the key that it is about first; `code` is the folder of the program's code."""
+    return [*search_notes(spec), *_about_script(spec, code), *_about_imports(spec, code)]
+
+
+def search_notes(spec: SweepSpec) -> list[str]:
+    """What can be said without the code."""
+    return [*_about_search(spec), *_about_enqueued(spec)]
+
+
+def _about_search(spec: SweepSpec) -> Iterator[str]:
+    if not spec.parameters and spec.method_name in _SEARCH_THE_FILES_OWN:
+        how = "at random" if spec.method == "qmc" else "by TPE, each by itself"
+        yield (
+            f"method: {spec.method} searches what stands in `parameters`, and nothing does; "
+            f"what the program suggests is chosen {how}"
+        )
+    if spec.method == "grid" and (size := Grid(spec.parameters).size) > spec.run_cap:
+        yield _first_of_grid(spec, size)
+
+
+def _first_of_grid(spec: SweepSpec, size: int) -> str:
+    remedy = f"write run_cap: {size} for all" if size <= MAX_RUN_CAP else f"run_cap is {MAX_RUN_CAP:,} at most"
+    return (
+        f"run_cap: the grid has {size:,} points, and the sweep ends after {spec.run_cap:,} trials, "
+        f"the first in the order that the seed gives; {remedy}"
+    )
+
+
+def _about_enqueued(spec: SweepSpec) -> Iterator[str]:
+    unknown = sorted({name for params in spec.enqueue for name in params} - spec.parameters.keys())
+    for name in unknown[:MOST_NAMED]:
+        near = f" ({catalog.suggestion(name, spec.parameters)})" if spec.parameters else ""
+        yield f"enqueue: {name!r} is not under parameters{near}; its value is used if the function suggests {name!r}"
+
+
+def _about_script(spec: SweepSpec, code: Path) -> Iterator[str]:
+    program = spec.program
+    if not isinstance(program, CommandProgram):
+        return
+    if _PLAIN in program.command:
+        yield from _about_flags(spec)
+    unsaid = [metric.name for metric in spec.objectives if metric.name not in program.metrics]
+    if unsaid and not names_metrics_file(code) and not uses_wandb(code):
+        for name in unsaid:
+            yield _unsaid(name, program)
+
+
+def _about_imports(spec: SweepSpec, code: Path) -> Iterator[str]:
+    """Packages that take long to import, and that each trial would import again."""
+    program = spec.program
+    if isinstance(program, FunctionProgram) and (slow := slow_imports(program.function, code, program.preload)):
+        modules = ", ".join([*program.preload, *slow])
+        yield f"program.preload: each trial imports {' and '.join(slow)}; to import once, write preload: [{modules}]"
+
+
+def _about_flags(spec: SweepSpec) -> Iterator[str]:
+    flags = [name for name, p in spec.parameters.items() if p.values and any(isinstance(v, bool) for v in p.values)]
+    for name in flags:
+        yield (
+            f"parameters.{name}: {_PLAIN} passes --{name}=True and --{name}=False; "
+            'for a flag (action="store_true") write ${args_no_boolean_flags}'
+        )
+
+
+def _unsaid(name: str, program: CommandProgram) -> str:
+    there = f" ({catalog.suggestion(name, program.metrics)})" if program.metrics else ""
+    return (
+        f"metric: no pattern in program.metrics is for {name!r}{there}, no code there names {METRICS_FILE} or "
+        "uses wandb; a trial that does not report it fails"
+    )

@@ -1,0 +1,124 @@
+"""A sweep file in words and tables: its space, the size of its grid, what it searches for; cli."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from podium.sweep.spec.grid import MAX_POINTS, Grid, GridError
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.values.trial import Scalar
+
+_SHOWN = 12  # choices in one cell
+
+
+def space(spec: SweepSpec) -> list[dict[str, Any]]:
+    """Each parameter in words, in the order in which values are drawn."""
+    return [
+        {
+            "name": name,
+            "kind": kind(parameter),
+            "range": extent(parameter),
+            "scale": scale(parameter),
+            "condition": condition(parameter),
+        }
+        for name, parameter in spec.ordered()
+    ]
+
+
+def grid_size(spec: SweepSpec) -> int | None:
+    """How many configurations there are in all; None where a range is continuous, or there are too many."""
+    if not spec.parameters or any(parameter.count() is None for parameter in spec.parameters.values()):
+        return None
+    try:
+        size = Grid(spec.parameters).size
+    except GridError:
+        return None
+    return size if size <= MAX_POINTS else None
+
+
+def kind(parameter: Parameter) -> str:
+    """A word for what is searched: constant, choice, whole number, number, or the name of a distribution."""
+    if parameter.distribution is not None:
+        return parameter.distribution
+    if parameter.values is not None:
+        return "ordered choice" if parameter.ordered else "choice"
+    if not parameter.is_range:
+        return "constant"
+    return "whole number" if parameter.integer else "number"
+
+
+def extent(parameter: Parameter) -> str:
+    """The range, or the choices."""
+    if parameter.is_range:
+        return f"{_value(parameter.min)} to {_value(parameter.max)}"
+    if parameter.distribution is not None:
+        shape = ("a", "b") if parameter.distribution.endswith("beta") else ("mu", "sigma")
+        return ", ".join(f"{key} {getattr(parameter, key):g}" for key in shape)
+    choices = parameter.choices() or []
+    more = f", … ({len(choices):,} in all)" if len(choices) > _SHOWN else ""
+    return ", ".join(_value(choice) for choice in choices[:_SHOWN]) + more
+
+
+def scale(parameter: Parameter) -> str:
+    """How a range is gone through."""
+    step = parameter.step if parameter.step is not None else parameter.q
+    if parameter.probabilities is not None:
+        return "weighted"
+    return "log" if parameter.log else "" if step is None else f"step {step:g}"
+
+
+def condition(parameter: Parameter) -> str:
+    """Where a parameter takes part."""
+    parts = []
+    for name, wanted in (parameter.when or {}).items():
+        values = wanted if isinstance(wanted, list) else [wanted]
+        parts.append(f"{name} = {' or '.join(_value(value) for value in values)}")
+    return ", ".join(parts)
+
+
+def _value(value: Scalar) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def sweep_in_words(about: Mapping[str, Any]) -> str:
+    """One line: what is searched, how, and how long."""
+    early = "" if about["early_terminate"] == "none" else f", early termination {about['early_terminate']}"
+    size = about["grid_size"]
+    points = "a continuous space" if size is None else f"{size:,} configurations"
+    if not about["space"]:
+        points = "what the program itself suggests"
+    return (
+        f"{about['name']}: {about['method']}, seed {about['seed']}, for {' and '.join(about['metrics'])}; "
+        f"up to {about['run_cap']:,} trials of {points}{early}"
+    )
+
+
+def terms(spec: SweepSpec) -> dict[str, str]:
+    """What ends the sweep early, what is kept, and what the search starts from; only what the file says."""
+    budget, keep, target = spec.budget, spec.keep, spec.metric.target
+    ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
+    if budget.plateau is not None:
+        ends.append(f"{budget.plateau.trials:,} trials without a better value")
+    if target is not None:
+        ends.append(f"{spec.metric.name} {target:g}")
+    kept = [] if keep.checkpoints == "none" else [f"checkpoints: {keep.checkpoints}"]
+    kept += [] if keep.models is None else [f"the weights of the {keep.models:,} best trials"]
+    said = {
+        "budget": f"ends early at {' or '.join(ends)}" if ends else "",
+        "keep": ", ".join(kept),
+        "warm_start": f"from the trials of sweep {', '.join(map(str, spec.warm_start))}" if spec.warm_start else "",
+    }
+    return {key: words for key, words in said.items() if words}
+
+
+def devices_in_words(plan: Mapping[str, Any]) -> str:
+    """How many trials run at once, and on what."""
+    slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
+    where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service runs yet"
+    why = f" ({plan['why']})" if plan["why"] else ""
+    if not plan["at_once"]:
+        return f"{slots} {where}{why}, none for resources.device: {plan['wanted']}; no trial would start"
+    trials = "1 trial" if plan["at_once"] == 1 else f"{plan['at_once']} trials"
+    return f"{slots} {where}{why}: {trials} at a time"

@@ -1,0 +1,150 @@
+"""A sweep file in the syntax of Weights & Biases, as the sweep file of ours that means the same; cli.
+
+Its keys are those of https://docs.wandb.ai/models/sweeps/sweep-config-keys. What has no meaning here is said in a
+note; blocks of ours (`limits`, `ensemble`, `seed`, …) may stand in the file too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.spec import catalog
+from podium.sweep.spec.sweep_spec import MAX_RUN_CAP
+from podium.sweep.specfile.wandb_metrics import metrics_of
+from podium.sweep.specfile.wandb_parameters import converted_parameters, grid_size
+from podium.sweep.values.errors import InvalidSpecError, Problem
+
+Location = tuple[str, ...]
+_IGNORED = {
+    "project": "Podium has no projects",
+    "entity": "Podium has no entities",
+    "description": "Podium keeps no descriptions",
+    "controller": "Podium's own scheduler steers the sweep",
+}
+_CONVERTED = ("program", "command", "metrics", "env", *_IGNORED)
+_METHODS = ("bayes", "random", "grid")
+_LAUNCH = (
+    "W&B Launch jobs cannot run here, since Podium pulls no images; write `program: train.py` in place of `job`, with "
+    "the script that the job runs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """Our document; what is to be said about it; and which of its keys stand elsewhere in the file."""
+
+    document: dict[str, Any]
+    notes: tuple[str, ...]
+    origins: Mapping[Location, Location]
+    problems: tuple[Problem, ...] = ()  # at keys of the file; the rest of it can be checked all the same
+
+
+def is_wandb(plain: Mapping[str, Any]) -> bool:
+    """Whether a document is in W&B's syntax: there `program` is the name of a script, and `command` is at the top."""
+    program = plain.get("program")
+    if isinstance(program, dict):
+        return False
+    return isinstance(program, str) or bool({"command", "project", "entity", "job"} & plain.keys())
+
+
+def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) -> Converted:
+    """Our document; without a folder there is no code beside it to be looked into.
+
+    What cannot be converted is among `problems`, with keys of the file, and something valid stands in its place: the
+    rest can be checked. Raises `InvalidSpecError` for a file of W&B Launch, which has no script.
+    """
+    if "job" in plain:
+        raise InvalidSpecError.at(("job",), _LAUNCH)
+    notes = [f"{key}: left out; {why}" for key, why in _IGNORED.items() if key in plain]
+    origins: dict[Location, Location] = {}
+    problems: list[Problem] = []
+    document = {key: value for key, value in plain.items() if key not in _CONVERTED}
+    document.setdefault("name", path.stem[:120])
+    document["method"] = _collected(problems, lambda: _method(plain, notes), "random")
+    document["metric"] = _collected(problems, lambda: _metric(plain), {"name": "val_loss", "goal": "minimize"})
+    document["parameters"] = converted_parameters(plain.get("parameters"), notes, origins, problems)
+    if isinstance(plain.get("early_terminate"), dict):
+        document["early_terminate"] = _early_terminate(plain["early_terminate"], notes)
+    if "run_cap" not in plain:
+        document |= _run_cap(document, notes)
+    program = _collected(problems, lambda: _program(plain, origins), {"script": "train.py", "code": "."})
+    document["program"] = program
+    folder = path.absolute().parent if has_folder else None
+    if not any(problem.location[:1] == ("metric",) for problem in problems):
+        program["metrics"] = _collected(problems, lambda: metrics_of(plain, folder, notes), {})
+    return Converted(document, tuple(notes), origins, tuple(problems))
+
+
+def _collected(problems: list[Problem], converted: Callable[[], Any], instead: Any) -> Any:
+    """What a step of the conversion gives; what it refuses is added to `problems`, and `instead` stands for it."""
+    try:
+        return converted()
+    except InvalidSpecError as error:
+        problems += error.problems
+        return instead
+
+
+def _method(plain: Mapping[str, Any], notes: list[str]) -> Any:
+    given = plain.get("method")
+    if given == "bayes":
+        notes.append("method: bayes is TPE here (tpe)")
+    elif isinstance(given, str) and given not in _METHODS and (close := difflib.get_close_matches(given, _METHODS, 1)):
+        raise InvalidSpecError.at(("method",), f"there is no method {given!r}; did you mean {close[0]!r}?")
+    return plain.get("method", "random")
+
+
+def _metric(plain: Mapping[str, Any]) -> Any:
+    metric = plain.get("metric")
+    if metric is None:
+        words = "is missing; Podium ranks the trials by it: write {name: val_loss, goal: minimize}"
+        raise InvalidSpecError.at(("metric",), words)
+    return {"goal": "minimize", **metric} if isinstance(metric, dict) else metric
+
+
+def _early_terminate(block: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """W&B's `hyperband` is known by the same name; `strict` is not."""
+    if "strict" in block:
+        notes.append("early_terminate.strict: left out; a trial is judged at each rung, against all that reached it")
+    return {key: value for key, value in block.items() if key != "strict"}
+
+
+def _run_cap(document: Mapping[str, Any], notes: list[str]) -> dict[str, int]:
+    """A sweep of W&B's goes on until somebody stops it, or its grid is done; one of ours has an end."""
+    if document["method"] == "grid" and (size := grid_size(document["parameters"])):
+        return {"run_cap": min(size, MAX_RUN_CAP)}
+    notes.append("run_cap: none is given, so 60 trials, Podium's default")
+    return {}
+
+
+def _program(plain: Mapping[str, Any], origins: dict[Location, Location]) -> dict[str, Any]:
+    """The command of ours; W&B's own is the default of both."""
+    script = plain.get("program")
+    if isinstance(script, str) and (instead := _not_a_script(script)):
+        raise InvalidSpecError.at(("program",), f"{script!r} is not a script; write program: {instead}")
+    if script is None and "command" not in plain:
+        raise InvalidSpecError.at(("program",), "is missing; write the script that a trial runs: train.py, say")
+    places = {"script": "program", "command": "command", "metrics": "metrics", "env": "env"}
+    origins.update({("program", ours): (theirs,) for ours, theirs in places.items()})
+    given = {"script": script, "command": plain.get("command"), "env": _strings(plain.get("env"))}
+    found = {key: value for key, value in given.items() if value is not None}
+    return {**found, "code": "."}
+
+
+def _strings(env: Any) -> Any:
+    """`env` with numbers and booleans as the strings that YAML writes; our own check says what is wrong with others."""
+    if not isinstance(env, dict):
+        return env
+    return {name: json.dumps(value) if isinstance(value, bool | int | float) else value for name, value in env.items()}
+
+
+def _not_a_script(program: str) -> str | None:
+    """What was meant by a program that is a function or a model of ours, or None."""
+    if program in catalog.MODELS:
+        return f"{{model: {program}, data: {{name: digits}}}}"
+    module, colon, function = program.partition(":")
+    return f"{{function: {program}, code: .}}" if colon and module and function.isidentifier() else None

@@ -1,0 +1,59 @@
+"""A document as YAML that people would have written: short blocks on one line, no needless quotes; api."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from podium.sweep.specfile.number_spelling import SpelledFloat, SpelledInt
+
+_WIDE = 100  # columns
+_INDENT = "  "
+_PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a word of YAML's
+_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # YAML takes them for ends of lines, or not at all
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_BLOCKS = frozenset({"parameters"})  # one line for each of their keys, however short they are
+_LISTS = frozenset({"metrics", "enqueue"})  # one line for each of their items
+
+
+def yaml_of(document: Mapping[str, JsonValue]) -> str:
+    """The document as text; `read_document` gives it back."""
+    return "".join(f"{line}\n" for key, value in document.items() for line in entry(key, value))
+
+
+def entry(key: str, value: JsonValue, indent: str = "") -> Iterator[str]:
+    """The lines of one key of a block."""
+    name = scalar(key)
+    short = f"{indent}{name}: {inline(value)}"
+    if isinstance(value, dict) and value and (len(short) > _WIDE or key in _BLOCKS):
+        yield f"{indent}{name}:"
+        for inner, below in value.items():
+            yield from entry(inner, below, indent + _INDENT)
+    elif isinstance(value, list) and value and (len(short) > _WIDE or key in _LISTS):
+        yield f"{indent}{name}:"
+        for item in value:
+            yield f"{indent}{_INDENT}- {inline(item)}"
+    else:
+        yield short
+
+
+def inline(value: JsonValue) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{scalar(key)}: {inline(below)}" for key, below in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return scalar(value)
+
+
+def scalar(value: Any) -> str:
+    """A number, a truth value, nothing, or a text, quoted where YAML would read something else."""
+    if isinstance(value, SpelledInt | SpelledFloat):
+        return value.text
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
+        return value
+    return _UNPRINTED.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(value, ensure_ascii=False))

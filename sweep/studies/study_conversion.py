@@ -1,0 +1,296 @@
+"""Sweeps as Optuna studies and studies as sweeps; pure but for Optuna, a notebook's or the command line's process.
+
+A sweep and its trials are given as the REST API shows them, `GET /sweeps/{id}` and the lines of `export.jsonl`; a
+study becomes the body of `POST /sweeps/import`. Optuna keeps times without a zone, in the machine's own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+    json_to_distribution,
+)
+from optuna.exceptions import ExperimentalWarning
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState as OptunaState
+
+from podium.sweep.search.optuna_distributions import distribution_of
+from podium.sweep.search.optuna_states import FROM_OPTUNA, TO_OPTUNA, constraints_of, noted
+from podium.sweep.spec.search_space import Parameter
+from podium.sweep.values.errors import ConversionError, StudyError
+from podium.sweep.values.trial import TrialState
+
+MAX_NAME = 120
+Json = dict[str, Any]
+Study = optuna.Study
+
+
+# A sweep as a study.
+
+
+def study_of(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> optuna.Study:
+    """The sweep as a study in memory, for `optuna.visualization` and the like."""
+    frozen = frozen_trials(sweep, trials)
+    said = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # it tells of each study that is made
+    try:
+        study = optuna.create_study(study_name=sweep["name"], directions=directions(sweep))
+    finally:
+        optuna.logging.set_verbosity(said)
+    name_metrics(study, sweep)
+    study.add_trials(frozen)
+    return study
+
+
+def directions(sweep: Mapping[str, Any]) -> list[Literal["minimize", "maximize"]]:
+    return [metric["goal"] for metric in _objectives(sweep)]
+
+
+def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
+    """Name the objectives, unless they have the names of a study that named none."""
+    names = [metric["name"] for metric in _objectives(sweep)]
+    if names != _unnamed(len(names)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names(names)
+
+
+def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> list[FrozenTrial]:
+    """The trials as Optuna has them, in the order of their numbers."""
+    spec, trials = sweep["spec"], list(trials)
+    space = {
+        name: distribution_of(Parameter.model_validate(parameter)) or _seen(name, trials)
+        for name, parameter in spec.get("parameters", {}).items()
+    }
+    objectives = [metric["name"] for metric in _objectives(sweep)]
+    reported = (spec.get("early_terminate") or {}).get("metric") or objectives[0]
+    return [_frozen(trial, space, objectives, reported) for trial in trials]
+
+
+def _seen(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | None:
+    """For what Podium draws by itself, a normal variable say: the range of what it has drawn."""
+    values = [trial["params"][name] for trial in trials if name in trial["params"]]
+    if not values or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return CategoricalDistribution(list(dict.fromkeys(values))) if values else None
+    return FloatDistribution(float(min(values)), float(max(values)))
+
+
+def _frozen(
+    trial: Mapping[str, Any], space: Mapping[str, BaseDistribution | None], objectives: list[str], reported: str
+) -> FrozenTrial:
+    state = TO_OPTUNA[TrialState(trial["state"])]
+    own = {
+        name: distribution_of(Parameter.model_validate(parameter))
+        for name, parameter in (trial.get("distributions") or {}).items()
+    }
+    distributions = {
+        name: _containing(own.get(name) or space.get(name), value) for name, value in trial["params"].items()
+    }
+    curve = {int(step): value for step, value in trial["metrics"].get(reported, [])}
+    return FrozenTrial(
+        number=trial["number"],
+        trial_id=trial["number"],
+        state=state,
+        value=None,
+        values=_values(trial, objectives, curve),
+        datetime_start=None if state is OptunaState.WAITING else _local(trial["started_at"] or trial["created_at"]),
+        datetime_complete=_local(trial["ended_at"]) if state.is_finished() else None,
+        params={name: _as_in(distributions[name], value) for name, value in trial["params"].items()},
+        distributions=distributions,
+        user_attrs=dict(trial.get("user_attrs") or {}),
+        system_attrs=noted(trial.get("constraints") or {}),
+        intermediate_values=curve,
+    )
+
+
+def _values(trial: Mapping[str, Any], objectives: list[str], curve: Mapping[int, float]) -> list[float] | None:
+    """Of a pruned trial it is what it reported last, as Optuna has it."""
+    if trial["values"] is not None:
+        return [trial["values"][name] for name in objectives]
+    if trial["state"] == TrialState.PRUNED and curve and len(objectives) == 1:
+        return [curve[max(curve)]]
+    return None
+
+
+def _objectives(sweep: Mapping[str, Any]) -> list[Json]:
+    spec = sweep["spec"]
+    return list(spec.get("metrics") or [spec["metric"]])
+
+
+def _unnamed(count: int) -> list[str]:
+    return ["value"] if count == 1 else [f"value_{index}" for index in range(count)]
+
+
+def _local(at: str) -> datetime:
+    return datetime.fromisoformat(at).astimezone().replace(tzinfo=None)
+
+
+# Distributions.
+
+
+def parameter_of(distribution: BaseDistribution) -> Json:
+    """Optuna's distribution as a parameter of a sweep file. Choices that are no plain values become their JSON."""
+    if isinstance(distribution, CategoricalDistribution):
+        return {"values": [plain(choice) for choice in distribution.choices]}
+    assert isinstance(distribution, IntDistribution | FloatDistribution)
+    found: Json = {"min": distribution.low, "max": distribution.high}
+    if distribution.log:
+        found["log"] = True
+    if distribution.step is not None and (isinstance(distribution, FloatDistribution) or distribution.step != 1):
+        found["step"] = distribution.step
+    return found
+
+
+def distribution_from_json(name: str, written: Any) -> BaseDistribution:
+    """What `optuna.distributions.distribution_to_json` wrote, as text or parsed. Raises `ConversionError`."""
+    try:
+        return json_to_distribution(written if isinstance(written, str) else json.dumps(written))
+    except (ValueError, KeyError, TypeError) as error:
+        words = "is not what optuna.distributions.distribution_to_json writes"
+        raise ConversionError(f"{name}: {words}: {type(error).__name__}: {error}") from None
+
+
+def _containing(distribution: BaseDistribution | None, value: Any) -> BaseDistribution:
+    """The distribution, or the like of it that has `value` too: a client may have asked for one outside the space."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if distribution is not None and (number or isinstance(distribution, CategoricalDistribution)):
+        try:
+            if distribution._contains(distribution.to_internal_repr(value)):
+                return distribution
+        except ValueError:
+            pass
+    if isinstance(distribution, CategoricalDistribution):
+        return CategoricalDistribution([*distribution.choices, value])
+    if distribution is None or not number:
+        return CategoricalDistribution([value])
+    assert isinstance(distribution, IntDistribution | FloatDistribution)
+    return FloatDistribution(float(min(distribution.low, value)), float(max(distribution.high, value)))
+
+
+def _as_in(distribution: BaseDistribution, value: Any) -> Any:
+    """The value as the distribution gives it back: a whole number of a range of floats is a float."""
+    return float(value) if isinstance(distribution, FloatDistribution) else value
+
+
+def plain(value: Any) -> Any:
+    """A choice as a plain value; what is none is shown as JSON, or as Python shows it."""
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True)
+    except TypeError:
+        return repr(value)
+
+
+def _as_json(value: Any) -> Any:
+    """An attribute as JSON holds it; what is none is shown as Python shows it."""
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(inner) for inner in value]
+    known = value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+    return value if known else repr(value)
+
+
+# A study as a sweep.
+
+
+def document_of(study: optuna.Study, name: str | None = None, source: str = "an Optuna study") -> Json:
+    """The body of `POST /sweeps/import`: plain JSON. Raises `StudyError` for what no sweep can hold."""
+    trials = study.get_trials(deepcopy=False)
+    space = _space(trials)
+    names = study.metric_names or _unnamed(len(study.directions))
+    goals = [direction.name.lower() for direction in study.directions]
+    return {
+        "name": (name or study.study_name)[:MAX_NAME],
+        "source": source,
+        "metrics": [{"name": name, "goal": goal} for name, goal in zip(names, goals, strict=True)],
+        "parameters": space,
+        "trials": [_trial(trial, space, names[0]) for trial in trials],
+    }
+
+
+def left_out(study: optuna.Study) -> list[str]:
+    """What of the study no sweep can hold, as sentences."""
+    trials = study.get_trials(deepcopy=False)
+    counts = Counter[str]()
+    for trial in trials:
+        counts["points of curves that are no finite numbers are left out"] += sum(
+            not math.isfinite(value) for value in trial.intermediate_values.values()
+        )
+        counts["constraints that are no finite numbers are changed or left out"] += sum(
+            not math.isfinite(value) for value in trial.constraints.values()
+        )
+        counts["trials with an infinite value become failed"] += _infinite(trial)
+        counts["trials that had not ended become cancelled"] += not trial.state.is_finished()
+    return [f"{count:,} {what}" for what, count in counts.items() if count]
+
+
+def _space(trials: Iterable[FrozenTrial]) -> Json:
+    """One parameter for all distributions that trials had under its name: their union."""
+    space: dict[str, BaseDistribution] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            known = space.get(name)
+            if known is None:
+                space[name] = distribution
+            elif known != distribution:
+                space[name] = _union(name, known, distribution)
+    return {name: parameter_of(distribution) for name, distribution in space.items()}
+
+
+def _union(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDistribution:
+    if isinstance(one, CategoricalDistribution) and isinstance(other, CategoricalDistribution):
+        return CategoricalDistribution([*one.choices, *(c for c in other.choices if c not in one.choices)])
+    if isinstance(one, CategoricalDistribution) or isinstance(other, CategoricalDistribution):
+        raise StudyError(f"parameter {name!r} is a choice in some trials and a range in others; a sweep holds one kind")
+    assert isinstance(one, IntDistribution | FloatDistribution)
+    assert isinstance(other, IntDistribution | FloatDistribution)
+    low, high, log = min(one.low, other.low), max(one.high, other.high), one.log and other.log
+    if isinstance(one, IntDistribution) and isinstance(other, IntDistribution):
+        return IntDistribution(int(low), int(high), log=log)
+    return FloatDistribution(float(low), float(high), log=log)
+
+
+def _trial(trial: FrozenTrial, space: Json, reported: str) -> Json:
+    state = _state(trial)
+    own = {name: parameter_of(distribution) for name, distribution in trial.distributions.items()}
+    curve = [[step, float(v)] for step, v in sorted(trial.intermediate_values.items()) if math.isfinite(v)]
+    return {
+        "state": state.value,
+        "params": {name: plain(value) for name, value in trial.params.items()},
+        "distributions": {name: parameter for name, parameter in own.items() if parameter != space[name]},
+        "values": list(trial.values) if state is TrialState.FINISHED and trial.values is not None else None,
+        "metrics": {reported: curve} if curve else {},
+        "user_attrs": {name: _as_json(value) for name, value in trial.user_attrs.items()},
+        "constraints": constraints_of(trial),
+        "started_at": _seconds(trial.datetime_start),
+        "ended_at": _seconds(trial.datetime_complete),
+    }
+
+
+def _state(trial: FrozenTrial) -> TrialState:
+    if not trial.state.is_finished():
+        return TrialState.CANCELLED  # nobody goes on with it here
+    return TrialState.FAILED if _infinite(trial) else FROM_OPTUNA[trial.state]
+
+
+def _infinite(trial: FrozenTrial) -> bool:
+    """Whether it is complete with a value that is no finite number."""
+    return trial.state is OptunaState.COMPLETE and not all(map(math.isfinite, trial.values or ()))
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()

@@ -1,0 +1,255 @@
+"""Optuna's storages: a study read without changing anything, and one written in bulk; the command line's process.
+
+Optuna adds a trial in many statements, some 15 ms each on SQLite; here all rows of a study are one transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+import optuna
+from optuna.distributions import distribution_to_json
+from optuna.exceptions import DuplicatedStudyError, OptunaError
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages._rdb import models
+from optuna.storages.journal import BaseJournalBackend, JournalFileBackend
+from optuna.trial import FrozenTrial
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from podium.sweep.studies import study_conversion
+from podium.sweep.values.errors import StudyError
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+JOURNAL = (".journal", ".log")
+_SQLITE_FILE = b"SQLite format 3\0"
+_JOURNAL_LINE = b'{"op_code":'
+_LONGEST_LINE = 64
+_ROWS_A_STATEMENT = 5_000
+
+
+# Reading.
+
+
+def read_study(storage: str, name: str | None = None) -> optuna.Study:
+    """A study of a storage: a database URL, a file of SQLite, or a journal. Nothing is written.
+
+    Without a name, the only one that is there. Raises `StudyError`.
+    """
+    with _explained(without_password(storage)):
+        opened = _opened(storage)
+        names = optuna.get_all_study_names(opened)
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            there = ", ".join(map(repr, names)) or "none"
+            raise StudyError(f"{_missing(name)}; {without_password(storage)} has {there}")
+        return optuna.load_study(study_name=name, storage=opened)
+
+
+def _missing(name: str | None) -> str:
+    return "name one study with --study" if name is None else f"there is no study {name!r}"
+
+
+def _opened(storage: str) -> BaseStorage:
+    if not _is_url(storage):
+        return _opened_file(Path(storage))
+    url = make_url(storage)
+    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+        return _opened_file(Path(url.database))
+    return RDBStorage(storage, skip_table_creation=True)
+
+
+def _opened_file(path: Path) -> BaseStorage:
+    try:
+        with path.open("rb") as file:
+            begins = file.readline(_LONGEST_LINE)
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}") from error
+    if not begins.startswith(_SQLITE_FILE):
+        if not begins.startswith(_JOURNAL_LINE):
+            raise StudyError(f"{path} cannot be used as an Optuna storage: it is no SQLite database and no journal")
+        return JournalStorage(JournalFileBackend(str(path)))
+    as_uri = f"file:{quote(str(path.absolute()))}"
+    url = URL.create("sqlite", database=as_uri, query={"mode": "ro", "uri": "true"})
+    return RDBStorage(url.render_as_string(), skip_table_creation=True)
+
+
+def sqlite_url(path: Path) -> str:
+    """The storage URL of a file, whatever characters its name has."""
+    return URL.create("sqlite", database=str(path)).render_as_string()
+
+
+def without_password(storage: str) -> str:
+    """A storage as it may be shown."""
+    return make_url(storage).render_as_string(hide_password=True) if _is_url(storage) else storage
+
+
+def _is_url(storage: str) -> bool:
+    return "://" in storage
+
+
+@contextlib.contextmanager
+def _explained(storage: str) -> Iterator[None]:
+    """Whatever Optuna, SQLAlchemy or a driver raises, as one sentence."""
+    try:
+        yield
+    except DuplicatedStudyError as error:
+        raise StudyError(f"{storage} has a study of this name already; give another with --study") from error
+    except (OptunaError, SQLAlchemyError, ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise StudyError(f"{storage} cannot be used as an Optuna storage: {said[0]}") from error
+
+
+# Writing.
+
+
+def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], storage: str, name: str) -> int:
+    """Write a sweep as a new study; how many trials it has. Raises `StudyError`.
+
+    `storage` is a database URL, or a file: a journal if it ends in .journal or .log, else SQLite's. It may hold other
+    studies already.
+    """
+    with _explained(without_password(storage)):
+        frozen = study_conversion.frozen_trials(sweep, trials)
+        if _is_url(storage):
+            _write_rows(RDBStorage(storage), sweep, frozen, name)
+        elif storage.endswith(JOURNAL):
+            _write_journal(Path(storage), sweep, frozen, name)
+        else:
+            _write_rows(RDBStorage(sqlite_url(Path(storage))), sweep, frozen, name)
+        return len(frozen)
+
+
+def _create(storage: BaseStorage, sweep: Mapping[str, Any], name: str) -> optuna.Study:
+    study = optuna.create_study(study_name=name, storage=storage, directions=study_conversion.directions(sweep))
+    study_conversion.name_metrics(study, sweep)
+    return study
+
+
+class _Gathered(BaseJournalBackend):
+    """A journal whose new lines are kept until all of them are written at once."""
+
+    def __init__(self, behind: BaseJournalBackend) -> None:
+        self._logs = list(behind.read_logs(0))
+        self._behind = behind
+        self._known = len(self._logs)
+
+    def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
+        yield from self._logs[log_number_from:]
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        self._logs += logs
+
+    def flush(self) -> None:
+        self._behind.append_logs(self._logs[self._known :])
+
+
+def _write_journal(path: Path, sweep: Mapping[str, Any], trials: Sequence[FrozenTrial], name: str) -> None:
+    gathered = _Gathered(JournalFileBackend(str(path)))
+    storage = JournalStorage(gathered)
+    study = _create(storage, sweep, name)
+    for trial in trials:
+        storage.create_new_trial(study._study_id, trial)
+    gathered.flush()
+
+
+def _write_rows(storage: RDBStorage, sweep: Mapping[str, Any], trials: Sequence[FrozenTrial], name: str) -> None:
+    study = _create(storage, sweep, name)
+    try:
+        with storage.engine.begin() as connection:
+            _insert_trials(connection, study._study_id, trials)
+    except BaseException:
+        storage.delete_study(study._study_id)
+        raise
+    finally:
+        storage.engine.dispose()
+
+
+def _insert_trials(connection: Connection, study_id: int, trials: Sequence[FrozenTrial]) -> None:
+    table = _table(models.TrialModel)
+    _insert(connection, table, [_trial_row(study_id, trial) for trial in trials])
+    known = connection.execute(select(table.c.number, table.c.trial_id).where(table.c.study_id == study_id))
+    ids = {row.number: row.trial_id for row in known}
+    for model, rows in _rows_of(trials, ids).items():
+        _insert(connection, _table(model), rows)
+
+
+def _rows_of(trials: Sequence[FrozenTrial], ids: Mapping[int, int]) -> dict[Any, list[dict[str, Any]]]:
+    """The rows below the trials, by table."""
+    of_all = [(ids[trial.number], trial) for trial in trials]
+    return {
+        models.TrialParamModel: [_param_row(i, t, name) for i, t in of_all for name in t.params],
+        models.TrialValueModel: [
+            _value_row(i, index, value) for i, t in of_all for index, value in enumerate(t.values or ())
+        ],
+        models.TrialIntermediateValueModel: [
+            _point_row(i, step, value) for i, t in of_all for step, value in t.intermediate_values.items()
+        ],
+        models.TrialUserAttributeModel: [
+            {"trial_id": i, "key": key, "value_json": json.dumps(value)}
+            for i, t in of_all
+            for key, value in t.user_attrs.items()
+        ],
+        models.TrialSystemAttributeModel: [
+            {"trial_id": i, "key": key, "value_json": json.dumps(value)}
+            for i, t in of_all
+            for key, value in t.system_attrs.items()
+        ],
+    }
+
+
+def _trial_row(study_id: int, trial: FrozenTrial) -> dict[str, Any]:
+    return {
+        "study_id": study_id,
+        "number": trial.number,
+        "state": trial.state,
+        "datetime_start": _utc(trial.datetime_start),
+        "datetime_complete": _utc(trial.datetime_complete),
+    }
+
+
+def _param_row(trial_id: int, trial: FrozenTrial, name: str) -> dict[str, Any]:
+    distribution = trial.distributions[name]
+    return {
+        "trial_id": trial_id,
+        "param_name": name,
+        "param_value": distribution.to_internal_repr(trial.params[name]),
+        "distribution_json": distribution_to_json(distribution),
+    }
+
+
+def _value_row(trial_id: int, objective: int, value: float) -> dict[str, Any]:
+    stored, kind = models.TrialValueModel.value_to_stored_repr(value)
+    return {"trial_id": trial_id, "objective": objective, "value": stored, "value_type": kind}
+
+
+def _point_row(trial_id: int, step: int, value: float) -> dict[str, Any]:
+    stored, kind = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr(value)
+    return {
+        "trial_id": trial_id,
+        "step": step,
+        "intermediate_value": stored,
+        "intermediate_value_type": kind,
+    }
+
+
+def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    for first in range(0, len(rows), _ROWS_A_STATEMENT):
+        connection.execute(table.insert(), rows[first : first + _ROWS_A_STATEMENT])
+
+
+def _table(model: Any) -> Table:
+    return cast(Table, model.__table__)
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    return None if at is None else at.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,4 @@
+"""The built-in training loop: criterion, epochs, cross-validation.
+
+Runs in trial processes.
+"""

@@ -1,0 +1,71 @@
+"""By which a network is trained and judged, one criterion a task; trial process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch.nn import functional
+
+from podium.sweep.data.datasets import Dataset
+
+
+class Criterion(Protocol):
+    """What to minimize, what to measure, and what to keep. `outputs` are what the network says of n rows."""
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The mean loss of the rows; outputs and targets are on the device of training."""
+
+    def measure(self, outputs: torch.Tensor, targets: torch.Tensor) -> Mapping[str, float]:
+        """Each metric that `catalog.METRICS` has for the task; outputs and targets are on the CPU."""
+
+    def predictions(self, outputs: torch.Tensor) -> torch.Tensor:
+        """What is kept of the outputs for the ensembles, float32."""
+
+
+class Classification:
+    """Cross-entropy of logits (n, classes) and classes (n,)."""
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(outputs, targets)
+
+    def measure(self, outputs: torch.Tensor, targets: torch.Tensor) -> Mapping[str, float]:
+        accuracy = (outputs.argmax(dim=1) == targets).double().mean()
+        return {"val_accuracy": float(accuracy), "val_loss": float(self.loss(outputs, targets))}
+
+    def predictions(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Probabilities (n, classes)."""
+        return functional.softmax(outputs, dim=1)
+
+
+class Regression:
+    """Mean squared error of values (n, outputs), in deviations of the training targets: each output weighs the same.
+
+    RMSE and MAE are over all rows and outputs, in the units of the target.
+    """
+
+    def __init__(self, deviation: torch.Tensor) -> None:
+        """`deviation` is (outputs,), on the device that the network is trained on."""
+        self._deviation = deviation
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return ((outputs - targets) / self._deviation).square().mean()
+
+    def measure(self, outputs: torch.Tensor, targets: torch.Tensor) -> Mapping[str, float]:
+        errors = (outputs - targets).double()
+        rmse, mae = errors.square().mean().sqrt(), errors.abs().mean()
+        device = self._deviation.device
+        loss = self.loss(outputs.to(device), targets.to(device))
+        return {"val_rmse": float(rmse), "val_mae": float(mae), "val_loss": float(loss)}
+
+    def predictions(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The values themselves (n, outputs)."""
+        return outputs
+
+
+def criterion_of(data: Dataset, device: torch.device) -> Criterion:
+    """The criterion that goes with the targets of `data`, to train on `device`."""
+    if data.task == "regression":
+        return Regression(torch.tensor(data.target_deviation, dtype=torch.float32, device=device))
+    return Classification()

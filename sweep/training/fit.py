@@ -1,0 +1,130 @@
+"""The built-in fit loop: one network, one device, top to bottom; trial process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from podium.sweep.data import datasets
+from podium.sweep.networks import checkpoints
+from podium.sweep.networks.training_rows import TrainingRows
+from podium.sweep.training import cross_validation
+from podium.sweep.training.best_epoch import BestEpoch
+from podium.sweep.training.learner import Learner, architecture_of, complete_settings, outputs_of
+from podium.sweep.trial_process.trial_checkpoints import Checkpoint, Pace
+from podium.sweep.trial_process.trial_handle import Trial
+
+
+def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], dict[str, float]]:
+    """The built-in program of a sweep as a function of the trial."""
+    return lambda trial: fit(trial, spec, split)
+
+
+def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, float]:
+    """Train, report every epoch, keep the best weights and their predictions; returns the metrics.
+
+    The first of `trial.objectives`, all of them of `catalog.METRICS` for the task of the data, decides which epoch is
+    the best; its values of all of them are returned.
+    The same seed on the same device with the same number of threads gives the same numbers, with or without an
+    interruption: a checkpoint is kept now and then, and the trial's next attempt goes on from it.
+    """
+    trial.ending.defer()
+    torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
+    data = datasets.load(spec["data"], split, trial.data_cache)
+    settings = complete_settings(spec["model"], trial.params)
+    architecture = architecture_of(data, settings, spec, split)
+    if split.get("folds"):
+        folds = datasets.load_folds(spec["data"], split, trial.data_cache)
+        each = [architecture_of(fold, settings, spec, split) for fold in folds]
+        best = cross_validation.fit(trial, folds, each)
+        learner = _refit(trial, data, architecture, epochs=best.epoch + 1)
+    else:
+        learner, best = _fit_one(trial, data, architecture)
+    _keep(trial, learner)
+    return best.results
+
+
+def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]) -> tuple[Learner, BestEpoch]:
+    """The network with the weights of its best epoch."""
+    settings = architecture["settings"]
+    learner = _learner(trial, data, architecture)
+    best, first = BestEpoch(data.task, trial.objectives), 0
+    if (checkpoint := trial.resume()) is not None:
+        first = checkpoint.epoch + 1
+        best.restore(checkpoint.extra["best"])
+        _resume(trial, checkpoint, learner, _metadata(architecture, best.epoch))
+    pace = Pace()
+    for epoch in range(first, int(settings["epochs"])):
+        train_loss = learner.train_epoch()
+        measured = learner.measure()
+        trial.log({"train_loss": train_loss, **measured}, step=epoch)
+        if best.improved(epoch, measured):
+            checkpoints.save_weights(learner.model, trial.directory.model, _metadata(architecture, epoch))
+        trial.report(measured[trial.metric], step=epoch)
+        if trial.should_prune():
+            raise trial.Pruned
+        if settings["patience"] and epoch - best.epoch >= settings["patience"]:
+            break
+        if trial.ending.should_end():
+            break
+        extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
+        pace.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
+    weights, _ = checkpoints.load_weights(trial.directory.model)
+    learner.model.load_state_dict(weights)
+    return learner, best
+
+
+def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], *, epochs: int) -> Learner:
+    """After the folds, the network that can join an ensemble: on the train split, for as long as was best on them."""
+    learner = _learner(trial, data, architecture)
+    for epoch in range(epochs):
+        train_loss = learner.train_epoch()
+        trial.log({"refit_train_loss": train_loss}, step=epoch)
+    measured = learner.measure()
+    trial.log({f"refit_{name}": value for name, value in measured.items()}, step=epochs - 1)
+    checkpoints.save_weights(learner.model, trial.directory.model, _metadata(architecture, epochs - 1))
+    return learner
+
+
+def _learner(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any]) -> Learner:
+    rows = TrainingRows(data, data.rows["train"], trial.device)
+    return Learner(data, architecture, rows, trial.device, trial.seed)
+
+
+def _save_checkpoint(trial: Trial, learner: Learner, epoch: int, extra: Mapping[str, Any]) -> None:
+    """With the best weights so far, since the next attempt has a folder of its own."""
+    weights, _ = checkpoints.load_weights(trial.directory.model)
+    trial.save_checkpoint(learner.model, learner.optimizer, epoch, {**extra, "weights": weights})
+
+
+def _resume(trial: Trial, checkpoint: Checkpoint, learner: Learner, metadata: Mapping[str, str]) -> None:
+    """Go on as if nothing had happened: the same numbers follow."""
+    checkpoints.save_whole(checkpoint.extra["weights"], trial.directory.model, metadata)
+    learner.shuffle.set_state(checkpoint.extra["shuffle"])
+    checkpoint.load_into(learner.model, learner.optimizer)
+
+
+def _metadata(architecture: Mapping[str, Any], epoch: int) -> dict[str, str]:
+    return {"architecture": json.dumps(architecture), "epoch": str(epoch)}
+
+
+def _keep(trial: Trial, learner: Learner) -> None:
+    """The model and its predictions: selection and fitting need no model later.
+
+    Both arrays, `validation` and `calibration`, are float32: probabilities (n, classes) or values (n, outputs). Row i
+    is row i of `data.split`, so they go with its targets.
+    """
+    trial.keep(trial.directory.model)
+    predictions = {split: _predictions(learner, split) for split in ("validation", "calibration")}
+    checkpoints.save_arrays(predictions, trial.directory.predictions, {})
+    trial.keep(trial.directory.predictions)
+
+
+def _predictions(learner: Learner, split: str) -> np.ndarray:
+    outputs = outputs_of(learner.model, learner.data, split, learner.device)
+    return np.ascontiguousarray(learner.criterion.predictions(outputs).numpy())

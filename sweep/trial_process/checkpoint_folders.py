@@ -1,0 +1,90 @@
+"""Checkpoints that are folders, as Ray's are: kept whole, found again by the trial's next attempt; trial process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.sweep.runtime.layout import AttemptDirectory
+
+_FACTS = "podium.json"
+_DATA = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFolder:
+    """A checkpoint that was kept."""
+
+    path: Path  # of what the user's code wrote
+    iteration: int  # how many reports had been made
+    owner: str  # the trial that wrote it
+
+
+def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) -> CheckpointFolder:
+    """Copy a folder into the attempt's, in place of the one before; a copy that is cut short is never found.
+
+    Raises `OSError`.
+    """
+    folder = directory.checkpoint_folders
+    folder.mkdir(exist_ok=True)
+    before = _numbers(folder)
+    number = max(before, default=0) + 1
+    temporary = folder / f".{number}.tmp"
+    try:
+        shutil.copytree(source, temporary / _DATA)
+        (temporary / _FACTS).write_text(json.dumps({"iteration": iteration, "owner": owner}))
+        _sync(temporary)
+        temporary.rename(folder / str(number))
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    _sync_one(folder)
+    for older in before:
+        shutil.rmtree(folder / str(older), ignore_errors=True)
+    return CheckpointFolder(folder / str(number) / _DATA, iteration, owner)
+
+
+def newest(directory: AttemptDirectory, attempt: int, owner: str) -> CheckpointFolder | None:
+    """The newest checkpoint of the trial's attempts before number `attempt`, whose folder `directory` is.
+
+    One of another trial of this number, which is left there when an older database was restored, is not used.
+    """
+    for earlier in directory.earlier(attempt):
+        for number in sorted(_numbers(earlier.checkpoint_folders), reverse=True):
+            folder = earlier.checkpoint_folders / str(number)
+            try:
+                facts = json.loads((folder / _FACTS).read_text())
+                found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                print(f"podium: the checkpoint of attempt {earlier.root.name} is not used: {error}", file=sys.stderr)
+                continue
+            if found.owner == owner and found.path.is_dir():
+                return found
+    return None
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _sync(folder: Path) -> None:
+    """Files first, then the folders that name them."""
+    for parent, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            _sync_one(Path(parent, name))
+        _sync_one(Path(parent))
+
+
+def _sync_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,79 @@
+"""`program.constraints`: by how much a trial violates its constraints, as Optuna asks for it; trial process."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from podium.sweep.trial_process import user_code
+from podium.sweep.trial_process.optuna_view import FrozenTrial, state_of
+from podium.sweep.trial_process.trial_handle import Trial
+from podium.sweep.values.errors import BadReportError
+from podium.sweep.values.trial import TrialState
+
+_LARGEST = sys.float_info.max
+Evaluate = Callable[[Trial, TrialState, Sequence[float] | None], None]
+
+
+def load(program: Mapping[str, Any], code: str | None) -> Evaluate | None:
+    """The function of a program's `constraints`, ready to be called when the trial has ended; None without one.
+
+    Raises `UserCodeError` when it is not there, and whatever its import raises.
+    """
+    reference = program.get("constraints")
+    if reference is None:
+        return None
+    function = user_code.named(reference, code)
+    user_code.check_one_argument(function, reference.partition(":")[2], "frozen_trial")
+
+    def evaluate(trial: Trial, state: TrialState, values: Sequence[float] | None) -> None:
+        for name, value in _named(function(_frozen(trial, state, values)), reference):
+            trial.set_constraint(name, value)
+
+    return evaluate
+
+
+def _frozen(trial: Trial, state: TrialState, values: Sequence[float] | None) -> FrozenTrial:
+    """The trial as Optuna gives it to `constraints_func`; a pruned one has the value that it reported last."""
+    reports = trial.reports
+    if values is None and reports and len(trial.objectives) == 1:
+        values = [reports[max(reports)]]
+    return FrozenTrial(
+        number=trial.number,
+        state=state_of(state.value),
+        params=trial.params,
+        values=values,
+        distributions=trial.distributions,
+        user_attrs=trial.user_attrs,
+        constraints=trial.constraints,
+        intermediate_values=lambda: reports,
+        datetime_start=trial.datetime_start,
+        datetime_complete=datetime.datetime.now(),
+        trial_id=trial._trial_id,
+    )
+
+
+def _named(returned: Any, reference: str) -> list[tuple[str, float]]:
+    """Numbers by name: 0, 1, and so on, as Optuna has them, or those of a dict."""
+    if isinstance(returned, Mapping):
+        return [(str(name), _finite(value, reference)) for name, value in returned.items()]
+    if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
+        raise BadReportError(
+            f"{reference} returned {returned!r:.100}; return a list of numbers, or a dict of them by name; "
+            "above 0 is violated"
+        )
+    return [(str(position), _finite(value, reference)) for position, value in enumerate(returned)]
+
+
+def _finite(value: Any, reference: str) -> float:
+    """An infinite violation is the largest there is; NaN is none, as in Optuna."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise BadReportError(f"{reference}: {value!r:.100} is not a number; above 0 is violated") from None
+    if math.isnan(number):
+        raise BadReportError(f"{reference}: a constraint is NaN; return a number, above 0 if it is violated")
+    return max(-_LARGEST, min(_LARGEST, number))

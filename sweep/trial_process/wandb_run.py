@@ -1,0 +1,76 @@
+"""Weights & Biases in a trial: the variables and the file by which `wandb.init` gets the parameters; trial process.
+
+W&B's agent hands parameters over in a file that WANDB_SWEEP_PARAM_PATH names, and so does Podium: `wandb.config` then
+has them in place of the program's defaults. The run is an offline one unless the user chose otherwise; what it logs is
+forwarded by `podium.sweep.trial_process.wandb_hook`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.values.nested_params import flat_and_nested
+from podium.sweep.values.trial import Params, Scalar
+
+HOOK_FOLDER = Path(__file__).with_name("wandb_hook")
+MODE = "WANDB_MODE"
+# An offline run is kept for nobody: no console capture, no summary at its end, no statistics of the machine.
+_OFFLINE = {
+    MODE: "offline",
+    "WANDB_QUIET": "true",
+    "WANDB_CONSOLE": "off",
+    "WANDB_DISABLE_GIT": "true",
+    "WANDB_ERROR_REPORTING": "false",
+    "WANDB_X_DISABLE_STATS": "true",
+}
+
+
+def wandb_variables(params: Params, folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of one trial; writes the file of parameters to `folder`. What `environment` has stays."""
+    file = folder / "wandb-parameters.yaml"
+    file.write_text(parameter_file(params))
+    wanted = {} if environment.get(MODE) else {**_OFFLINE, "WANDB_DIR": str(folder)}
+    return {
+        **{name: environment.get(name) or value for name, value in wanted.items()},
+        "WANDB_SWEEP_PARAM_PATH": str(file),
+    }
+
+
+def with_hook(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment` with the hook's folder first on PYTHONPATH, for every Python that the script starts."""
+    path = [str(HOOK_FOLDER), *filter(None, [environment.get("PYTHONPATH")])]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def parameter_file(params: Params) -> str:
+    """The parameters as W&B's agent writes them: YAML with `name: {value: …}`.
+
+    A nested parameter of a W&B file has a dotted name here. It is written both ways, as `optimizer.lr` and as `lr` in a
+    mapping `optimizer`, since either is what a program may ask `wandb.config` for.
+    """
+    lines = ["wandb_version: 1"]
+    for name, value in flat_and_nested(params).items():
+        lines += [f"{_quoted(name)}:", f"  value: {_yaml(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: Scalar | dict[str, Any]) -> str:
+    """A value in YAML's flow style. YAML 1.1 takes a number with an exponent but no point for a string."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quoted(name)}: {_yaml(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, str):
+        return _quoted(value)
+    text = json.dumps(value)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")
+    return text
+
+
+def _quoted(text: str) -> str:
+    """In double quotes; what is not plain ASCII is escaped, as YAML escapes it and JSON does not."""
+    plain = (c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
+    return f'"{"".join(plain)}"'

@@ -1,0 +1,177 @@
+"""How an attempt ended, judged from what its process said and how it died; pure, in the slot."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from podium.sweep.values.trial import Cause, TrialState
+
+MAX_MESSAGE = 2000
+MAX_TRACEBACK = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReport:
+    """What the trial process said of itself, last. Raises `ValueError` for what `attempt` never says."""
+
+    state: str
+    value: float | None = None  # the first of `values`
+    cause: str | None = None
+    message: str = ""
+    traceback: str = ""
+    late_prune_answers: int = 0
+    values: tuple[float, ...] | None = None  # one for each objective
+    interrupted: bool = False  # a failure that is not the trial's: the data disk was full
+
+    def __post_init__(self) -> None:
+        if self.state not in ("finished", "pruned", "failed"):
+            raise ValueError(f"no such outcome: {self.state!r}")
+        values = (self.value,) if self.values is None and self.value is not None else tuple(self.values or ())
+        if not all(isinstance(value, float) for value in values):
+            raise ValueError(f"not floats: {values!r:.200}")
+        object.__setattr__(self, "values", values or None)
+        object.__setattr__(self, "value", values[0] if values else None)
+        if self.cause is not None:
+            Cause(self.cause)
+        if not isinstance(self.message, str) or not isinstance(self.traceback, str):
+            raise ValueError("a message and a traceback are texts")
+        if not isinstance(self.interrupted, bool):
+            raise ValueError(f"not a boolean: {self.interrupted!r:.200}")
+        if not isinstance(self.late_prune_answers, int) or not 0 <= self.late_prune_answers < 2**31:
+            raise ValueError(f"not a count: {self.late_prune_answers!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The value that a trial has by what it reported so far; with a reason, it ends with it. Raises `ValueError`."""
+
+    values: tuple[float, ...] | None  # one for each objective
+    reason: str = ""
+    constrained: bool = False  # `program.constraints` have been evaluated with it
+
+    def __post_init__(self) -> None:
+        values = tuple(self.values or ())
+        if not all(isinstance(value, float) for value in values) or not isinstance(self.reason, str):
+            raise ValueError(f"not floats and a reason: {values!r:.200}")
+        if not isinstance(self.constrained, bool):
+            raise ValueError(f"not a boolean: {self.constrained!r:.200}")
+        object.__setattr__(self, "values", values or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """Why the slot ended a process."""
+
+    cause: Cause
+    message: str = ""
+
+
+def judge(
+    report: ChildReport | None,
+    exit: str,
+    kill: Kill | None,
+    *,
+    out_of_memory: bool = False,
+    objectives: int = 1,
+    chosen: Chosen | None = None,
+    finish_on_timeout: bool = False,
+    has_constraints: bool = False,
+) -> dict[str, Any]:
+    """The fields of `Ended` that say how it went.
+
+    What the slot did to the process comes first, then how the process died, then what it said: a process that
+    claims success and then crashes has still finished, since its result was complete. `out_of_memory` says that
+    the kernel has killed something for memory meanwhile; `objectives` is how many values a result has. `chosen` is
+    the value by what it has reported: its own decision to end with it stands before all else, whatever becomes of the
+    process afterwards; with `finish_on_timeout` it is the result at the time limit. `has_constraints`: the program has
+    `constraints`, and a trial that ends early without them has failed, since it may be infeasible.
+    """
+    decided = chosen is not None and bool(chosen.reason)
+    has_finished = report is not None and report.state == "finished"
+    if chosen is not None and decided and (has_finished or not has_constraints):
+        return _ended_early(chosen, report, objectives)
+    if report is not None and report.state == "finished" and _complete(report.values, objectives):
+        return _verdict(TrialState.FINISHED, report)
+    if report is not None and report.state == "pruned":
+        return _verdict(TrialState.PRUNED, report)
+    if kill is not None and kill.cause is Cause.CANCELLED:
+        return {"state": TrialState.CANCELLED, "cause": Cause.CANCELLED, "message": "stopped on request"}
+    if kill is not None and kill.cause is Cause.TIMEOUT and (finish_on_timeout or decided):
+        return _timed_out(chosen, objectives, report, has_constraints=has_constraints)
+    if kill is not None:
+        return _failure(kill.cause, kill.message or _KILL_MESSAGES.get(kill.cause, f"killed: {kill.cause}"))
+    if report is not None:
+        return {
+            **_verdict(TrialState.CANCELLED if report.interrupted else TrialState.FAILED, report),
+            "value": None,
+            "values": None,
+            "cause": Cause(report.cause or "bad_report"),
+        }
+    if exit == "SIGKILL" and out_of_memory:
+        return _failure(Cause.HOST_MEMORY, "the kernel killed the process: the machine, or its cgroup, had no memory")
+    if exit.startswith("SIG"):
+        return _failure(Cause.SIGNAL, f"the process was ended by {exit}")
+    return _failure(Cause.EXITED, f"the process exited with status {exit} before its function returned")
+
+
+_KILL_MESSAGES = {
+    Cause.TIMEOUT: "ran longer than limits.trial_s",
+    Cause.STALLED: "said nothing for limits.silence_s",
+    Cause.START_TIMEOUT: "did not reach user code within limits.start_s",
+    Cause.INFRASTRUCTURE: "the fork server of its slot ended",
+}
+
+
+def _ended_early(chosen: Chosen, report: ChildReport | None, objectives: int) -> dict[str, Any]:
+    """A condition of `stop` was reached; the report of the process may add remarks to the reason."""
+    reason = storable(chosen.reason[:MAX_MESSAGE])
+    if not _complete(chosen.values, objectives):
+        return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric before")
+    told = report if report is not None and report.state == "finished" else ChildReport("finished")
+    message = told.message if told.message.startswith(chosen.reason) else reason
+    return _verdict(TrialState.FINISHED, replace(told, value=None, values=chosen.values, message=message))
+
+
+def _timed_out(
+    chosen: Chosen | None, objectives: int, report: ChildReport | None, *, has_constraints: bool
+) -> dict[str, Any]:
+    message = _KILL_MESSAGES[Cause.TIMEOUT] if chosen is None else chosen.reason or _KILL_MESSAGES[Cause.TIMEOUT]
+    if chosen is None or not _complete(chosen.values, objectives):
+        return _failure(Cause.TIMEOUT, f"{message}, and had not reported its metric")
+    if has_constraints and not chosen.constrained:
+        why = f": {report.message}" if report is not None and report.message else " within limits.grace_s"
+        return _failure(Cause.TIMEOUT, storable(f"{message}; program.constraints was not evaluated{why}"[:MAX_MESSAGE]))
+    report = ChildReport("finished", values=chosen.values, message=f"{message}; finished with what it had reported")
+    return _verdict(TrialState.FINISHED, report)
+
+
+def over_quota(used_bytes: int, allowed_mb: float) -> str:
+    """The message of `disk_quota`."""
+    used_mb = used_bytes / (1 << 20)
+    return f"its working and temporary directories took {used_mb:.0f} MB; limits.work_dir_mb allows {allowed_mb:g}"
+
+
+def storable(text: str) -> str:
+    """The text as every database and JSON reader takes it: no half surrogate pairs, no NUL."""
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _verdict(state: TrialState, report: ChildReport) -> dict[str, Any]:
+    return {
+        "state": state,
+        "value": report.value,
+        "values": report.values,
+        "message": storable(report.message[:MAX_MESSAGE]),
+        "traceback": storable(report.traceback[-MAX_TRACEBACK:]),
+        "late_prune_answers": report.late_prune_answers,
+    }
+
+
+def _failure(cause: Cause, message: str) -> dict[str, Any]:
+    return {"state": TrialState.FAILED, "cause": cause, "message": message}
+
+
+def _complete(values: tuple[float, ...] | None, objectives: int) -> bool:
+    return values is not None and len(values) == objectives and all(math.isfinite(value) for value in values)

@@ -1,0 +1,155 @@
+"""What the file of a user's network says of it, so that it can be built again; pure, trial, host and members."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from podium.sweep.values.code_references import is_reference
+
+HEADER = "user_network"  # in the metadata of the model's file
+EXAMPLE, ANSWERS = "podium.example", "podium.answers"  # beside the weights: some rows, and what was said of them
+EXAMPLE_ROWS = 4
+MAX_FEATURES = 2**31
+TARGETS = "targets."  # before the split's name, beside the predictions: what is true of its rows
+TARGETS_SHA256 = "targets_sha256"  # in the metadata of the predictions: of all targets in the file
+
+
+class Outputs(StrEnum):
+    """What a network's outputs are."""
+
+    LOGITS = "logits"  # of classes; one alone is that of the second of two
+    PROBABILITIES = "probabilities"  # likewise
+    VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True)
+class UserNetwork:
+    """How a user's network is built, what it takes, and what it answers with."""
+
+    build: str  # module:function
+    bundle: str | None  # SHA-256 of the code; None: it came from nowhere that a member could load it from
+    code_sha256: str  # of the modules in the bundle, as the trial ran them
+    params: dict[str, Any]
+    shape: tuple[int, ...]  # of one row
+    dtype: str
+    outputs: Outputs
+    classes: tuple[str, ...]  # with values the names of the outputs
+    data: dict[str, Any] | None = None  # `program.data`, whose splits the trial had; None: it brought its own
+    split: dict[str, Any] = field(default_factory=dict)
+    rows_sha256: str | None = None  # of the rows of `data` in their splits
+
+    @property
+    def features(self) -> int:
+        """How long a row is as ensembles have it: flat."""
+        return prod(self.shape)
+
+    @property
+    def task(self) -> str:
+        return "regression" if self.outputs is Outputs.VALUES else "classification"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> UserNetwork:
+        """The inverse of `to_json`; raises `ValueError`, `TypeError` or `KeyError` for what is none.
+
+        A trial's code may write what it wants into the file: what becomes a path, an import or a size is checked.
+        """
+        values: dict[str, Any] = json.loads(text)
+        if (wrong := _wrong_in(values)) is not None:
+            raise ValueError(f"{wrong} of its network is {values.get(wrong)!r:.80}")
+        return cls(
+            **{
+                **values,
+                "shape": tuple(values["shape"]),
+                "outputs": Outputs(values["outputs"]),
+                "classes": tuple(values["classes"]),
+            }
+        )
+
+
+def _wrong_in(values: Mapping[str, Any]) -> str | None:
+    """The first key whose value is not what `UserNetwork` says."""
+    allowed = {
+        "build": isinstance(values["build"], str) and is_reference(values["build"]),
+        "bundle": values["bundle"] is None or is_sha256(values["bundle"]),
+        "code_sha256": values["code_sha256"] == "" or is_sha256(values["code_sha256"]),
+        "params": isinstance(values["params"], dict),
+        "shape": is_shape(values["shape"]),
+        "dtype": isinstance(values["dtype"], str) and values["dtype"].isidentifier(),
+        "outputs": values["outputs"] in list(Outputs),
+        "classes": is_names(values["classes"]),
+        "rows_sha256": values.get("rows_sha256") is None or is_sha256(values["rows_sha256"]),
+        "data": values.get("data") is None or is_data(values["data"]),
+        "split": is_split(values.get("split", {}), needed=values.get("data") is not None),
+    }
+    return next((key for key, sound in allowed.items() if not sound), None)
+
+
+def is_sha256(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def is_shape(value: Any) -> bool:
+    """Whether it is the shape of a row, of up to 2^31 values."""
+    return isinstance(value, list) and all(type(n) is int and n > 0 for n in value) and prod(value) < MAX_FEATURES
+
+
+def is_names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
+
+
+def is_data(value: Any) -> bool:
+    """Whether it looks like `program.data`: texts, and the list of columns."""
+    if not isinstance(value, dict) or not any(isinstance(value.get(key), str) for key in ("name", "file", "idx")):
+        return False
+    others = {key: text for key, text in value.items() if key != "features"}
+    features = value.get("features")
+    return (features is None or is_names(features)) and all(isinstance(v, str | None) for v in others.values())
+
+
+def is_split(value: Any, *, needed: bool) -> bool:
+    """Whether it looks like `validation`; where there is no data, it may be empty."""
+    if value == {}:
+        return not needed
+    shares = value.get("split") if isinstance(value, dict) else None
+    numbers = isinstance(shares, list) and len(shares) == 4 and all(isinstance(share, int | float) for share in shares)
+    return numbers and type(value.get("seed")) is int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A network that was kept, but cannot join an ensemble, and why."""
+
+    reason: str
+
+    def to_json(self) -> str:
+        return json.dumps({"unfit": self.reason})
+
+
+def read_header(metadata: Mapping[str, str]) -> UserNetwork | Unfit | None:
+    """What a model's file says; None: it is not one of a user's network. Raises as `UserNetwork.from_json`."""
+    text = metadata.get(HEADER)
+    if text is None:
+        return None
+    values = json.loads(text)
+    return Unfit(str(values["unfit"])) if "unfit" in values else UserNetwork.from_json(text)
+
+
+def code_digest(folder: Path) -> str:
+    """The SHA-256 of the Python modules in a folder, by name and content: whether the code is what it was."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,332 @@
+"""What a trial is: states, allowed transitions, failure causes, and what crosses from a slot; pure, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from podium.sweep.values.errors import IllegalTransitionError
+
+Scalar = str | int | float | bool | None
+Params = dict[str, Scalar]
+
+
+class SweepState(StrEnum):
+    """Where a sweep is in its life."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+SWEEP_TRANSITIONS: Mapping[SweepState, frozenset[SweepState]] = {
+    SweepState.QUEUED: frozenset(
+        {SweepState.RUNNING, SweepState.PAUSED, SweepState.STOPPING, SweepState.FAILED, SweepState.CANCELLED}
+    ),
+    SweepState.RUNNING: frozenset(
+        {
+            SweepState.QUEUED,
+            SweepState.PAUSED,
+            SweepState.STOPPING,
+            SweepState.FINISHED,
+            SweepState.FAILED,
+            SweepState.CANCELLED,
+        }
+    ),
+    SweepState.PAUSED: frozenset(
+        {SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING, SweepState.FAILED, SweepState.CANCELLED}
+    ),
+    SweepState.STOPPING: frozenset({SweepState.QUEUED, SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED}),
+    SweepState.FINISHED: frozenset({SweepState.QUEUED}),  # extended, or a trial of it is retried or cloned
+    SweepState.FAILED: frozenset({SweepState.QUEUED}),  # a trial of it is retried or cloned
+    SweepState.CANCELLED: frozenset(),
+}
+SWEEP_OVER = frozenset({SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED})
+
+
+class TrialState(StrEnum):
+    """Where a trial is in its life."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    PRUNED = "pruned"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TRIAL_TRANSITIONS: Mapping[TrialState, frozenset[TrialState]] = {
+    TrialState.WAITING: frozenset({TrialState.RUNNING, TrialState.CANCELLED}),
+    TrialState.RUNNING: frozenset(
+        {
+            TrialState.WAITING,  # the attempt was lost, the trial is tried again
+            TrialState.FINISHED,
+            TrialState.PRUNED,
+            TrialState.FAILED,
+            TrialState.CANCELLED,
+        }
+    ),
+    TrialState.FINISHED: frozenset(),
+    TrialState.PRUNED: frozenset(),
+    TrialState.FAILED: frozenset({TrialState.WAITING}),  # retried on request
+    TrialState.CANCELLED: frozenset({TrialState.WAITING}),
+}
+TRIAL_OVER = frozenset({TrialState.FINISHED, TrialState.PRUNED, TrialState.FAILED, TrialState.CANCELLED})
+COUNTED = frozenset({TrialState.FINISHED, TrialState.PRUNED})
+
+
+def check_sweep_transition(old: SweepState, new: SweepState) -> None:
+    """Raise `IllegalTransitionError`, naming what is possible, unless `new` may follow `old`."""
+    if new not in SWEEP_TRANSITIONS[old]:
+        possible = ", ".join(sorted(SWEEP_TRANSITIONS[old])) or "nothing, it is over"
+        raise IllegalTransitionError(f"a {old} sweep cannot become {new}; possible: {possible}")
+
+
+def check_trial_transition(old: TrialState, new: TrialState) -> None:
+    """Raise `IllegalTransitionError`, naming what is possible, unless `new` may follow `old`."""
+    if new not in TRIAL_TRANSITIONS[old]:
+        possible = ", ".join(sorted(TRIAL_TRANSITIONS[old])) or "nothing, it is over"
+        raise IllegalTransitionError(f"a {old} trial cannot become {new}; possible: {possible}")
+
+
+def violates(constraints: Mapping[str, float]) -> bool:
+    """Whether one of them is above 0: then the trial is never the best."""
+    return any(amount > 0 for amount in constraints.values())
+
+
+class Cause(StrEnum):
+    """Why an attempt failed: a closed list."""
+
+    USER_ERROR = "user_error"
+    BAD_REPORT = "bad_report"
+    NON_FINITE = "non_finite"
+    EXITED = "exited"
+    SIGNAL = "signal"
+    TIMEOUT = "timeout"
+    STALLED = "stalled"
+    START_TIMEOUT = "start_timeout"
+    HOST_MEMORY = "host_memory"
+    DEVICE_MEMORY = "device_memory"
+    DISK_QUOTA = "disk_quota"
+    DISK_FULL = "disk_full"
+    PINNING = "pinning"
+    NODE_LOST = "node_lost"
+    CANCELLED = "cancelled"
+    INFRASTRUCTURE = "infrastructure"
+
+
+INFRASTRUCTURE_CAUSES = frozenset(
+    {Cause.INFRASTRUCTURE, Cause.NODE_LOST, Cause.START_TIMEOUT, Cause.PINNING, Cause.DISK_FULL}
+)
+MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})
+
+
+class TrialRequest(StrEnum):
+    """What a client wants done with a trial, until the scheduler has done it."""
+
+    STOP = "stop"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of one attempt; None means no limit."""
+
+    trial_s: float | None = None  # from the start of the process to its end
+    silence_s: float | None = None  # between two signs of life
+    start_s: float | None = 60.0  # from the fork to the first line of user code
+    grace_s: float = 5.0  # between SIGTERM and SIGKILL
+    memory_mb: float | None = None  # of host memory, its whole process tree together
+    log_mb: float = 8.0  # of the log that are kept: its beginning and its end
+    work_dir_mb: float | None = 1024.0  # in the working and temporary directories together
+    on_timeout: str = "fail"  # or finish: with what was reported until `trial_s`
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """All that a slot and its trial process need to run one attempt; plain values only."""
+
+    sweep_id: int
+    trial_id: int
+    number: int
+    attempt: int
+    params: Params
+    seed: int
+    metric: str  # that `report` reports
+    program: dict[str, Any]
+    split: dict[str, Any]
+    directory: str  # of this attempt: log, work folder, model
+    data_cache: str  # memory-mapped data sets, shared by all trials of the machine
+    code: str | None = None  # folder of the unpacked bundle
+    defined: tuple[str, ...] = ()  # the parameters that an earlier attempt, or a cloned trial, suggested by itself
+    prunable: bool = False
+    keep_checkpoint: bool = False  # when it has finished
+    threads: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    objectives: tuple[str, ...] = ()  # the metrics that the trial is judged by, in order
+    goals: tuple[str, ...] = ()  # minimize or maximize, of each objective
+    sweep_name: str = ""
+    enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest by itself
+    objective: str = "last"  # min or max: which reported value counts, where the program returns none
+    stop: tuple[tuple[str, float], ...] = ()  # metrics that end the trial, as finished, and from which value on
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
+        object.__setattr__(self, "goals", tuple(self.goals) or ("minimize",) * len(self.objectives))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Assignment:
+        defined = tuple(values.get("defined", ()))
+        stop = tuple((name, at) for name, at in values.get("stop", ()))
+        return cls(**{**values, "defined": defined, "stop": stop, "limits": Limits(**values["limits"])})
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptKey:
+    """Names one attempt: results count only under the current key of a trial."""
+
+    trial_id: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The trial process is up, sees its device, and is about to run user code."""
+
+    kind: ClassVar[str] = "started"
+    key: AttemptKey
+    pid: int
+    at: float  # seconds since the epoch
+    visible_devices: str  # CUDA_VISIBLE_DEVICES as the process saw it
+    torch_device: str
+    import_s: float = 0.0  # that loading the program took
+    imports: dict[str, float] = field(default_factory=dict)  # seconds by installed module that user code imported
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One value of the sweep's metric, for pruning, with other metrics of the same step."""
+
+    kind: ClassVar[str] = "reported"
+    key: AttemptKey
+    step: int
+    value: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """Metrics beside the sweep's own."""
+
+    kind: ClassVar[str] = "logged"
+    key: AttemptKey
+    step: int
+    values: dict[str, float]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that the trial left whole in its folder, to be kept: the model, or its predictions."""
+
+    kind: ClassVar[str] = "saved"
+    key: AttemptKey
+    name: str  # relative to the attempt's folder
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A value for a parameter that the sweep file does not name: to be chosen, or drawn by the trial itself."""
+
+    kind: ClassVar[str] = "wanted"
+    key: AttemptKey
+    name: str
+    distribution: dict[str, Any]  # as a sweep file writes a parameter
+    drawn: bool = False  # nobody chose in time: `value` is what the trial goes on with
+    value: Scalar = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAsked:
+    """A trial reads its sweep through `trial.study`; its process waits for the answer."""
+
+    kind: ClassVar[str] = "study_asked"
+    key: AttemptKey
+    request: int  # counts the questions of the attempt; the answer has it too
+    what: str  # one of `STUDY_QUESTIONS`
+    number: int = 0  # `trials`: of the first trial to return; `curve`: of the trial whose reports are wanted
+
+
+STUDY_QUESTIONS = ("best", "trials", "curve")
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """A trial called `study.stop()`: no other trial of its sweep is to start."""
+
+    kind: ClassVar[str] = "stop_asked"
+    key: AttemptKey
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last event of an attempt: its process tree is gone and its slot is free."""
+
+    kind: ClassVar[str] = "ended"
+    key: AttemptKey
+    state: TrialState  # finished, pruned, failed or cancelled, as the slot judges it
+    started_at: float
+    ended_at: float
+    value: float | None = None
+    cause: Cause | None = None
+    message: str = ""
+    traceback: str = ""
+    exit: str = ""  # "0", "3", "SIGKILL", …
+    pid: int | None = None
+    late_prune_answers: int = 0
+    orphans_killed: int = 0
+    log_tail: str = ""  # the end of what a failed attempt printed
+    values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
+    constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
+    user_attrs: dict[str, Any] = field(default_factory=dict)  # JSON values
+
+    def __post_init__(self) -> None:
+        if self.values is None and self.value is not None:
+            object.__setattr__(self, "values", (self.value,))
+        elif self.values is not None:
+            object.__setattr__(self, "values", tuple(self.values))
+            object.__setattr__(self, "value", self.values[0])
+
+
+Event = Started | Reported | Logged | Saved | Wanted | StudyAsked | StopAsked | Ended
+_EVENTS: dict[str, type[Event]] = {
+    cls.kind: cls for cls in (Started, Reported, Logged, Saved, Wanted, StudyAsked, StopAsked, Ended)
+}
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """The event as plain JSON values, tagged with its kind."""
+    flat = {each.name: getattr(event, each.name) for each in fields(event)}  # what is nested in it is JSON already
+    return {"kind": event.kind, **flat, "key": asdict(event.key)}
+
+
+def event_from_dict(values: Mapping[str, Any]) -> Event:
+    """The inverse of `event_to_dict`."""
+    rest = dict(values)
+    cls = _EVENTS[rest.pop("kind")]
+    rest["key"] = AttemptKey(**rest["key"])
+    if cls is Ended:
+        rest["state"] = TrialState(rest["state"])
+        rest["cause"] = None if rest["cause"] is None else Cause(rest["cause"])
+    return cls(**rest)
