@@ -69,7 +69,7 @@ class Served:
 
 def _name(process: psutil.Process) -> str:
     command = " ".join(process.cmdline())
-    if "api.gateway" in command:
+    if "podium.api.gateway" in command:
         return "gateway"
     if "MemberActor" in command or ":Member" in command:
         return "members"

@@ -42,7 +42,8 @@ _COMMON = """
 import json, sys, time
 import numpy as np
 from pathlib import Path
-from sweep import datasets, training  # what a trial's process is forked with
+from podium.sweep.data import datasets
+from podium.sweep.training import fit  # what a trial process is forked with
 def pss():
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))

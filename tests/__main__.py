@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.repository import ROOT
+
 ALONE = ("tests/faults/test_campaign.py", "tests/integration/test_soak.py")
 
 # A core each. More than four services at a time take more memory than time is won.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from podium.sweep.spec.json_schema import sweep_schema
+from tests.repository import ROOT
 
-PAGE = Path(__file__).parents[1] / "docs" / "sweep-file.md"
+PAGE = ROOT / "docs" / "sweep-file.md"
 _BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 # Each block with the heading that its keys have.

@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 from playwright.sync_api import Error as PlaywrightError
 
-ROOT = Path(__file__).parents[1]
+from tests.repository import ROOT
+
 BUILD = ROOT / "api" / "static" / "index.html"
 _AXE = resources.files("axe_playwright_python") / "axe.min.js"  # axe-core, from PyPI: the tests need no npm
 Theme = Literal["dark", "light"]

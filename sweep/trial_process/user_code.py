@@ -46,7 +46,7 @@ def named(reference: str, code: str | None) -> Callable[..., Any]:
     """What `module:name` names in the user's code. Raises `UserCodeError` where that cannot be called with a trial."""
     module_name, _, name = reference.partition(":")
     if is_reserved(module_name):
-        raise UserCodeError(f"{module_name}: the names sweep and ensemble are Podium's own; rename your module")
+        raise UserCodeError(f"{module_name}: the name podium is reserved; rename your module")
     if code is not None and code not in sys.path:
         sys.path.insert(0, code)
     module = _module(module_name)

@@ -11,9 +11,9 @@ import numpy as np
 
 from podium.api.client.client import Client
 from podium.sweep.values.errors import PodiumError
+from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for
 
-ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 SPLIT = {"split": [0.5, 0.2, 0.1, 0.2], "seed": 0}
 DIGITS: dict[str, Any] = {

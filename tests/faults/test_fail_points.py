@@ -20,17 +20,17 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import ServiceError
 from tests.doctor import assert_sound
 from tests.faults.workload import CODE, TIMEOUT_S
+from tests.repository import ROOT
 from tests.running_service import PODIUM, RunningService, function_sweep, wait_for
 from tests.specs import builtin_document
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("sweep", "ensemble", "api", "db")
 TRIALS = 12
-IN_A_SWEEP = [name for name in POINTS if name.startswith(("sweep.", "scheduler.", "slot.", "fork-server.", "attempt."))]
+IN_A_SWEEP = [name for name in POINTS if name.startswith(("scheduler.", "slot.", "fork-server.", "attempt."))]
 IN_THE_TIDYING = [name for name in POINTS if name.startswith("keeping.")]
 IN_THE_API = [name for name in POINTS if name.startswith("api.")]
-IN_THE_HOST = [name for name in POINTS if name.startswith("ensemble.")]
-IN_THE_MIGRATION = [name for name in POINTS if name.startswith("db.")]
+IN_THE_HOST = [name for name in POINTS if name.startswith("host.")]
+IN_THE_MIGRATION = [name for name in POINTS if name.startswith("migrate.")]
 AT_THE_START = [name for name in POINTS if name.startswith("serve.")]
 numbers = itertools.count()
 

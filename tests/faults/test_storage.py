@@ -24,9 +24,9 @@ from podium.db.schema.migrate import alembic_config, migrate, newest_schema
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import DamagedError, DatabaseError, PodiumError, StorageFullError
 from tests.faults.storage_programs import COMMIT, LOCK, MIGRATE, SECOND, WRITE
+from tests.repository import ROOT
 from tests.running_service import PODIUM, AuditedService, RunningService, function_sweep, wait_for
 
-ROOT = Path(__file__).parents[2]
 CUTS = 1_000
 NAP = """
 import time

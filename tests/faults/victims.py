@@ -98,7 +98,7 @@ def _below(root: int) -> list[Process]:
 
 
 def _is_fork_server(process: Process) -> bool:
-    return "\0sweep.forkserver\0" in process.command
+    return "\0podium.sweep.trial_process.fork_server\0" in process.command
 
 
 def _is_slot(process: Process) -> bool:

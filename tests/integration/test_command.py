@@ -133,7 +133,7 @@ def test_a_pattern_that_cuts_a_number_fails_the_trial_with_the_one_to_write(slot
 def test_the_end_of_the_standard_error_stands_for_the_traceback(slot: SlotDriver) -> None:
     ended = slot.result(_script("fails"))
     assert ended.traceback.startswith("Traceback (most recent call last)") and "script.py" in ended.traceback
-    assert "sweep/" not in ended.traceback
+    assert "podium/" not in ended.traceback
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from podium.db.access.tokens import Role
 from podium.db.stores import events
 from podium.db.stores.events import NewEvent
 from podium.sweep.values.trial import SweepState
+from tests.repository import ROOT
 from tests.running_service import wait_for
 from tests.service_rig import ServiceRig
 
@@ -256,7 +257,7 @@ def test_streams_end_on_sigterm(rig: ServiceRig) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = json.dumps({**json.loads(rig.settings.to_json()), "port": port})
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.api.rest.main", settings], env=environment, stderr=subprocess.PIPE
     )

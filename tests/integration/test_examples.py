@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.repository import ROOT
 from tests.running_service import RunningService, podium
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # where Debian's dataset-fashion-mnist puts it
 
 

@@ -25,12 +25,12 @@ from podium.api.http import connection_limits, route_context, slow_connections, 
 from podium.api.http.slow_connections import Awaited
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.stream import feed
+from tests.repository import ROOT
 from tests.running_service import RunningService, wait_for
 from tests.service_rig import ServiceRig
 
 CAMPAIGN = "PODIUM_SLOW_CLIENTS" in os.environ  # on a machine that does nothing else
 SLOW_CLIENTS = int(os.environ.get("PODIUM_SLOW_CLIENTS", "1000"))
-ROOT = Path(__file__).parents[2]
 HEAD = b"Host: localhost\r\nAuthorization: Bearer token-of-admin\r\n"
 POST = b"POST /api/v1/sweeps HTTP/1.1\r\n" + HEAD
 LARGE = b"Content-Length: 5368709120\r\n\r\n"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -19,6 +18,7 @@ from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import TrialState
 from podium.sweep.values.trial_history import PastTrial, Planned
+from tests.repository import ROOT
 from tests.running_service import wait_for
 from tests.specs import spec
 
@@ -98,7 +98,7 @@ SCRIPT = """
 
 
 def test_torch_stays_there_and_the_process_dies_with_a_scheduler_that_is_killed() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(SCRIPT)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,

@@ -26,8 +26,8 @@ from podium.ensemble.values.ensemble_spec import MemberState, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
 from tests.aggregator_rig import ended
 from tests.ensemble_fakes import CLASSES, FEATURES, member, snapshot, traffic
+from tests.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 REQUESTS = int(os.environ.get("PODIUM_SOAK", "3000"))
 CLIENTS = 32
 MEMBERS = 3

@@ -18,9 +18,9 @@ from podium.sweep.runtime import service_state
 from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.slots import ray_head
+from tests.repository import ROOT
 from tests.running_service import wait_for
 
-ROOT = Path(__file__).parents[2]
 SUPERVISE = """
 import sys
 from api import supervisor

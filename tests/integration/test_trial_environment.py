@@ -13,9 +13,10 @@ import pytest
 
 from podium.sweep.runtime.thread_variables import THREAD_VARIABLES
 from podium.sweep.trial_process.wandb_run import HOOK_FOLDER
+from tests.repository import ROOT
 from tests.running_service import RunningService, function_sweep
 
-DOCS = Path(__file__).parents[2] / "docs" / "user-code.md"
+DOCS = ROOT / "docs" / "user-code.md"
 PODIUM_VARIABLES = {
     "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
 }  # fmt: skip

@@ -8,6 +8,6 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     render_as_batch=True,
-    transactional_ddl=False,  # db.migrate holds the transaction
+    transactional_ddl=False,  # podium.db.schema.migrate holds the transaction
 )
 context.run_migrations()

@@ -119,9 +119,9 @@ def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Pat
 
 def test_code_that_cannot_be_uploaded_is_refused_before(podium: Podium, own: Path) -> None:
     assert "1 kB to upload" in _validate(podium, own)[1]
-    (own.parent / "code" / "sweep.py").write_text("")
+    (own.parent / "code" / "podium.py").write_text("")
     code, _, err = _validate(podium, own)
-    assert (code, f"{own}:9: program.code: 'sweep.py'" in err) == (2, True)
+    assert (code, f"{own}:9: program.code: 'podium.py'" in err) == (2, True)
 
 
 def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tests.ensemble_fakes import (
     snapshot,
     traffic,
 )
-from tests.unit.test_aggregator import SOON_MS, ask, in_loop, joined, links
+from tests.unit.ensemble.serving.test_aggregator import SOON_MS, ask, in_loop, joined, links
 
 
 def outcomes(aggregator: Aggregator) -> Counter[Outcome]:

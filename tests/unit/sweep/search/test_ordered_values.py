@@ -17,7 +17,7 @@ from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.trial import AttemptKey, Params, TrialState, Wanted
 from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import document, spec
-from tests.unit.test_sweep_search import RESTARTS, Sweep
+from tests.unit.sweep.search.test_sweep_search import RESTARTS, Sweep
 
 WIDTHS = [2**power for power in range(4, 12)]
 SIZES = ["small", "medium", "large"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.repository import ROOT
+
 DASHBOARD = ROOT / "api" / "dashboard"
 STATIC = ROOT / "api" / "static"
 BUDGET_BYTES = 200_000

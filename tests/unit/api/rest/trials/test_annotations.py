@@ -14,7 +14,7 @@ from podium.sweep.values.annotations import MAX_NOTE, MAX_TAG, MAX_TAGS, checked
 from podium.sweep.values.errors import InvalidSpecError
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
-from tests.unit.test_cli import served  # noqa: F401  # a fixture
+from tests.unit.api.cli.test_app import served  # noqa: F401  # a fixture
 
 V1 = "/api/v1"
 

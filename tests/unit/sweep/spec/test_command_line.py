@@ -110,7 +110,7 @@ def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: s
     ("changes", "key", "message"),
     [
         ({"preload": ["a-b"]}, "program.preload.0", "no name of a package"),
-        ({"preload": ["torch", "db.tables"]}, "program.preload.1", "Podium's own"),
+        ({"preload": ["torch", "podium.db"]}, "program.preload.1", "Podium's own"),
         ({"argument": "both"}, "program.argument", "one of trial, config"),
     ],
 )

@@ -24,7 +24,7 @@ from podium.sweep.values.errors import InvalidSpecError, UnusableClassError
 from podium.sweep.values.trial import TrialState
 from podium.sweep.values.trial_history import PastTrial, Planned
 from tests.specs import document, spec
-from tests.unit.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
+from tests.unit.sweep.search.test_sweep_search import CONDITIONAL, RESTARTS, Sweep
 
 ANSWER_S = 20.0
 MODULE = """

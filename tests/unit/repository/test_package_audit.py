@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-PATH = Path(__file__).parents[2] / ".ci" / "audit.py"
+from tests.repository import ROOT
+
+PATH = ROOT / ".ci" / "audit.py"
 SOUND = {"name": "ray", "version": "2.60.0", "vulns": []}
 UNKNOWN = {"name": "torch", "skip_reason": "Dependency not found on PyPI and could not be audited: torch (2.13.0)"}
 WEAK = {

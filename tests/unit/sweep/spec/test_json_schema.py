@@ -18,9 +18,10 @@ from podium.sweep.specfile.document import read_document
 from podium.sweep.specfile.spec_file import read_sweep_file
 from podium.sweep.specfile.wandb_file import is_wandb
 from tests.commands import Podium
+from tests.repository import ROOT
 from tests.specs import builtin_document, document
 
-EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/**/*.yaml"))
+EXAMPLES = sorted(ROOT.glob("examples/**/*.yaml"))
 VALIDATOR = Draft202012Validator(sweep_schema())
 
 

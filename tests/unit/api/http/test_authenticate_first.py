@@ -10,7 +10,7 @@ import pytest
 
 from podium.db.access.tokens import Role
 from tests.service_rig import ServiceRig, assert_problem
-from tests.unit.test_api_auth import PUBLIC, ROUTES
+from tests.unit.api.http.test_authentication import PUBLIC, ROUTES
 
 BODILESS = ("GET", "DELETE")
 WITH_BODIES = sorted(route for route in {*ROUTES, *PUBLIC} if not route.startswith(BODILESS))

@@ -16,7 +16,7 @@ from podium.sweep.values.trial import TrialState
 from tests.commands import Podium
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document
-from tests.unit.test_cli import FollowedClient
+from tests.unit.api.cli.test_app import FollowedClient
 
 URL = "/api/v1/sweeps/1"
 METRICS = [{"name": "val_accuracy", "goal": "maximize"}, {"name": "val_loss", "goal": "minimize"}]

@@ -1,0 +1,3 @@
+"""The user's package."""
+
+SCALE = 10.0

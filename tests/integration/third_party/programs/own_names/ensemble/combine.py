@@ -1,0 +1,6 @@
+"""A module of it."""
+
+
+def combined(*values: float) -> float:
+    """Their sum."""
+    return sum(values)

@@ -1,0 +1,3 @@
+"""A module whose name starts as Podium's."""
+
+BONUS = 0.5

@@ -1,0 +1,29 @@
+"""User code with modules named sweep, db, api, ensemble and podium_helpers: as a function and as a script."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.running_service import RunningService
+from tests.swept import PROGRAMS, swept
+
+PARAMETERS = {"lr": {"values": [0.25, 0.5]}}
+OWN = {
+    "function": {"function": "train:objective"},
+    "script": {"command": ["python", "train.py", "${args}"], "metrics": {"value": "value=${number}"}},
+}
+
+
+@pytest.mark.parametrize("program", OWN.values(), ids=OWN)
+def test_modules_of_the_user_are_not_hidden(service: RunningService, program: dict[str, object]) -> None:
+    trials = swept(
+        service,
+        {
+            "name": "own-names",
+            "method": "grid",
+            "metric": {"name": "value", "goal": "maximize"},
+            "parameters": PARAMETERS,
+            "program": {**program, "code": str(PROGRAMS / "own_names")},
+        },
+    )
+    assert {trial["params"]["lr"]: trial["value"] for trial in trials} == {0.25: 15.5, 0.5: 20.5}

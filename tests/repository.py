@@ -1,0 +1,7 @@
+"""Where the repository lies, for tests that read or run its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
