@@ -315,7 +315,9 @@ def _drained(terminal: int, process: subprocess.Popen[bytes]) -> bytes:
 def test_ctrl_c_while_it_starts_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
     data, said = tmp_path / "data", b""
     ours, theirs = pty.openpty()
-    command = [*PODIUM, "serve", "--data-dir", str(data), "--port", "0", "--gateway-port", "0", "--devices", "cpu:1"]
+    # A shell without job control starts background jobs with SIGINT ignored, and so the tests that it runs there.
+    command = ["env", "--default-signal=INT", *PODIUM, "serve", "--data-dir", str(data), "--devices", "cpu:1"]
+    command += ["--port", "0", "--gateway-port", "0"]
     try:
         with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:
             os.close(theirs)

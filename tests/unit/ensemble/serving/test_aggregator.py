@@ -36,6 +36,7 @@ from tests.ensemble_fakes import (
 )
 
 SOON_MS = 40.0  # a deadline that a test waits for
+AMPLE_MS = 1000.0  # one that a test waits for too, but not before the members that answer have answered
 Test = Callable[..., Coroutine[Any, Any, None]]
 
 
@@ -214,12 +215,12 @@ async def test_answers_in_another_order_find_their_requests(tmp_path: Path) -> N
 @in_loop
 async def test_a_member_that_never_answers_costs_the_deadline_and_no_more(tmp_path: Path) -> None:
     async with joined(tmp_path, answers(), silent) as (aggregator, (_, mute)):
-        found = await ask(aggregator, SOON_MS)
+        found = await ask(aggregator, AMPLE_MS)
         assert found.outcome is Outcome.DEGRADED
         assert statuses(found) == [MemberStatus.OK, MemberStatus.LATE]
-        assert found.deadline_ms == SOON_MS
+        assert found.deadline_ms == AMPLE_MS
         _, request = mute.requests.get_nowait()
-        assert 0 < request.left_ms <= SOON_MS
+        assert 0 < request.left_ms <= AMPLE_MS
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ async def test_fewer_than_the_quorum_is_no_answer_but_the_members_states(
     tmp_path: Path, scripts: tuple[Script, ...], quorum: int, outcome: Outcome
 ) -> None:
     async with joined(tmp_path, *scripts, quorum=quorum) as (aggregator, _):
-        found = await ask(aggregator, SOON_MS)
+        found = await ask(aggregator, AMPLE_MS)
     assert found.outcome is outcome
     assert len(found.reports) == len(scripts)
     assert (found.outputs is None) == (found.member_outputs is None) == (outcome is not Outcome.DEGRADED)

@@ -433,7 +433,7 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from sweep import datasets, sources  # what is needed anyway
+from podium.sweep.data import datasets, sources  # what is needed anyway
 data = {"file": sys.argv[1], "target": "y", "task": "regression"}
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) << 10
 resource.setrlimit(resource.RLIMIT_DATA, (used + (%d << 20),) * 2)
