@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from podium.api.http.problem_details import problem
 
-BUILD = Path(__file__).parent / "static"
+BUILD = Path(__file__).parents[1] / "static"
 PAGE = "index.html"
 HASHED = "assets"  # names in it hold a hash of what is in them
 _FOR_EVER = "public, max-age=31536000, immutable"

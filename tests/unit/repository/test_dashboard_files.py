@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from podium.api.rest.dashboard_files import BUILD
 from tests.repository import ROOT
 
 DASHBOARD = ROOT / "api" / "dashboard"
@@ -43,3 +44,8 @@ def test_the_pages_code_is_small_and_comes_from_one_place() -> None:
     assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
     css = " ".join(text.decode() for name, text in code.items() if name.endswith(".css"))
     assert re.findall(r"(?:@import|url\()[^;)]*//", css) == []
+
+
+def test_the_app_serves_the_committed_build() -> None:
+    assert BUILD.resolve() == ROOT / "api" / "static"
+    assert (BUILD / "index.html").is_file()
