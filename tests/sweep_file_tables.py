@@ -8,7 +8,7 @@ from typing import Any
 from podium.sweep.spec.json_schema import sweep_schema
 from tests.repository import ROOT
 
-PAGE = ROOT / "docs" / "sweep-file.md"
+PAGE = ROOT / "docs" / "reference" / "sweep-file.md"
 _BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
 # Each block with the heading that its keys have.
@@ -69,14 +69,14 @@ def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
         return _joined(list(kinds))
     if about.get("type") == "array":
         return f"list of {_type(about['items'], blocks)}s" if isinstance(about.get("items"), dict) else "list"
-    names = {"integer": "whole number", "string": "text", "boolean": "`true`, `false`", "object": "mapping"}
+    names = {"integer": "integer", "string": "string", "boolean": "`true`, `false`", "object": "mapping"}
     return names.get(str(about.get("type")), str(about.get("type", "anything")))
 
 
 def _joined(kinds: list[str]) -> str:
-    if {"text", "number"} <= set(kinds):
+    if {"string", "number"} <= set(kinds):
         return "value" if not any("list" in kind for kind in kinds) else "value or list"
-    return " or ".join(kind for kind in kinds if not (kind == "whole number" and "number" in kinds))
+    return " or ".join(kind for kind in kinds if not (kind == "integer" and "number" in kinds))
 
 
 def _cell(text: str) -> str:

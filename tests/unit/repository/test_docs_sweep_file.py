@@ -1,4 +1,4 @@
-"""docs/sweep-file.md has every key of the sweep file, and its examples are sweep files."""
+"""docs/reference/sweep-file.md has every key of the sweep file, and its examples are sweep files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sweep_file_tables import BLOCKS, PAGE, page_with_tables
 
 def test_its_tables_are_those_of_the_schema() -> None:
     page = PAGE.read_text()
-    assert page == page_with_tables(page), "write them anew: python -m tests.sweep_file_tables"
+    assert page == page_with_tables(page), "write them again: python -m tests.sweep_file_tables"
 
 
 def test_every_block_has_a_table() -> None:
