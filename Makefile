@@ -28,7 +28,7 @@ PIP_CONSTRAINED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constrain
 PIP_ARGUMENTS   := -m pip --disable-pip-version-check install -qq -c constraints.txt
 PIP_INSTALL     := $(PIP_CONSTRAINED) $(BIN)/python $(PIP_ARGUMENTS)
 
-.PHONY: help demo test test-extras kserve soak faults fuzz check audit lint-deploy bench serve dashboard dashboard-check screenshots clean
+.PHONY: help demo test test-extras kserve soak faults fuzz check docs audit lint-deploy bench serve dashboard dashboard-check screenshots clean
 
 help:
 	@echo 'make demo     search, train and ensemble on this machine; DEMO="--json FILE" keeps the result'
@@ -38,8 +38,9 @@ help:
 	@echo 'make soak     100,000 predictions while members stall and die: minutes; SOAK=20000 for fewer'
 	@echo 'make faults   200 kills of the service and its parts and 200 of trials: a quarter of an hour; FAULTS="--seed 8"'
 	@echo 'make fuzz     20,000 requests that nobody would write: minutes; FUZZ="--cases 2000 --seed 8"'
-	@echo 'make check    format, lint, types, import rules, container files, known weaknesses of what it stands on'
-	@echo 'make audit    the last of these alone; asks pypi.org, and says so where it cannot'
+	@echo 'make check    format, lint, types, import rules, container files, prose, docs, known vulnerabilities of dependencies'
+	@echo 'make audit    only the vulnerabilities; asks pypi.org, and reports if it cannot'
+	@echo 'make docs     the documentation as a site, into site/; a broken link fails'
 	@echo 'make bench    the benchmarks, in .venv-bench; BENCH="..." for their arguments'
 	@echo 'make serve    the service in the foreground; SERVE="--devices cpu:2" for its arguments'
 	@echo 'make clean    remove .venv, .venv-bench and caches, and keep podium-data'
@@ -76,7 +77,12 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@PATH="$(CURDIR)/$(BIN):$$PATH" deploy/lint.sh
+	@$(BIN)/python .ci/check_prose.py
+	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python .ci/audit.py
+
+docs: $(DEV)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 audit: $(DEV)
 	@$(BIN)/python .ci/audit.py
@@ -103,7 +109,7 @@ screenshots: $(DEV)
 
 clean:
 	rm -rf $(DASHBOARD)/node_modules
-	rm -rf .venv $(BENCH_VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	rm -rf .venv $(BENCH_VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	find . -name __pycache__ -type d -not -path './podium-data/*' -prune -exec rm -rf {} +
 
 $(RUN): pyproject.toml constraints.txt
