@@ -32,6 +32,7 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "deploy/README.md": "deploy.md",
+    "examples/README.md": "examples.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/results.md": "benchmark-results.md",
 }
@@ -47,8 +48,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, uri in ROOT_PAGES.items():
         files.append(File.generated(config, uri, content=(ROOT / source).read_text()))
     for name in CHECKED_ONLY:
-        for target in _links((ROOT / name).read_text()):
-            _check(target, Path(name))
+        for target in links((ROOT / name).read_text()):
+            check(target, Path(name))
     return files
 
 
@@ -70,7 +71,7 @@ def _outside_code(markdown: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(markdown[end:])])
 
 
-def _links(markdown: str) -> Iterator[str]:
+def links(markdown: str) -> Iterator[str]:
     for link in _LINK.finditer(_CODE.sub("", _FENCE.sub("", markdown))):
         yield link["target"]
 
@@ -79,7 +80,7 @@ def _is_relative(target: str) -> bool:
     return not re.match(r"[a-z][a-z0-9+.-]*:|#|/", target)
 
 
-def _check(target: str, source: Path) -> None:
+def check(target: str, source: Path) -> None:
     """Warn if a relative link of `source` (a path in the repository) names no file."""
     path = target.partition("#")[0]
     if _is_relative(target) and not (ROOT / source.parent / path).exists():

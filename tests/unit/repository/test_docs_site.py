@@ -1,0 +1,76 @@
+"""The hooks of the documentation site: links that leave docs/, and references made from the product."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from tests.repository import ROOT
+
+
+def _loaded() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_site", ROOT / ".ci" / "docs_site.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+docs_site = _loaded()
+
+
+def _rendered(markdown: str, uri: str) -> str:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=uri))
+    return str(docs_site.on_page_markdown(markdown, page, None, None))
+
+
+@pytest.mark.parametrize(
+    ("uri", "link", "expected"),
+    [
+        ("how-to/migrate.md", "[a](../reference/cli.md#exit-codes)", "[a](../reference/cli.md#exit-codes)"),
+        ("how-to/migrate.md", "[a](../../CONTRIBUTING.md#tests)", "[a](../contributing.md#tests)"),
+        ("how-to/migrate.md", "[a](../../examples/digits.yaml)", "a"),
+        ("contributing.md", "[a](docs/glossary.md)", "[a](glossary.md)"),
+        ("deploy.md", "[a](../docs/how-to/index.md)", "[a](how-to/index.md)"),
+        ("index.md", "[a](#requirements)", "[a](#requirements)"),
+        ("index.md", "[a](https://example.org/b)", "[a](https://example.org/b)"),
+    ],
+)
+def test_a_link_goes_to_the_page_of_the_site(uri: str, link: str, expected: str) -> None:
+    assert _rendered(link, uri) == expected
+
+
+def test_a_link_to_nothing_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        _rendered("[a](../../examples/nowhere.yaml)", "how-to/migrate.md")
+    assert caplog.messages == ["docs/how-to/migrate.md: there is no file ../../examples/nowhere.yaml"]
+
+
+def test_links_in_code_stay() -> None:
+    code = "```\n[a](../../examples/nowhere.yaml)\n```\n"
+    assert _rendered(code, "how-to/migrate.md") == code
+
+
+def test_the_readme_links_only_to_what_is_there(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for name in docs_site.CHECKED_ONLY:
+            for target in docs_site.links((ROOT / name).read_text()):
+                docs_site.check(target, Path(name))
+    assert caplog.messages == []
+
+
+def test_the_routes_are_those_of_the_api() -> None:
+    routes = docs_site.rest()
+    assert "#### `POST /api/v1/sweeps`" in routes
+    assert "| `sweep_id` | path | integer |" in routes
+
+
+def test_the_commands_are_those_of_the_command_line() -> None:
+    commands = docs_site.commands()
+    assert "### podium serve" in commands
+    assert "#### podium sweep run" in commands
+    assert "--help" not in commands
