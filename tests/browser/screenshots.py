@@ -45,7 +45,7 @@ def from_heading(name: str) -> Callable[[Page], None]:
 
 def judged(page: Page) -> None:
     """The importance of the parameters is there."""
-    page.get_by_text("Being judged").wait_for(state="hidden", timeout=60_000)
+    page.get_by_text("Computing…").wait_for(state="hidden", timeout=60_000)
     page.wait_for_timeout(REST_MS)
 
 

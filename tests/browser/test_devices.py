@@ -33,4 +33,4 @@ def test_the_timeline_of_a_sweep_says_its_figures_and_is_a_table_too(stage: Stag
     page.get_by_role("button", name="Zoom in").click()
     expect(page).to_have_url(re.compile("from="))
     page.get_by_text(re.compile("[Tt]able")).last.click()
-    expect(page.get_by_role("columnheader", name="What")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Activity")).to_be_visible()

@@ -55,9 +55,9 @@ def test_it_can_be_read_by_all_in_both_themes_and_on_a_phone(stage: Stage, visit
 @pytest.mark.parametrize("way", ["Escape", "Enter"])  # Enter: on the button that closes it, which has the focus
 def test_after_a_dialog_the_focus_is_where_it_was(visitor: Visitor, way: str) -> None:
     visitor.open("/")
-    keys = visitor.page.get_by_role("button", name="Keyboard (?)")
+    keys = visitor.page.get_by_role("button", name="Keyboard shortcuts (?)")
     keys.press("Enter")
-    dialog = visitor.page.get_by_role("dialog", name="Keyboard")
+    dialog = visitor.page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     visitor.page.keyboard.press(way)
     expect(dialog).to_have_count(0)

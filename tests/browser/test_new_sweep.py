@@ -26,7 +26,7 @@ def test_form_and_file_follow_each_other_and_start_a_sweep(stage: Stage, visitor
     trials = page.get_by_label("Trials", exact=True).first
     trials.fill("-3")
     trials.press("Enter")
-    expect(page.get_by_text("to mend").first).to_be_visible(timeout=SOON_MS)
+    expect(page.get_by_text(re.compile(r"^\d+ problem")).first).to_be_visible(timeout=SOON_MS)
     expect(trials).to_have_attribute("aria-invalid", "true")
     expect(start).to_be_disabled()
 
@@ -81,7 +81,7 @@ def test_what_few_sweeps_have_is_filled_in_too_and_the_text_is_kept(stage: Stage
 
     page.get_by_role("button", name="Add an objective").click()
     expect(page.get_by_role("group", name="Objective 2")).to_be_visible(timeout=SOON_MS)
-    page.get_by_role("button", name="momentum only when").click()
+    page.get_by_role("button", name="Add a condition to momentum").click()
     page.get_by_label("momentum depends on").select_option("optimizer")
     condition = page.get_by_role("group", name="Parameter momentum")
     expect(condition.get_by_label("adam")).to_be_checked(timeout=SOON_MS)
@@ -90,7 +90,7 @@ def test_what_few_sweeps_have_is_filled_in_too_and_the_text_is_kept(stage: Stage
     condition.get_by_label("adam").click()
     expect(file).to_have_value(re.compile(r"when: \{optimizer: sgd\}"))
 
-    page.get_by_text("Tried first").click()
+    page.get_by_text("Seed configurations").click()
     page.get_by_role("button", name="Add a configuration").click()
     page.get_by_label("momentum of configuration 1").fill("0.5")
     page.get_by_label("optimizer of configuration 1").fill("adam")

@@ -32,7 +32,7 @@ def query(page: Page, key: str) -> str:
 
 
 def filter_by(page: Page, text: str) -> None:
-    field = page.get_by_role("combobox", name="Filter the trials")
+    field = page.get_by_role("combobox", name="Filter trials")
     field.fill(text)
     field.press("Enter")
 
@@ -45,7 +45,7 @@ def test_a_filter_counts_lives_in_the_address_and_survives_a_reload(stage: Stage
     page = visitor.open(f"/sweeps/{stage.finished}")
     expect(rows(page).first).to_be_visible()
     page.keyboard.press("/")
-    expect(page.get_by_role("combobox", name="Filter the trials")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Filter trials")).to_be_focused()
     text = "optimizer:adam lr<0.01"
     filter_by(page, text)
     found = matching(stage, text)
@@ -89,7 +89,7 @@ def test_trials_are_walked_through_selected_and_compared_by_keys(stage: Stage, v
     page.go_back()
     expect(rows(page).first).to_be_visible()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keyboard")).to_contain_text("select the row")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("select row")
 
 
 def test_columns_are_chosen_and_the_choice_is_in_the_address(stage: Stage, visitor: Visitor) -> None:

@@ -1,4 +1,4 @@
-// The frame of every page: bar, routes, live stream, keyboard help, and what is shown when a page breaks.
+// The frame of every page: top bar, routes, live updates, keyboard help, and the error boundary.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Route, Switch, useLocation } from "wouter";
@@ -22,7 +22,7 @@ import { Toasts } from "./widgets/toast";
 import "./app.css";
 
 const RETRIES = 2;
-const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // a tab is the same page
+const TAB = /(?<=^\/sweeps\/\d+)\/(?!compare)\w+$/; // all tabs belong to one page
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -58,17 +58,17 @@ function Frame() {
   const [help, setHelp] = useState(false);
   const [path, go] = useLocation();
   useKeyboard();
-  useKeys("Everywhere", {
-    "?": { does: "show the keys", run: () => setHelp(true) },
+  useKeys("Global", {
+    "?": { does: "show keyboard shortcuts", run: () => setHelp(true) },
     "g s": { does: "go to the sweeps", run: () => go("/") },
-    "g n": { does: "begin a new sweep", run: () => go("/new") },
+    "g n": { does: "create a sweep", run: () => go("/new") },
     "g e": { does: "go to the ensembles", run: () => go("/ensembles") },
     "g d": { does: "go to the devices", run: () => go("/devices") },
   });
   return (
     <>
       <a className="app-skip" href="#page">
-        Skip to the page
+        Skip to content
       </a>
       <TopBar onHelp={() => setHelp(true)} />
       <main id="page" className="app-page" tabIndex={-1}>
@@ -105,7 +105,7 @@ function numbered(id: string, page: (id: number) => ReactNode): ReactNode {
 
 function NoSuchPage() {
   return (
-    <Missing title="There is no such page" hint="The address may be cut, or from another version of Podium.">
+    <Missing title="Page not found" hint="The address may be incomplete, or belong to another version of Podium.">
       <ButtonLink href="/">All sweeps</ButtonLink>
     </Missing>
   );

@@ -1,11 +1,11 @@
-// A canvas as sharp as the screen, that draws again when its size, its theme or its data change.
+// A canvas at device resolution that redraws when its size, theme or data change.
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useTheme } from "./theme";
 
 export type Size = { width: number; height: number };
 export type Draw = (context: CanvasRenderingContext2D, size: Size) => void;
 
-/** The size of an element in CSS pixels, as it changes. */
+/** The size of an element in CSS pixels, updated when it changes. */
 export function useSize(element: RefObject<HTMLElement | null>): Size {
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
   useLayoutEffect(() => {
@@ -20,7 +20,7 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
   return size;
 }
 
-/** Draw into a canvas of this size whenever `draw` (memoize it by its data), size or theme change. */
+/** Draws into a canvas of this size whenever `draw` (memoize it by its data), the size or the theme changes. */
 export function useCanvas(draw: Draw, size: Size): RefObject<HTMLCanvasElement | null> {
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();

@@ -1,8 +1,8 @@
-// Numbers, times and sizes as people read them.
+// Formats numbers, times and sizes for display.
 
 const MISSING = "–";
 
-/** Four significant digits, or an exponent where that is shorter; a dash for nothing. */
+/** Four significant digits, or an exponent if that is shorter; a dash for missing values. */
 export function formatNumber(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -67,7 +67,7 @@ export function formatBytes(bytes: number | null | undefined): string {
   return `${Number(value.toPrecision(3))} TB`;
 }
 
-/** How long ago an ISO time was: "12 s ago", "3 min ago", "5 d ago". */
+/** The time since an ISO time: "12 s ago", "3 min ago", "5 d ago". */
 export function formatAgo(time: string | null | undefined, now = Date.now()): string {
   if (!time) return MISSING;
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
@@ -78,7 +78,7 @@ export function formatAgo(time: string | null | undefined, now = Date.now()): st
   return `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-/** 2026-11-21 14:03:22, in the reader's own time. */
+/** 2026-11-21 14:03:22, in the user's time zone. */
 export function formatTime(time: string | number | null | undefined): string {
   if (time === null || time === undefined) return MISSING;
   const date = new Date(typeof time === "number" ? time * 1000 : time);
@@ -87,7 +87,7 @@ export function formatTime(time: string | number | null | undefined): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** A parameter's value: numbers short, text as it is. */
+/** A parameter's value: numbers shortened, other values unchanged. */
 export function formatValue(value: unknown): string {
   if (typeof value === "number") return formatNumber(value);
   if (value === null || value === undefined) return MISSING;

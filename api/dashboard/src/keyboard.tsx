@@ -1,4 +1,4 @@
-// Keyboard: a page names its keys, `?` shows them all. Keys typed into fields are left alone.
+// Keyboard shortcuts: each page registers its keys, `?` lists them all. Keys typed into fields are ignored.
 import { useEffect, useId, useSyncExternalStore } from "react";
 import { Dialog } from "./widgets/dialog";
 import "./keyboard.css";
@@ -16,7 +16,7 @@ function changed(): void {
   for (const listener of listeners) listener();
 }
 
-/** Listen to `keys` ("j", "/", "Escape", or "g d" for one after the other) while the component is there. */
+/** Registers `keys` ("j", "/", "Escape", or the sequence "g d") while the component is mounted. */
 export function useKeys(area: string, keys: Keys): void {
   const id = useId();
   useEffect(() => {
@@ -29,7 +29,7 @@ export function useKeys(area: string, keys: Keys): void {
   });
 }
 
-/** Whether a key is for what has the focus: letters for fields, arrows also for what scrolls or moves by them. */
+/** Whether the focused element handles a key itself: letters in fields, arrows also where they scroll or move. */
 function isTaken({ key, target }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
   const fields = key.startsWith("Arrow") ? "input, textarea, select, [tabindex='0']" : "input, textarea, select";
@@ -66,13 +66,13 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** What `?` shows. */
+/** The help that `?` opens. */
 export function KeyboardHelp({ onClose }: { onClose: () => void }) {
   useSyncExternalStore(subscribe, () => version);
   const areas = new Map<string, Keys>();
   for (const { area, keys } of registered.values()) areas.set(area, { ...areas.get(area), ...keys });
   return (
-    <Dialog title="Keyboard" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <div className="keyboard-areas">
         {[...areas]
           .filter(([, keys]) => Object.keys(keys).length > 0)

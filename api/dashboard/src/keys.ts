@@ -1,10 +1,10 @@
-// The keys of what is cached: a live message invalidates by their beginnings.
+// The query keys of the cache; live messages invalidate by prefix.
 
 export const keys = {
   session: ["session"] as const,
   sweeps: (...what: unknown[]) => ["sweeps", ...what] as const,
   sweep: (id: number, ...what: unknown[]) => ["sweep", id, ...what] as const,
-  // Not below ["sweep", id]: thousands of points are fetched again less often than the rest.
+  // Not below ["sweep", id]: thousands of points are refetched less often than the rest.
   charts: (id: number, ...what: unknown[]) => ["charts", id, ...what] as const,
   trial: (id: number, ...what: unknown[]) => ["trial", id, ...what] as const,
   devices: (...what: unknown[]) => ["devices", ...what] as const,

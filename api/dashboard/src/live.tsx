@@ -1,11 +1,11 @@
-// One stream of events per tab: what changed on the service is fetched again, the rest is handed to who listens.
+// One event stream per tab: changed data is fetched again, other messages are passed to subscribers.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { keys } from "./keys";
 import { Stale } from "./stale";
 import { type Hear, Stream, type StreamState } from "./stream";
 
-/** What the page looks at: the stream tells more of it. */
+/** What the page shows; the stream sends more details about it. */
 export type Focus = { sweep?: number; trial?: number; ensemble?: number };
 export type LiveState = StreamState;
 export type Changes = {
@@ -18,7 +18,7 @@ export type Changes = {
 };
 /** "metrics": the last [step, value] of running trials, by trial and metric. */
 export type LivePoints = { points: Record<string, Record<string, [number, number]>> };
-/** "log": how large the log of the trial in focus has become. */
+/** "log": the current size of the log of the focused trial. */
 export type LiveLog = { trial_id: number; attempt: number; size_bytes: number };
 
 const POLL_MS = 5_000;
@@ -31,7 +31,7 @@ export function useLiveState(): LiveState {
   return useContext(LiveStateContext);
 }
 
-/** Say what the page looks at, for as long as it is there. */
+/** Declares what the page shows while the component is mounted. */
 export function useFocus({ sweep, trial, ensemble }: Focus): void {
   const { look } = useContext(LiveContext);
   useEffect(() => {
@@ -40,7 +40,7 @@ export function useFocus({ sweep, trial, ensemble }: Focus): void {
   }, [look, sweep, trial, ensemble]);
 }
 
-/** Hear every message of one kind ("metrics", "log", "health", "changes", "reset"). */
+/** Subscribes to messages of one kind ("metrics", "log", "health", "changes", "reset"). */
 export function useLive<T>(kind: string, hear: (data: T) => void): void {
   const { listen } = useContext(LiveContext);
   const latest = useRef(hear);
@@ -109,7 +109,7 @@ function asQuery(focus: Focus): string {
   return query.toString();
 }
 
-/** The beginnings of the keys that a message makes old. */
+/** The query key prefixes that a message invalidates. */
 export function staleKeys(changes: Changes): (readonly unknown[])[] {
   const stale: (readonly unknown[])[] = changes.sweeps.length > 0 ? [keys.sweeps()] : [];
   for (const id of new Set([...changes.sweeps, ...Object.keys(changes.trials).map(Number)])) stale.push(keys.sweep(id));

@@ -1,4 +1,4 @@
-// Where the page begins.
+// The entry point.
 import "./theme.css";
 import "./base.css";
 import { StrictMode } from "react";

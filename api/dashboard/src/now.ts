@@ -1,4 +1,4 @@
-// The time in ms, each second while it is wanted; it stands still while the tab is hidden.
+// The current time in ms, updated every second; it pauses while the tab is hidden.
 import { useEffect, useState } from "react";
 
 const SECOND_MS = 1_000;

@@ -1,4 +1,4 @@
-// Which trials of a sweep are selected, and which one the pointer is on: shared by all its views.
+// The selected trials of a sweep and the hovered one, shared by all views.
 import { useSyncExternalStore } from "react";
 
 type Selection = { selected: ReadonlySet<number>; hovered: number | null };
@@ -21,7 +21,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The selection of a sweep; ids are those of trials in the database. */
+/** The selection of a sweep, as trial ids. */
 export function useSelection(sweepId: number): Selection {
   return useSyncExternalStore(subscribe, () => selectionOf(sweepId));
 }

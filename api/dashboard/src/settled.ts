@@ -1,4 +1,4 @@
-// A value that has stood still for a moment: what is typed or drawn is asked of the service when the hand rests.
+// A debounced value, for input that triggers requests.
 import { useEffect, useState } from "react";
 
 export function useSettled<T>(value: T, afterMs: number): T {

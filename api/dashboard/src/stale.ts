@@ -1,10 +1,10 @@
-// What changed is fetched again, but not more often than it can be shown: once a second, and never over itself.
+// Refetches changed data, at most once a second and never while the previous response is pending.
 import type { QueryClient } from "@tanstack/react-query";
 
 const PACE_MS = 1_000;
-const PATIENCE_MS = 10_000; // for an answer that is on its way
+const PATIENCE_MS = 10_000; // while a response is pending
 
-/** Collects keys that are out of date, and has the queries below them fetched. */
+/** Collects stale query keys and invalidates the queries below them. */
 export class Stale {
   private readonly waiting = new Map<string, { key: readonly unknown[]; since: number }>();
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,7 +30,7 @@ export class Stale {
     this.waiting.clear();
   }
 
-  /** An answer on its way may be from before the change: its key waits for it, and is fetched once more then. */
+  /** A pending response may predate the change: its key waits for it and is then fetched once more. */
   private flush(): void {
     this.timer = undefined;
     this.flushed = this.now();

@@ -1,17 +1,17 @@
-// The one stream of events of a tab: opened again where it was, after breaks, and let go while nobody looks at the tab.
+// The event stream of a tab: resumes after interruptions, and closes while the tab is hidden.
 
 export type StreamState = "connecting" | "live" | "reconnecting";
 export type Hear = (kind: string, data: unknown) => void;
 
 export const KINDS = ["hello", "changes", "metrics", "log", "health", "reset"];
-const FOCUS_MS = 150; // two pages that follow each other open one stream
-const HIDDEN_MS = 5_000; // a browser has six connections to a service: tabs in the back leave theirs to others
+const FOCUS_MS = 150; // two pages in quick succession share one stream
+const HIDDEN_MS = 5_000; // a browser has six connections per host: hidden tabs release theirs
 const FIRST_RETRY_MS = 2_000;
 const LAST_RETRY_MS = 30_000;
 
 type Options = { hear: Hear; onState: (state: StreamState) => void };
 
-/** A broken connection is mended by the browser itself; one that was refused is asked for again, ever more slowly. */
+/** The browser reconnects a broken connection itself; a rejected one is retried with backoff. */
 export class Stream {
   private source: EventSource | null = null;
   private query = "";
@@ -28,7 +28,7 @@ export class Stream {
     this.later(0);
   }
 
-  /** What the page looks at, as a query: "sweep=3&trial=7". */
+  /** What the page shows, as a query: "sweep=3&trial=7". */
   look(query: string): void {
     if (query === this.query) return;
     this.query = query;
@@ -54,7 +54,7 @@ export class Stream {
     }
   };
 
-  /** A page that was left may be kept for the way back, frozen: its timers stand still, and its connection would stay. */
+  /** A page may be kept in the back/forward cache, where timers stop and its connection would stay open. */
   private readonly onLeft = () => {
     clearTimeout(this.timer);
     this.drop();
@@ -87,7 +87,7 @@ export class Stream {
     };
     source.onerror = () => {
       this.options.onState("reconnecting");
-      if (source.readyState !== 2) return; // the browser asks again
+      if (source.readyState !== 2) return; // the browser reconnects
       this.drop();
       this.later(this.retryMs);
       this.retryMs = Math.min(2 * this.retryMs, LAST_RETRY_MS);

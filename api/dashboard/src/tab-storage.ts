@@ -1,4 +1,4 @@
-// What a tab keeps through a reload; where the browser keeps nothing (private windows, storage switched off), until then.
+// Per-tab storage that survives a reload; kept in memory if the browser's storage is unavailable.
 
 const kept = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-// Dark or light, as the system says unless the user has chosen; and the tokens of theme.css for canvases.
+// Dark or light theme, following the system unless the user has selected one, and theme.css tokens for canvases.
 import { useSyncExternalStore } from "react";
 
 export type Theme = "light" | "dark";
@@ -17,7 +17,7 @@ function readStored(): string | null {
   try {
     return localStorage.getItem(KEY);
   } catch {
-    return null; // storage is switched off: the system decides
+    return null; // storage is disabled: the system decides
   }
 }
 
@@ -39,7 +39,7 @@ export function chooseTheme(choice: ThemeChoice): void {
     if (choice === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, choice);
   } catch {
-    // Storage is switched off: the choice holds until the page is left.
+    // Storage is disabled: the choice lasts until the page is left.
     document.documentElement.dataset.theme = choice === "system" ? current() : choice;
   }
   applyTheme();
@@ -52,14 +52,14 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The theme that is shown; a canvas that draws with `token` depends on it. */
+/** The current theme; canvases that draw with `token` depend on it. */
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, current);
 }
 
 let tokens = new Map<string, string>();
 
-/** The value of a token of theme.css, `token("--line")`, in the theme that is shown. */
+/** The value of a theme.css token in the current theme, for example `token("--line")`. */
 export function token(name: string): string {
   let value = tokens.get(name);
   if (value === undefined) {

@@ -1,4 +1,4 @@
-// The bar on top of every page: where one can go, whether the page is live, the theme, and the way out.
+// The top bar of every page: navigation, connection status, theme, and logout.
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useLocation } from "wouter";
 import { useLiveState } from "./live";
@@ -35,7 +35,7 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
         })}
       </nav>
       <LiveMark />
-      <Button quiet title="Keyboard (?)" className="bar-keys" onClick={onHelp}>
+      <Button quiet title="Keyboard shortcuts (?)" className="bar-keys" onClick={onHelp}>
         <Icon name="keyboard" />
       </Button>
       <Button
@@ -57,11 +57,7 @@ function LiveMark() {
     <span
       className={`bar-live bar-live-${state}`}
       role="status"
-      title={
-        state === "reconnecting"
-          ? "The service does not answer; asked again every few seconds"
-          : "Changes appear by themselves"
-      }
+      title={state === "reconnecting" ? "The service is not responding; retrying every few seconds" : "Live updates on"}
     >
       <span className="bar-dot" aria-hidden="true" />
       <span className="bar-live-text">{text}</span>
@@ -78,7 +74,7 @@ function LogOut() {
       const answer = await fetch("/api/v1/session", { method: "DELETE" });
       if (!answer.ok && answer.status !== 401) throw new Error();
     } catch {
-      toast("The service did not log you out; try again.", "failed");
+      toast("Logout failed. Try again.", "failed");
       return;
     }
     queries.clear();
@@ -87,7 +83,7 @@ function LogOut() {
   return (
     <>
       {session?.role === "viewer" && (
-        <span className="bar-role" title="This login may look at everything and change nothing">
+        <span className="bar-role" title="Viewers can see everything and change nothing">
           View only
         </span>
       )}

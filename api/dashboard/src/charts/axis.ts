@@ -1,12 +1,12 @@
-// An axis of a chart: where a value stands on it, from 0 to 1, and which values are written beside it. Pure.
+// A chart axis: maps values to positions from 0 to 1, and chooses tick labels. Pure.
 import { formatNumber, formatValue } from "../format";
 
 export type Scalar = string | number | boolean | null;
 export type Goal = "minimize" | "maximize";
 
 export type Axis = {
-  key: string; // the column, "params.lr" say
-  name: string; // as people call it
+  key: string; // the column, for example "params.lr"
+  name: string; // display name
   kind: "number" | "choice";
   log: boolean;
   integer: boolean;
@@ -18,7 +18,7 @@ export type Axis = {
 
 export type Tick = { at: number; label: string };
 
-/** Where a value stands; null for what is not on this axis. Values beyond an end stand beyond it. */
+/** The position of a value; null if it is not on this axis. Values beyond an end have positions beyond it. */
 export function placeOn(axis: Axis, value: Scalar | undefined): number | null {
   if (axis.kind === "choice") {
     const index = axis.choices.indexOf(value ?? null);
@@ -30,7 +30,7 @@ export function placeOn(axis: Axis, value: Scalar | undefined): number | null {
   return value > 0 ? Math.log(value / axis.low) / Math.log(axis.high / axis.low) : null;
 }
 
-/** The places of a whole column; NaN for what is not on the axis. */
+/** The positions of a whole column; NaN for values that are not on the axis. */
 export function placesOn(axis: Axis, column: readonly (Scalar | undefined)[]): Float64Array {
   const places = new Float64Array(column.length);
   const index = new Map(axis.choices.map((choice, position) => [choice, (position + 0.5) / axis.choices.length]));
@@ -41,13 +41,13 @@ export function placesOn(axis: Axis, column: readonly (Scalar | undefined)[]): F
   return places;
 }
 
-/** The number that stands at a place. */
+/** The number at a position. */
 export function numberAt(axis: Axis, place: number): number {
   if (axis.log) return axis.low * (axis.high / axis.low) ** place;
   return axis.low + (axis.high - axis.low) * place;
 }
 
-/** About so many values to write beside the axis: round ones, or every choice. */
+/** About `count` values to label: round numbers, or every choice. */
 export function ticksOf(axis: Axis, count: number): Tick[] {
   if (axis.kind === "choice") return choiceTicks(axis, count);
   if (axis.high === axis.low) return [{ at: 0.5, label: formatNumber(axis.low) }];
@@ -71,7 +71,7 @@ function linearValues(low: number, high: number, count: number, integer: boolean
   const fit = round.findIndex(each => each >= rough);
   if (integer) return multiples(Math.max(1, Math.round(round[fit] as number)), low, high);
   const values = multiples(round[fit] as number, low, high);
-  return values.length < 2 ? multiples(round[fit - 1] as number, low, high) : values; // one alone gives no scale
+  return values.length < 2 ? multiples(round[fit - 1] as number, low, high) : values; // a single tick does not show the scale
 }
 
 function multiples(step: number, low: number, high: number): number[] {
@@ -103,7 +103,7 @@ function within(factors: number[], first: number, last: number, low: number, hig
   return values.length >= 2 ? values : linearValues(low, high, count, false);
 }
 
-/** An axis of numbers from what there is of them; a little room at both ends. */
+/** A numeric axis over the given values, with a small margin at both ends. */
 export function numberAxis(
   key: string,
   name: string,
@@ -122,16 +122,13 @@ export function numberAxis(
   return { key, name, kind: "number", log, integer, low, high, choices: [], goal };
 }
 
-/** The axis with some room at both ends, so that no point stands on the frame. */
+/** The axis with a margin at both ends, so that no point lies on the frame. */
 export function withRoom(axis: Axis, share = 0.04): Axis {
   if (axis.kind === "choice") return axis;
   return { ...axis, low: numberAt(axis, -share), high: numberAt(axis, 1 + share) };
 }
 
-/**
- * The axis of an objective, ended before results that are far off: one loss of 1e30 would press all others flat.
- * What lies beyond is drawn at the edge, and the chart says so.
- */
+/** The axis of an objective without outliers: one loss of 1e30 would flatten all other values. Values beyond the end are drawn at the edge, and the chart says so. */
 export function robustAxis(axis: Axis, values: readonly number[]): Axis {
   if (axis.log || values.length < 8) return axis;
   const sorted = Float64Array.from(values.filter(Number.isFinite)).sort();

@@ -37,7 +37,7 @@ test("a contour has no ground from few trials, and says why", () => {
     render(<Contour points={points} shares={Float64Array.from(values)} inside={inside} {...shared} />);
   };
   show(5);
-  expect(screen.getByText(/No ground with 5 finished trials: .* from 20 on/)).toBeInTheDocument();
+  expect(screen.getByText(/Surface needs 20 finished trials \(5 so far\)/)).toBeInTheDocument();
   expect(screen.queryByText(/blank where no trial is near/)).toBeNull();
   show(20);
   expect(screen.getByText(/blank where no trial is near/)).toBeInTheDocument();
@@ -77,8 +77,6 @@ test("importance is a table that says how old it is and what is left out", () =>
   };
   render(<Importance importance={importance} />);
   expect(screen.getByRole("row", { name: "lr 75.0 %" })).toBeInTheDocument();
-  expect(
-    screen.getByText(/As of 1,000 finished trials, 400 of them judged. Being judged again: 1,500/),
-  ).toBeInTheDocument();
-  expect(screen.getByText("1 not judged")).toBeInTheDocument();
+  expect(screen.getByText(/Based on 1,000 finished trials, from a sample of 400. Updating: 1,500/)).toBeInTheDocument();
+  expect(screen.getByText("1 not computed")).toBeInTheDocument();
 });

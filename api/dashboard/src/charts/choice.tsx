@@ -1,4 +1,4 @@
-// The small controls of a chart: a choice of one, and something that is on or off.
+// Chart controls: a select and a switch.
 import { useId } from "react";
 import "./choice.css";
 

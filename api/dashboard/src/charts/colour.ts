@@ -1,18 +1,18 @@
-// The colours of values on a canvas, from the tokens of the theme: worst to best, in steps that are drawn together.
+// Colours of values on a canvas, from the theme's tokens: a ramp from worst to best in discrete steps.
 import { token } from "../theme";
 
 export const SHADES = 24;
-const FAINTEST = 0.12; // of the ramp: what is fainter is not seen as a line
-export const POINTED_AT = "--series-2"; // beside every shade of the ramp, in both themes
+const FAINTEST = 0.12; // of the ramp; a fainter line is not visible
+export const POINTED_AT = "--series-2"; // contrasts with every shade of the ramp, in both themes
 
 export type Rgb = [number, number, number];
 
-/** One colour for each step from the worst (0) to the best. */
+/** One colour per step, from the worst (0) to the best. */
 export function shades(): string[] {
   return shadeParts().map(parts => `rgb(${parts.join(" ")})`);
 }
 
-/** The same as numbers from 0 to 255. */
+/** The same colours as numbers from 0 to 255. */
 export function shadeParts(): Rgb[] {
   const stops = [0, 1, 2, 3, 4].map(index => tokenParts(`--ramp-${index}`));
   return Array.from({ length: SHADES }, (_, step) => {
@@ -24,7 +24,7 @@ export function shadeParts(): Rgb[] {
   });
 }
 
-/** A token of the theme as numbers from 0 to 255. */
+/** A theme token as numbers from 0 to 255. */
 export function tokenParts(name: string): Rgb {
   return rgb(token(name));
 }
@@ -34,7 +34,7 @@ export function shadeOf(share: number): number {
   return Math.max(0, Math.min(SHADES - 1, Math.floor(share * SHADES)));
 }
 
-/** The shade of each share, from 1 on; 0 where nobody knows. */
+/** The shade of each share, starting at 1; 0 if unknown. */
 export function shadesOf(shares: Float64Array): Uint8Array {
   return Uint8Array.from(shares, share => (Number.isNaN(share) ? 0 : shadeOf(share) + 1));
 }

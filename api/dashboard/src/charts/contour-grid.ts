@@ -1,14 +1,14 @@
-// What results to expect between the trials of two parameters: a kernel average (Nadaraya, Watson 1964). Pure.
+// Expected results between the trials of two parameters: a kernel average (Nadaraya, Watson 1964). Pure.
 import type { Places } from "./draw-points";
 
 export const [COLUMNS, ROWS] = [64, 44];
-export const FEWEST = 20; // trials; between fewer, a ground would be a picture of chance
-const FAR = 0.05; // of a weight: where no trial is near enough, nothing is drawn
+export const FEWEST = 20; // trials; with fewer, the surface is noise
+const FAR = 0.05; // minimum weight; cells without a trial nearby stay blank
 
-/** Expected shares by cell, row by row from below; NaN where no trial is near. Places and shares are from 0 to 1. */
+/** Expected shares by cell, row by row from the bottom; NaN where no trial is near. Positions and shares are from 0 to 1. */
 export function surface({ xs, ys, rows }: Places, shares: Float64Array): Float64Array {
-  // Trials of one cell weigh together, and the weight of a cell in another is that of its column times that of its row:
-  // so it costs the same for a hundred trials and for ten thousand.
+  // Trials of one cell are weighted together, and the kernel is separable (column weight times row weight),
+  // so the cost does not depend on the number of trials.
   const [count, sum, near] = [0, 1, 2].map(() => new Float64Array(COLUMNS * ROWS)) as [Grid, Grid, Grid];
   for (const row of rows) {
     const cell = cellOf(ys[row] as number, ROWS) * COLUMNS + cellOf(xs[row] as number, COLUMNS);
@@ -34,7 +34,7 @@ function add(one: number, other: number): number {
   return one + other;
 }
 
-/** Each cell from all others by their weight: first along the rows, then along the columns. */
+/** Smooths each cell over all others: first along the rows, then along the columns. */
 function spread(grid: Grid, width: number, join: (one: number, other: number) => number): Grid {
   const along = pass(grid, COLUMNS, ROWS, 1, COLUMNS, width, join);
   return pass(along, ROWS, COLUMNS, COLUMNS, 1, width, join);

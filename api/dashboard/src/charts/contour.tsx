@@ -1,4 +1,4 @@
-// Two parameters at once: the results to expect in the colour of the ground, and the trials themselves on it.
+// Contour plot of two parameters: the expected results as a coloured surface, with the trials on top.
 import { memo, useCallback, useMemo } from "react";
 import { formatCount } from "../format";
 import { token } from "../theme";
@@ -82,7 +82,7 @@ export const Contour = memo(function Contour({
     (from: Point, frame: Frame) => closest(rows, from, row => pointOf(row, frame), NEAR),
     [rows, pointOf],
   );
-  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasGround ? "" : "; too few for a ground between them"}.`;
+  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasGround ? "" : "; too few for a surface"}.`;
   return (
     <>
       <Plot
@@ -103,7 +103,7 @@ export const Contour = memo(function Contour({
       <ul className="plot-legend">
         <li>
           <span className="plot-ramp" /> {metric.name}, worst to best by rank
-          {hasGround && "; the ground is what to expect, blank where no trial is near"}
+          {hasGround && "; the surface shows expected values, blank where no trial is near"}
         </li>
         {!hasGround && <li>{notYet(rows.length)}</li>}
       </ul>
@@ -111,10 +111,9 @@ export const Contour = memo(function Contour({
   );
 });
 
-/** Why there is no ground. */
+/** Why there is no surface. */
 export function notYet(count: number): string {
-  const trials = count === 1 ? "1 finished trial" : `${formatCount(count)} finished trials`;
-  return `No ground with ${trials}: what to expect between them can be said from ${FEWEST} on`;
+  return `Surface needs ${FEWEST} finished trials (${formatCount(count)} so far)`;
 }
 
 function isNumber(values: Float64Array, row: number): boolean {

@@ -1,21 +1,21 @@
-// Learning curves as numbers: smoothed, looked up at a step, judged by their last value. Pure.
+// Learning curves as numbers: smoothing, lookup by step, ranking by last value. Pure.
 import type { Schemas } from "../api";
 import type { Goal } from "./axis";
 
 export type Curve = Pick<Schemas["CurveView"], "trial_id" | "number" | "state" | "points" | "steps" | "values">;
 
-/** A moving average that forgets: each point is `weight` of the one before and the rest of its own; 0 changes nothing. */
+/** Exponential moving average: each point is `weight` of the previous one plus the rest of its own; 0 changes nothing. */
 export function smoothed(values: readonly number[], weight: number): readonly number[] {
   if (weight <= 0) return values;
   let [sum, total] = [0, 0];
   return values.map(value => {
     sum = sum * weight + value;
-    total = total * weight + 1; // so that the first points are not drawn to zero
+    total = total * weight + 1; // bias correction: the first points are not drawn towards zero
     return sum / total;
   });
 }
 
-/** The place in `steps` (rising) nearest to a step. */
+/** The index in `steps` (ascending) nearest to a step. */
 export function nearestIndex(steps: readonly number[], step: number): number {
   let [low, high] = [0, steps.length - 1];
   while (low < high) {
@@ -35,7 +35,7 @@ export function bestValue(values: readonly number[], goal: Goal | undefined): nu
   return goal ? best : null;
 }
 
-/** How good each curve ends among them, 0 to 1 by rank; all the same without a goal. */
+/** The rank of each curve by its last value, 0 to 1; all equal without a goal. */
 export function endShares(curves: readonly Curve[], goal: Goal | undefined): number[] {
   if (!goal) return curves.map(() => 0.7);
   const sign = goal === "maximize" ? 1 : -1;

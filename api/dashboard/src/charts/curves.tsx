@@ -1,4 +1,4 @@
-// One metric of many trials by step: the curve under the pointer is told, and stands out here and in other views.
+// One metric of many trials by step. The curve under the pointer is described and highlighted here and in other views.
 import { useCallback, useMemo, useRef } from "react";
 import { formatCount, formatNumber } from "../format";
 import { SERIES, token } from "../theme";
@@ -12,11 +12,11 @@ import "./curves.css";
 export type CurvesProps = {
   curves: readonly Curve[];
   metric: string;
-  goal?: Goal; // of the metric, where the sweep says it
+  goal?: Goal; // of the metric, if the sweep defines one
   log?: boolean;
   smooth?: number; // 0 to 1
-  colours?: "result" | "series"; // by how good each ends, or one for each: then there is a legend of them
-  highlighted: number | null; // a trial's id
+  colours?: "result" | "series"; // by rank of the last value, or one colour per curve with a legend
+  highlighted: number | null; // a trial id
   selected?: ReadonlySet<number>;
   height?: number;
   onHover: (trialId: number | null) => void;
@@ -204,7 +204,7 @@ function Legend({ curves, colours, goal }: { curves: readonly Curve[]; colours: 
           <span className="plot-ramp" /> last value, worst to best
         </li>
       )}
-      {curves.some(curve => curve.state === "running") && <li>● at its end: still running</li>}
+      {curves.some(curve => curve.state === "running") && <li>● at the end: still running</li>}
       {curves.some(curve => curve.state !== "running" && curve.state !== "finished") && (
         <li>┄ pruned, failed or cancelled</li>
       )}

@@ -1,4 +1,4 @@
-// What charts of a sweep are drawn from: fetched, kept while something newer comes, and fetched again when trials change.
+// The data of a sweep's charts: fetched, kept while newer data loads, and fetched again when trials change.
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api, done } from "../api";
@@ -10,19 +10,19 @@ import { outcomeAxes, type Points, parameterAxes } from "./points";
 import { type Brushes, readBrushes, withoutRanges } from "./terms";
 
 const OFTEN_MS = 1_500; // at most, while trials change
-const PATIENCE = 8; // and not before so many times as long as the answer took
+const PATIENCE = 8; // and not before this many times the response time of the last request
 const COMPUTING_MS = 2_000;
 const NO_AXES: readonly Axis[] = [];
 
 export type ChartPoints = {
-  query: UseQueryResult<Points>; // what matches the filter without its brushes
+  query: UseQueryResult<Points>; // trials that match the filter without its brushes
   parameters: readonly Axis[];
   outcomes: readonly Axis[];
   base: string; // the filter without its brushes
   brushes: Brushes;
 };
 
-/** The trials of the filter, brushed or not: brushes are of the page, and move without asking the service. */
+/** The trials of the filter, brushed or not. Brushes are local to the page and move without a request. */
 export function useChartPoints(sweepId: number, filter: string): ChartPoints {
   const [axes, setAxes] = useState<readonly Axis[]>(NO_AXES);
   const { base, brushes } = useMemo(() => {
@@ -68,7 +68,7 @@ export function useImportance(sweepId: number, metric: string): UseQueryResult<I
   });
 }
 
-/** Fetch one kind of what charts need again when trials of the sweep change; the more it costs, the less often. */
+/** Fetches one kind of chart data again when trials of the sweep change; the slower the response, the less often. */
 export function useFreshness(sweepId: number, kind: string): void {
   const queries = useQueryClient();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);

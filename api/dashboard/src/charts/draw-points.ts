@@ -1,4 +1,4 @@
-// Points of a chart: some as smooth circles, hundreds or more as a picture that is made at once.
+// Draws the points of a chart: a few as smooth circles, hundreds or more as one rasterized image.
 import { token } from "../theme";
 import { type Axis, placesOn, type Scalar } from "./axis";
 import { type Rgb, SHADES, shadeOf, shadeParts, shades, tokenParts } from "./colour";
@@ -7,11 +7,11 @@ import { PointRaster, packed, type Stamp } from "./point-raster";
 
 export type Places = { xs: Float64Array; ys: Float64Array; rows: readonly number[] }; // by row; the rows to draw
 
-const [SOME, MANY] = [400, 4_000]; // points: more than some are a picture, of many each is small
-const BEYOND = 6; // px around the plot, so that points on its edge are whole
+const [SOME, MANY] = [400, 4_000]; // number of points: above it they are rasterized, far above it they are smaller
+const BEYOND = 6; // px around the plot, so that points on its edge are complete
 const KNOWN = new WeakMap<Axis, WeakMap<readonly Scalar[], Float64Array>>();
 
-/** The places of a column on an axis, found once for both: charts share axes, and brushes move neither. */
+/** The positions of a column on an axis, computed once: charts share axes, and brushes move neither. */
 export function placesOf(axis: Axis, column: readonly Scalar[]): Float64Array {
   const ofAxis = KNOWN.get(axis) ?? new WeakMap<readonly Scalar[], Float64Array>();
   KNOWN.set(axis, ofAxis);
@@ -20,7 +20,7 @@ export function placesOf(axis: Axis, column: readonly Scalar[]): Float64Array {
   return places;
 }
 
-/** Where a row stands; what lies beyond an end is drawn at the edge. */
+/** The position of a row; values beyond an end are drawn at the edge. */
 export function pointIn({ xs, ys }: Places, row: number, frame: Frame): Point {
   return { x: xAt(frame, edge(xs[row] as number)), y: yAt(frame, edge(ys[row] as number)) };
 }
@@ -29,7 +29,7 @@ function edge(place: number): number {
   return Math.max(0, Math.min(1, place));
 }
 
-/** Coloured by how good they are, the best on top; what is not feasible as rings over all others. */
+/** Coloured by rank with the best on top; infeasible trials as rings above all others. */
 export function drawPoints(
   context: CanvasRenderingContext2D,
   frame: Frame,
@@ -80,7 +80,7 @@ function drawCircles(
   context.globalAlpha = 1;
 }
 
-let scratch: HTMLCanvasElement | null = null; // one for all charts: each draws it into its own at once
+let scratch: HTMLCanvasElement | null = null; // shared by all charts: each copies it at once
 
 function drawPicture(
   context: CanvasRenderingContext2D,

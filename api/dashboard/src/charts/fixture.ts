@@ -1,7 +1,7 @@
-// Points for the tests of charts: as the service gives them.
+// Points for chart tests, as the service returns them.
 import type { Points } from "./points";
 
-/** Trials of one sweep: columns as given, the rest made up to fit. */
+/** Trials of one sweep: the given columns, with defaults for the rest. */
 export function pointsOf(columns: Points["columns"], more: Partial<Points> = {}): Points {
   const count = Math.max(...Object.values(columns).map(column => column.length));
   const numbers = Array.from({ length: count }, (_, row) => row);

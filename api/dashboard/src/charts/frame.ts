@@ -1,4 +1,4 @@
-// The frame of a chart on a canvas: where the plot is, its grid, and the values beside it.
+// The frame of a chart on a canvas: the plot area, its grid, and the axis labels.
 import type { Size } from "../canvas";
 import { token } from "../theme";
 import { type Axis, type Tick, ticksOf } from "./axis";
@@ -7,10 +7,10 @@ export type Frame = { left: number; top: number; width: number; height: number }
 export type Point = { x: number; y: number };
 
 const FONT = 11;
-const CHAR = 6.2; // width of a digit in that font, about
+const CHAR = 6.2; // approximate width of a digit in that font
 const [TOP, RIGHT, BOTTOM] = [10, 14, 38];
 
-/** Room for the values beside the plot and their titles. */
+/** Space for the tick labels next to the plot and the axis titles. */
 export function frameIn(size: Size, y: Axis): Frame {
   const longest = Math.max(...ticksOf(y, yCount(size.height)).map(tick => short(tick.label).length), 2);
   const left = Math.min(size.width / 3, longest * CHAR + 30);
@@ -99,7 +99,7 @@ function line(context: CanvasRenderingContext2D, x0: number, y0: number, x1: num
   context.stroke();
 }
 
-/** Draw with everything outside the plot cut off; a little beyond it, so that marks on its edge are whole. */
+/** Draws clipped to the plot plus a small margin, so that marks on its edge are complete. */
 export function clipped(context: CanvasRenderingContext2D, frame: Frame, draw: () => void, beyond = 5): void {
   context.save();
   context.beginPath();

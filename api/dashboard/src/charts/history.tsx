@@ -1,4 +1,4 @@
-// The value of every trial in its order, and the best so far.
+// Optimization history: the value of every trial in order, and the best so far.
 import { memo, useMemo } from "react";
 import { formatCount, formatNumber } from "../format";
 import { type Axis, numberAxis, placeOn, type Scalar, withRoom } from "./axis";
@@ -63,7 +63,7 @@ export const History = memo(function History({ points, metric, by, log, inside, 
         <li>
           <span className="plot-sign plot-sign-line history-best" /> best so far
         </li>
-        {beyond > 0 && <li>{formatCount(beyond)} far off, drawn at the edge</li>}
+        {beyond > 0 && <li>{formatCount(beyond)} outlier, drawn at the edge</li>}
       </ul>
     </>
   );
@@ -84,7 +84,7 @@ function across(points: Points, by: "number" | "time"): { xs: readonly Scalar[];
 
 type Best = { row: number; x: number; value: number };
 
-/** The trials that were better than all before them. */
+/** The trials that improved on all previous ones. */
 export function bestSoFar(points: Points, metric: Axis, xs: readonly Scalar[], inside: Uint8Array): Best[] {
   const values = columnOf(points, metric.key);
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];

@@ -1,4 +1,4 @@
-// How much each parameter matters, as bars in a table.
+// Parameter importance, as bars in a table.
 import type { Schemas } from "../api";
 import { formatCount, formatShare } from "../format";
 import "./importance.css";
@@ -37,7 +37,7 @@ export function Importance({ importance }: { importance: ImportanceView }) {
       <p className="importance-note">{noteOf(importance)}</p>
       {left.length > 0 && (
         <details className="importance-note">
-          <summary>{formatCount(left.length)} not judged</summary>
+          <summary>{formatCount(left.length)} not computed</summary>
           <ul>
             {left.map(([name, why]) => (
               <li key={name}>
@@ -51,12 +51,12 @@ export function Importance({ importance }: { importance: ImportanceView }) {
   );
 }
 
-/** As of how many trials, and whether something newer is on its way. */
+/** The number of trials that the result is based on, and whether an update is in progress. */
 export function noteOf(importance: ImportanceView): string {
   const { as_of, trials, state, finished, reason } = importance;
   if (as_of === null || trials === null) return "";
-  const sample = trials < as_of ? `, ${formatCount(trials)} of them judged` : "";
-  const base = `As of ${formatCount(as_of)} finished trials${sample}.`;
-  if (state === "computing") return `${base} Being judged again: ${formatCount(finished)} have finished now.`;
-  return state === "failed" ? `${base} Not judged again: ${reason}.` : base;
+  const sample = trials < as_of ? `, from a sample of ${formatCount(trials)}` : "";
+  const base = `Based on ${formatCount(as_of)} finished trials${sample}.`;
+  if (state === "computing") return `${base} Updating: ${formatCount(finished)} trials have finished.`;
+  return state === "failed" ? `${base} Not updated: ${reason}.` : base;
 }

@@ -1,4 +1,4 @@
-// The two canvases of the parallel coordinates: what is outside the brushes, and over it what is inside them.
+// The two canvas layers of parallel coordinates: lines outside the brushes, and above them the lines inside.
 import { useCallback, useMemo, useRef } from "react";
 import { type Size, useCanvas } from "../canvas";
 import { shadeParts, shadesOf, tokenParts } from "./colour";
@@ -7,7 +7,7 @@ import { drawBehind, drawLines, type Lines } from "./parallel-lines";
 import { countIn } from "./terms";
 
 const MANY = 1_500; // lines; fewer are stroked, which is smoother
-const FEW = 600; // of many: so few are stroked over the others
+const FEW = 600; // of many: up to this number of lines is stroked above the others
 
 type Picture = { raster: LineRaster; image: ImageData };
 

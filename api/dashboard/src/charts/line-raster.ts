@@ -1,19 +1,19 @@
-// Thousands of lines over parallel axes, drawn into numbers: each pixel knows which lines go through it, so that a brush
-// draws only those that it takes in or leaves out. A stroke of a canvas would draw them all again. Pure.
+// Rasterizes thousands of lines over parallel axes into arrays: each pixel counts the lines through it, so a brush
+// redraws only the lines that enter or leave it. Stroking a canvas would redraw all of them. Pure.
 import type { Rgb } from "./colour";
 import { axisX, type Lines, placeY } from "./parallel-lines";
 
-export type RasterColours = { shades: readonly Rgb[]; behind: Rgb }; // worst to best, the first for what nobody knows
+export type RasterColours = { shades: readonly Rgb[]; behind: Rgb }; // worst to best; the first is for unknown values
 
-const GROWTH = 1.3; // how much more a line counts than one of the shade below: the best lies on top
-const [FAINT, SATURATION] = [0.22, 0.5]; // how opaque one line of the worst is, and how soon more of them are whole
-const OPAQUE = 1024; // weight from which on nothing is seen through
-const BLOCK = 16; // columns at a time: rows of pixels are made of columns of numbers
+const GROWTH = 1.3; // how much more a line counts than one of the next lower shade: the best is on top
+const [FAINT, SATURATION] = [0.22, 0.5]; // opacity of one line of the worst shade, and how fast overlapping lines become opaque
+const OPAQUE = 1024; // weight above which a pixel is opaque
+const BLOCK = 16; // columns processed at a time
 const MIXES = 8; // colours between two shades
-const [BITS, ONE] = [16, 1 << 16]; // of places between pixels
-const PARTS = 3; // of a pixel: weight of the lines inside, weight times shade, lines outside
+const [BITS, ONE] = [16, 1 << 16]; // subpixel positions
+const PARTS = 3; // per pixel: weight of the lines inside, weight times shade, lines outside
 
-/** Lines as seen on so many pixels; shade 0 is for lines of which nobody knows how good they are. */
+/** Lines at a given pixel size; shade 0 is for lines of unknown value. */
 export class LineRaster {
   private readonly sums: Int32Array; // by column, then by row
   private readonly xs: number[];
@@ -37,7 +37,7 @@ export class LineRaster {
     this.weights = Int32Array.from(shades, shade => Math.round(GROWTH ** shade));
   }
 
-  /** Take these lines as inside, all others as outside: only what changes is drawn. Returns how many lines did. */
+  /** Marks these lines as inside and all others as outside, and redraws only those that change. Returns their number. */
   show(inside: Uint8Array): number {
     const before = this.shown;
     let changed = 0;
@@ -64,7 +64,7 @@ export class LineRaster {
     }
   }
 
-  /** One pixel in each column, or in each row where the line is steep: no gaps. The last belongs to the next segment. */
+  /** One pixel per column, or per row where the line is steep, without gaps. The last pixel belongs to the next segment. */
   private segment(x0: number, y0: number, x1: number, y1: number, weight: number, sum: number, outside: number): void {
     const { sums, height } = this;
     const steps = Math.max(x1 - x0, Math.abs(y1 - y0));
@@ -80,7 +80,7 @@ export class LineRaster {
     }
   }
 
-  /** The picture, one number a pixel as canvases have them. Without `lit` only what is outside is drawn. */
+  /** The image, one number per pixel in canvas format. Without `lit`, only lines outside are drawn. */
   paint(pixels: Uint32Array, colours: RasterColours, lit = true): void {
     const { sums, width, height } = this;
     const look = lookOf(colours);
@@ -107,7 +107,7 @@ type Look = {
   ramp: Rgb[];
   opaque: Uint32Array; // the ramp as pixels
   below: Rgb;
-  behind: Uint32Array; // as a pixel, by how many lines are outside
+  behind: Uint32Array; // as a pixel, by number of lines outside
   litAlpha: Float32Array; // by weight
   behindAlpha: Float32Array;
 };
@@ -131,7 +131,7 @@ function lookOf({ shades, behind: below }: RasterColours): Look {
   };
 }
 
-/** How opaque so many lines are. */
+/** The opacity of this many lines. */
 function alphas(count: number, power: number): Float32Array {
   return Float32Array.from({ length: count }, (_, weight) => 1 - (1 - FAINT) ** (weight ** power));
 }

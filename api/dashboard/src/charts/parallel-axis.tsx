@@ -1,4 +1,4 @@
-// One axis of the parallel coordinates: its name, its values, and the handles of its brush, by pointer and by keys.
+// One axis of the parallel coordinates: its name, tick labels, and brush handles for pointer and keyboard.
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { formatNumber, formatValue } from "../format";
 import { type Axis, numberAt, placeOn, type Scalar, ticksOf } from "./axis";
@@ -9,13 +9,13 @@ export type AxisProps = {
   axis: Axis;
   x: number;
   gap: number; // px to the next axis
-  room: number; // px for a name in the middle over it
-  last: boolean; // there is no room to its right
-  absent: boolean; // some trials do not have it
+  room: number; // px for a name centred above it
+  last: boolean; // no space on its right
+  absent: boolean; // some trials do not have this parameter
   height: number;
   brush: Brush | undefined;
   onBrush: (brush: Brush | null, isDone: boolean) => void;
-  onMove: (by: number) => void; // to the left or right of its neighbours
+  onMove: (by: number) => void; // left or right of its neighbours
 };
 
 const [STEP, LEAP] = [1 / 40, 1 / 8];
@@ -27,7 +27,7 @@ export function ParallelAxis(props: AxisProps) {
       <AxisName {...props} />
       <div className="parallel-line" style={{ top: TOP, bottom: BOTTOM }} />
       {absent && (
-        <span className="parallel-absent" title={`Trials that have no ${axis.name}`}>
+        <span className="parallel-absent" title={`Trials without ${axis.name}`}>
           none
         </span>
       )}
@@ -167,7 +167,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
   );
 }
 
-/** Where a key moves a handle to; null: away with the brush; undefined: the key is for somebody else. */
+/** The position a key moves a handle to; null: remove the brush; undefined: the key is not handled. */
 function movedBy(event: KeyboardEvent, place: number): number | null | undefined {
   if (event.altKey || event.ctrlKey || event.metaKey) return undefined;
   const step = event.shiftKey ? LEAP : STEP;

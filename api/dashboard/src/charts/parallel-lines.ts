@@ -1,4 +1,4 @@
-// Parallel coordinates on a canvas: one line for each trial over all axes; thousands are drawn in a few strokes. Pure.
+// Parallel coordinates on a canvas: one line per trial across all axes; thousands are drawn in a few strokes. Pure.
 import type { Size } from "../canvas";
 import { token } from "../theme";
 import { type Axis, placesOn } from "./axis";
@@ -6,14 +6,14 @@ import { SHADES, shadeOf, shades } from "./colour";
 import { columnOf, type Points } from "./points";
 
 export const [TOP, BOTTOM] = [46, 28]; // px above and below the axes
-const ABSENT = Number.NEGATIVE_INFINITY; // the place of a parameter that a trial does not have: below its axis
+const ABSENT = Number.NEGATIVE_INFINITY; // the position of a parameter that a trial does not have: below its axis
 const ABSENT_UP = 8; // px from the lower edge
 const SIDE = 50;
 const NEAR = 7; // px
 
 export type Lines = { places: Float64Array[]; count: number };
 
-/** Lines go on below the axis of a parameter that their trial does not have, and end where it has no result. */
+/** Lines pass below the axis of a parameter that their trial does not have, and end where it has no result. */
 export function linesOf(points: Points, axes: readonly Axis[]): Lines {
   return { places: axes.map(axis => placesOf(points, axis)), count: columnOf(points, "id").length };
 }
@@ -26,7 +26,7 @@ function placesOf(points: Points, axis: Axis): Float64Array {
     : places;
 }
 
-/** Whether there are trials that do not have it. */
+/** Whether some trials do not have the parameter. */
 export function isAbsentOn(lines: Lines, index: number): boolean {
   return lines.places[index]?.includes(ABSENT) ?? false;
 }
@@ -44,7 +44,7 @@ export function placeAt(y: number, height: number): number {
   return Math.max(0, Math.min(1, 1 - (y - TOP) / (height - TOP - BOTTOM)));
 }
 
-/** All lines in one faint colour, behind those that are brushed. */
+/** All lines in one faint colour, behind the brushed ones. */
 export function drawBehind(context: CanvasRenderingContext2D, size: Size, lines: Lines, inside: Uint8Array): void {
   const rows: number[] = [];
   for (let row = 0; row < lines.count; row += 1) if (!inside[row]) rows.push(row);
@@ -55,7 +55,7 @@ export function drawBehind(context: CanvasRenderingContext2D, size: Size, lines:
   context.globalAlpha = 1;
 }
 
-/** The brushed lines: the best last, so that it lies on top. */
+/** The brushed lines, the best last so that it is on top. */
 export function drawLines(
   context: CanvasRenderingContext2D,
   size: Size,
@@ -90,7 +90,7 @@ function alphaFor(count: number): number {
 function stroke(context: CanvasRenderingContext2D, size: Size, lines: Lines, rows: readonly number[]): void {
   const { places } = lines;
   const xs = places.map((_, index) => axisX(index, places.length, size.width));
-  // Long paths are slow where the canvas is drawn without a graphics card.
+  // Long paths are slow in a software-rendered canvas.
   for (let start = 0; start < rows.length; start += 64) {
     context.beginPath();
     for (const row of rows.slice(start, start + 64)) trace(context, size, lines, xs, row);
@@ -109,7 +109,7 @@ function trace(context: CanvasRenderingContext2D, size: Size, lines: Lines, xs: 
   }
 }
 
-/** Some lines thick, over all others. */
+/** Highlighted lines, thick, above all others. */
 export function drawOver(
   context: CanvasRenderingContext2D,
   size: Size,

@@ -1,4 +1,4 @@
-// Parallel coordinates: every trial a line over its parameters and results; brushes on the axes choose among them.
+// Parallel coordinates: every trial is a line over its parameters and results; brushes on the axes filter them.
 import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
@@ -14,21 +14,21 @@ import { useRowsIn } from "./use-rows-in";
 import "./parallel.css";
 
 export type ParallelProps = {
-  points: Points; // also those outside the brushes: they are drawn faint
+  points: Points; // including trials outside the brushes, which are drawn faint
   axes: readonly Axis[];
-  shares: Float64Array; // how good each row is, 0 to 1; NaN: nobody knows
+  shares: Float64Array; // rank of each row, 0 to 1; NaN if unknown
   brushes: Brushes;
   active: number | null; // a row
   chosen: readonly number[]; // rows
-  onBrushes: (brushes: Brushes, isDone: boolean) => void; // at every move of a brush; done: it was let go
-  onRest?: () => void; // the handles have no longer the focus
+  onBrushes: (brushes: Brushes, isDone: boolean) => void; // on every move of a brush; done: it was released
+  onRest?: () => void; // the handles have lost the focus
   onActive: (row: number | null) => void;
   onOpen?: (row: number) => void;
   onOrder: (keys: string[]) => void;
 };
 
 const HEIGHT = 400;
-const NARROWEST = 84; // px from axis to axis; more of them scroll
+const NARROWEST = 84; // px between axes; more axes scroll
 const TIP = 210;
 
 export function Parallel(props: ParallelProps) {
@@ -96,7 +96,7 @@ export function Parallel(props: ParallelProps) {
           ref={front}
           className="plot-canvas"
           role="img"
-          aria-label={`${label} ${formatCount(count)} are in the brushes.`}
+          aria-label={`${label} ${formatCount(count)} selected by the brushes.`}
         />
         <canvas ref={over} className="plot-canvas" />
         {room > 0 &&

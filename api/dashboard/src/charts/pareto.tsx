@@ -1,4 +1,4 @@
-// Two objectives against each other: the trials that no other one beats in both, and the rest.
+// Two objectives: the trials on the Pareto front, and the others.
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, placeOn } from "./axis";
@@ -19,14 +19,14 @@ export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log
   const y = useValueAxis(points, yMetric, log, inside);
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
   const line = useMemo(() => stairs(points, front, x, y), [points, front, x, y]);
-  const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are beaten by none in both.`;
+  const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are not dominated.`;
   return (
     <>
       <Scatter points={points} x={x} y={y} inside={inside} marked={front} line={line} label={label} {...rest} />
       <ul className="plot-legend">
         <li>
           <span className="plot-sign plot-sign-line history-best" /> Pareto front: {formatCount(front.length)} trials
-          that no other beats in both
+          that no other trial dominates
         </li>
         <li>
           better: {xMetric.name} {xMetric.goal === "maximize" ? "→" : "←"}, {yMetric.name}{" "}
@@ -37,7 +37,7 @@ export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log
   );
 });
 
-/** The rows that are dominated by none in these two, in the order of the first. */
+/** The rows that no other row dominates in these two columns, ordered by the first. */
 export function frontOf(points: Points, x: Axis, y: Axis, inside: Uint8Array): number[] {
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];
   const [xCost, yCost] = [x, y].map(({ key, goal }) => {
@@ -60,7 +60,7 @@ export function frontOf(points: Points, x: Axis, y: Axis, inside: Uint8Array): n
   return front;
 }
 
-/** From one to the next by a corner: what lies beyond the corner is beaten by none of them. */
+/** A staircase between the points of the front: everything beyond a corner is not dominated. */
 function stairs(points: Points, front: readonly number[], x: Axis, y: Axis): Point[] {
   const line: Point[] = [];
   for (const row of front) {

@@ -1,4 +1,4 @@
-// A chart with two axes on a canvas: what is under the pointer, or chosen by arrow keys, is told beside it and in words.
+// A chart with two axes on a canvas. The item under the pointer, or chosen with arrow keys, is described in a tooltip.
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { useCanvas, useSize } from "../canvas";
 import type { Axis } from "./axis";
@@ -11,9 +11,9 @@ export type PlotProps = {
   label: string; // what the chart shows, with its figures
   height?: number;
   draw: (context: CanvasRenderingContext2D, frame: Frame) => void; // memoize it by its data
-  drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // what changes with the pointer
-  nearest: (at: Point, frame: Frame) => number | null; // what is under the pointer
-  order: () => readonly number[]; // in which the arrow keys go through it; asked at a key, not at every brush
+  drawOver?: (context: CanvasRenderingContext2D, frame: Frame) => void; // the layer that changes with the pointer
+  nearest: (at: Point, frame: Frame) => number | null; // the item under the pointer
+  order: () => readonly number[]; // the order in which arrow keys visit the items; computed on a key press, not on every brush
   pointOf: (item: number, frame: Frame) => Point;
   tell: (item: number) => ReactNode;
   active: number | null;
@@ -22,7 +22,7 @@ export type PlotProps = {
 };
 
 const NOTHING = () => undefined;
-const TIP = 210; // its width, about
+const TIP = 210; // its approximate width
 
 export function Plot(props: PlotProps) {
   const {
@@ -43,7 +43,7 @@ export function Plot(props: PlotProps) {
   const { width } = useSize(box);
   const size = useMemo(() => ({ width, height }), [width, height]);
   const frame = useMemo(() => frameIn(size, y), [size, y]);
-  const [isHere, setHere] = useState(false); // the pointer or the focus: other charts mark the same, and say nothing
+  const [isHere, setHere] = useState(false); // has the pointer or the focus: other charts highlight the same trial without a tooltip
   const drawAll = useCallback(
     (context: CanvasRenderingContext2D) => {
       drawFrame(context, frame, x, y);
@@ -79,8 +79,8 @@ export function Plot(props: PlotProps) {
       className="plot"
       style={{ height }}
       role="group"
-      aria-label={`${label} Arrow keys go through it, Enter opens the trial.`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through what is drawn
+      aria-label={`${label} Use the arrow keys to step through it and Enter to open the trial.`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through the items
       tabIndex={0}
       onPointerEnter={() => setHere(true)}
       onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}

@@ -1,10 +1,10 @@
-// Hundreds of points or more, drawn into pixels: a canvas that fills so many circles is what a brush waits for. Pure.
+// Rasterizes hundreds of points or more: filling that many circles on a canvas is too slow while brushing. Pure.
 import type { Rgb } from "./colour";
 
 export type Stamp = { radius: number; hollow: boolean; alpha: number };
 type Dab = { offsets: Int32Array; opacities: Uint16Array; reach: number }; // opacities from 0 to 256
 
-/** A picture of `width` by `height` pixels; what is drawn later lies on top. */
+/** An image of `width` by `height` pixels; later points are drawn on top. */
 export class PointRaster {
   private readonly pixels: Uint32Array;
   private readonly dabs: Map<Stamp, Dab> = new Map();
@@ -17,7 +17,7 @@ export class PointRaster {
     this.pixels = new Uint32Array(pixels);
   }
 
-  /** One point in the middle of this pixel, cut off at the edges of the picture. */
+  /** One point centred on this pixel, clipped at the edges of the image. */
   draw(x: number, y: number, colour: number, stamp: Stamp): void {
     const { width, height, pixels } = this;
     const [column, row] = [Math.round(x), Math.round(y)];
@@ -58,7 +58,7 @@ export class PointRaster {
   }
 }
 
-/** A colour as the pixels have it, without how opaque it is. */
+/** A colour in pixel format, without opacity. */
 export function packed([red, green, blue]: Rgb): number {
   return (blue << 16) | (green << 8) | red;
 }

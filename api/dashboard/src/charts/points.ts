@@ -1,4 +1,4 @@
-// The trials that charts draw: columns of the same length, and the axes that they make. Pure.
+// The trials of a chart: columns of equal length, and the axes derived from them. Pure.
 import type { Schemas } from "../api";
 import { type Axis, type Goal, numberAxis, type Scalar } from "./axis";
 
@@ -6,13 +6,13 @@ export type Points = Schemas["PointsView"];
 export type Columns = Readonly<Record<string, readonly Scalar[]>>;
 type AxisView = Points["axes"][number];
 
-const MOST_CHOICES = 24; // more texts than this are no axis that anybody reads
+const MOST_CHOICES = 24; // more distinct strings than this do not make a readable axis
 
 export function columnOf(points: Points, key: string): readonly Scalar[] {
   return (points.columns as Columns)[key] ?? [];
 }
 
-/** The numbers of a column; of some rows, where `inside` says which. */
+/** The numbers of a column, optionally only of the rows in `inside`. */
 export function numbersOf(points: Points, key: string, inside?: Uint8Array): number[] {
   return columnOf(points, key).filter((value, row) => typeof value === "number" && inside?.[row] !== 0) as number[];
 }
@@ -21,7 +21,7 @@ export function idsOf(points: Points): readonly number[] {
   return columnOf(points, "id") as readonly number[];
 }
 
-/** The parameters that differ, in the order of the sweep file. */
+/** The parameters that vary, in the order of the sweep file. */
 export function parameterAxes(points: Points): Axis[] {
   return points.axes.flatMap(view => {
     const axis = parameterAxis(points, view);
@@ -48,7 +48,7 @@ function choiceAxis(key: string, view: AxisView, column: readonly Scalar[]): Axi
   return { key, name: view.name, kind: "choice", log: false, integer: false, low: 0, high: 1, choices: shown };
 }
 
-/** The objectives, and how long trials took. */
+/** The objectives, and the duration of trials. */
 export function outcomeAxes(points: Points): Axis[] {
   const several = points.objectives.length > 1;
   const axes = points.objectives.map(({ name, goal }, index) => {
@@ -58,7 +58,7 @@ export function outcomeAxes(points: Points): Axis[] {
   return [...axes, numberAxis("duration_s", "duration_s", numbersOf(points, "duration_s"))];
 }
 
-/** How good each row is: 1 the best, 0 the worst, by rank, so that no outlier takes all colours; NaN without a value. */
+/** The rank of each row, 1 for the best and 0 for the worst; ranks are robust to outliers. NaN without a value. */
 export function goodness(values: readonly Scalar[], goal: Goal | undefined): Float64Array {
   const rows = values.flatMap((value, row) => (typeof value === "number" ? [row] : []));
   const sign = goal === "maximize" ? 1 : -1;
@@ -70,7 +70,7 @@ export function goodness(values: readonly Scalar[], goal: Goal | undefined): Flo
   return shares;
 }
 
-/** The row of the best trial among those that may be: finished, and no constraint violated; -1 without any. */
+/** The row of the best eligible trial: finished and feasible; -1 if there is none. */
 export function bestRow(points: Points, axis: Axis, inside?: Uint8Array): number {
   const values = columnOf(points, axis.key);
   const [states, feasible] = [columnOf(points, "state"), columnOf(points, "feasible")];

@@ -1,4 +1,4 @@
-// Trials as points between two axes: history, slice and Pareto front are made of it.
+// Trials as points on two axes: the base of history, slice and Pareto charts.
 import { useCallback, useMemo } from "react";
 import { token } from "../theme";
 import type { Axis, Scalar } from "./axis";
@@ -13,11 +13,11 @@ export type ScatterProps = {
   points: Points;
   x: Axis;
   y: Axis;
-  xs?: readonly Scalar[]; // where it is no column of the points
+  xs?: readonly Scalar[]; // if it is not a column of the points
   inside: Uint8Array; // which rows are drawn
-  shares?: Float64Array; // how good each is, 0 to 1; without it all have one colour
+  shares?: Float64Array; // rank of each row, 0 to 1; without it all have one colour
   marked?: readonly number[]; // rows with a gold ring: the best
-  line?: readonly Point[]; // places of a line of steps through the plot
+  line?: readonly Point[]; // points of a step line through the plot
   label: string;
   height?: number;
   active: number | null;
@@ -103,7 +103,7 @@ function rowsOn(xs: Float64Array, ys: Float64Array, inside: Uint8Array): number[
   return rows;
 }
 
-/** Side by side what would stand on one line: always the same way, so that nothing jumps. */
+/** Horizontal jitter for points that would coincide; deterministic, so that points do not jump. */
 function across(axis: Axis, column: readonly Scalar[]): Float64Array {
   const xs = placesOf(axis, column);
   if (axis.kind !== "choice") return xs;

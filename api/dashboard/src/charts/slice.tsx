@@ -1,4 +1,4 @@
-// One parameter against the result: where the good values lie.
+// One parameter against the result.
 import { memo, useMemo } from "react";
 import { formatCount } from "../format";
 import { type Axis, withRoom } from "./axis";
@@ -8,7 +8,7 @@ import { Scatter, type ScatterProps } from "./scatter";
 type SliceProps = Pick<ScatterProps, "inside" | "shares" | "marked" | "active" | "selected" | "onActive" | "onOpen"> & {
   points: Points;
   parameter: Axis;
-  metric: Axis; // what goes up, with its ends
+  metric: Axis; // the vertical axis, with its ends
 };
 
 export const Slice = memo(function Slice({ points, parameter, metric, inside, ...rest }: SliceProps) {

@@ -1,7 +1,7 @@
-// What brushes write into the filter, and read from it again: `lr:1e-4..1e-2`, `optimizer:adam,sgd`. Pure.
+// Converts brushes to filter terms and back: `lr:1e-4..1e-2`, `optimizer:adam,sgd`. Pure.
 import type { Axis, Scalar } from "./axis";
 
-/** A part of an axis: from one number to another, or some of its choices. */
+/** A part of an axis: a numeric range, or some of its choices. */
 export type Brush = { low: number; high: number } | { choices: readonly Scalar[] };
 export type Brushes = Readonly<Record<string, Brush>>; // by the key of the axis
 
@@ -14,7 +14,7 @@ const FIELDS = new Set(
   "state number id value duration_s attempt device cause sampler feasible top tag note".split(" "),
 );
 
-/** What the filter calls an axis. */
+/** The name of an axis in the filter language. */
 export function nameOf(axis: Axis): string {
   const isPlain = axis.key.startsWith("params.") && !FIELDS.has(axis.name) && !TABLES.test(axis.name);
   const name = isPlain ? axis.name : axis.key;
@@ -29,7 +29,7 @@ function unquoted(word: string): string {
   return word.startsWith('"') ? word.slice(1, -1).replace(/\\(.)/g, "$1") : word;
 }
 
-/** A number short enough to be read, never inside the range that it ends. */
+/** A rounded number for the end of a range, never inside the range. */
 export function ended(value: number, upwards: boolean): string {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   const size = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 3);
@@ -50,7 +50,7 @@ function writtenChoice(choice: Scalar): string {
   return looks ? `"${choice}"` : quoted(choice);
 }
 
-/** The filter without what may be a brush, before anybody knows the axes. */
+/** The filter without terms that may be brushes, for use before the axes are known. */
 export function withoutRanges(filter: string): string {
   const isBrush = (term: string) => {
     const [, name = "", values = ""] = NAMED.exec(term) ?? [];
@@ -60,7 +60,7 @@ export function withoutRanges(filter: string): string {
   return (filter.match(TERM) ?? []).filter(term => !isBrush(term)).join(" ");
 }
 
-/** The brushes of these axes in a filter, and the filter without them. */
+/** The brushes on these axes in a filter, and the filter without them. */
 export function readBrushes(filter: string, axes: readonly Axis[]): { base: string; brushes: Brushes } {
   const brushes: Record<string, Brush> = {};
   const rest: string[] = [];
@@ -98,7 +98,7 @@ function isSame(choice: Scalar, word: string): boolean {
   return typeof choice === "string" ? unquoted(word) === choice : String(choice) === word;
 }
 
-/** The filter with these brushes, after the terms that are no brushes. */
+/** The filter with these brushes appended to the other terms. */
 export function writeBrushes(base: string, brushes: Brushes, axes: readonly Axis[]): string {
   const terms = axes.flatMap(axis => {
     const brush = brushes[axis.key];
@@ -107,13 +107,13 @@ export function writeBrushes(base: string, brushes: Brushes, axes: readonly Axis
   return [base, ...terms].filter(Boolean).join(" ");
 }
 
-/** Whether a value is in a brush: as the service judges it, both ends included. */
+/** Whether a value is inside a brush; like the service, both ends are inclusive. */
 export function isIn(brush: Brush, value: Scalar | undefined): boolean {
   if ("choices" in brush) return brush.choices.includes(value ?? null);
   return typeof value === "number" && value >= brush.low && value <= brush.high;
 }
 
-/** Which rows are in all brushes. */
+/** The rows inside all brushes, as a mask. */
 export function rowsIn(
   columns: Readonly<Record<string, readonly Scalar[]>>,
   brushes: Brushes,

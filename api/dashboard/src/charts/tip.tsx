@@ -1,4 +1,4 @@
-// What is said of a trial beside the pointer: its number and state, and some of its columns.
+// The tooltip of a trial: its number and state, and some of its columns.
 import { formatDuration, formatValue } from "../format";
 import type { Axis } from "./axis";
 import { columnOf, type Points } from "./points";
@@ -10,7 +10,7 @@ export function TrialTip({ points, row, axes }: { points: Points; row: number; a
     <>
       <b>
         Trial {number} · {state}
-        {broken && ", breaks a constraint"}
+        {broken && ", violates a constraint"}
       </b>
       <dl>
         {axes.map(axis => (

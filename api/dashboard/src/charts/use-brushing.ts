@@ -1,15 +1,15 @@
-// The brushes as they move: every chart of the page follows at once, the filter in the URL when the hand rests.
+// Brushes while they move: all charts of the page update at once; the filter in the URL is written after a pause.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { setQuery } from "../url";
 import type { ChartPoints } from "./data";
 import { type Brushes, writeBrushes } from "./terms";
 
-const RESTS_MS = 250; // between two keys; also, browsers refuse URLs that change more often than some times a second
+const RESTS_MS = 250; // between two keys; browsers also limit how often a page may change its URL
 
 export type Brushing = ChartPoints & {
-  moving: boolean; // the filter in the URL is not yet what is brushed
+  moving: boolean; // the filter in the URL does not match the brushes yet
   onBrushes: (brushes: Brushes, isDone: boolean) => void;
-  onRest: () => void; // write what is not written yet
+  onRest: () => void; // writes pending changes
 };
 
 export function useBrushing(charts: ChartPoints, filter: string): Brushing {
@@ -35,8 +35,8 @@ export function useBrushing(charts: ChartPoints, filter: string): Brushing {
     },
     [filter, base, parameters, outcomes, onRest],
   );
-  // A filter from elsewhere, or another page: what was not written yet is of what is no more.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is what it is about
+  // The filter was changed elsewhere, or another page opened: pending changes are dropped.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the filter changes
   useEffect(
     () => () => {
       clearTimeout(waiting.current?.timer);

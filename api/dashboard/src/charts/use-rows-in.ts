@@ -1,4 +1,4 @@
-// Which rows are in the brushes: the same array for as long as they are the same rows, so that nothing is drawn twice.
+// The rows inside the brushes. Returns the same array while the rows do not change, so that nothing is redrawn.
 import { useMemo, useRef } from "react";
 import { idsOf, type Points } from "./points";
 import { type Brushes, rowsIn } from "./terms";

@@ -1,4 +1,4 @@
-// The axis of a result over the trials that are drawn: the same object for as long as its ends are the same.
+// The axis of a result over the drawn trials. Returns the same object while its ends do not change.
 import { useMemo, useRef } from "react";
 import { type Axis, numberAxis, robustAxis, withRoom } from "./axis";
 import { numbersOf, type Points } from "./points";

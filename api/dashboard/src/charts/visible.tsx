@@ -1,4 +1,4 @@
-// Leaves a chart out until it is nearly in sight or nothing else is to do: a page of twenty opens like one of three.
+// Renders a chart only when it is nearly in view or the browser is idle, so that pages with many charts open fast.
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
 const AHEAD = "300px";

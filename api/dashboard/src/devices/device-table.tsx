@@ -1,4 +1,4 @@
-// Each device now: its state and why, the trial on it, the members beside it, and how busy it was.
+// The current state of each device: its reason, trial, ensemble members, and utilization.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
 import type { DeviceLine } from "../timeline/words";
@@ -9,8 +9,8 @@ import "./devices.css";
 
 type Props = {
   devices: readonly Device[];
-  lines: ReadonlyMap<string, DeviceLine>; // by device, where the timeline has answered
-  range: string; // "the last hour"
+  lines: ReadonlyMap<string, DeviceLine>; // by device, once the timeline has loaded
+  range: string; // for example "the last hour"
   now: number;
   mayDrain: boolean;
 };
@@ -135,7 +135,7 @@ function Busy({ line }: { line: DeviceLine | undefined }) {
       <span className="devices-hint">
         {formatCount(line.attempts)} {line.attempts === 1 ? "trial" : "trials"}
         {line.failed > 0 && <span className="devices-failed">, {formatCount(line.failed)} failed</span>}
-        {line.closed_s >= 1 && `, closed ${formatDuration(line.closed_s)}`}
+        {line.closed_s >= 1 && `, unavailable ${formatDuration(line.closed_s)}`}
       </span>
     </>
   );

@@ -1,4 +1,4 @@
-// Drain a device, with the reason that everybody reads, and return it.
+// Drains a device with a reason, and returns it to service.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
@@ -17,7 +17,7 @@ export function SteerDevice({ device }: { device: Device }) {
   const again = () => queries.invalidateQueries({ queryKey: keys.devices() });
   const giveBack = async () => {
     setBusy(true);
-    await attempt(() => done(api.POST("/api/v1/devices/{device_id}/return", path)), `${device.id} takes trials again`);
+    await attempt(() => done(api.POST("/api/v1/devices/{device_id}/return", path)), `${device.id} returned to service`);
     await again();
     setBusy(false);
   };
@@ -38,7 +38,7 @@ export function SteerDevice({ device }: { device: Device }) {
           onClose={() => setAsks(false)}
           run={async reason => {
             await done(api.POST("/api/v1/devices/{device_id}/drain", { ...path, body: { reason } }));
-            toast(`${device.id} takes no more trials`);
+            toast(`${device.id} drained`);
             await again();
           }}
         />
@@ -51,7 +51,7 @@ type DrainProps = { device: Device; onClose: () => void; run: (reason: string) =
 
 function Drain({ device, onClose, run }: DrainProps) {
   const [reason, setReason] = useState("");
-  const runs = device.running ? ` Trial ${device.running.number} runs to its end.` : "";
+  const runs = device.running ? ` Trial ${device.running.number} will finish.` : "";
   return (
     <Confirm
       title={`Drain ${device.id}`}
@@ -59,8 +59,8 @@ function Drain({ device, onClose, run }: DrainProps) {
       onClose={onClose}
       run={() => run(reason.trim() || "drained on request")}
     >
-      <p>No more trials start on it until it is returned, also after a restart of the service.{runs}</p>
-      <Field label="Reason" hint="Shown beside the device and in its timeline.">
+      <p>No new trials start on it until it is returned, even after a restart of the service.{runs}</p>
+      <Field label="Reason" hint="Shown next to the device and in its timeline.">
         <input
           value={reason}
           maxLength={500}

@@ -1,14 +1,14 @@
-// Devices as the service tells of them.
+// Devices as the service describes them.
 import type { Schemas } from "../api";
 
 export type Device = Schemas["DeviceView"];
 
-/** Why it takes no trials, if somebody or the scheduler set it aside. */
+/** Why the device takes no trials, if it was drained by a user or by the scheduler. */
 export function isAside(device: Device): boolean {
   return device.state === "set aside";
 }
 
-/** "CPU slot 0", and which machine it is on where there are several; Ray's names of machines are long. */
+/** "CPU slot 0", with a shortened node name if there are several nodes; Ray's node names are long. */
 export function placeOf(device: Device, all: readonly Device[]): string {
   const place = `${kindName(device.kind)} ${device.position}`;
   const several = all.some(other => other.node !== device.node);

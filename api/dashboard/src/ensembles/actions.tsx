@@ -1,4 +1,4 @@
-// What can be done to an ensemble: start, stop, go back a version, let the canary take over, end it for good.
+// Commands on an ensemble: start, stop, roll back, promote the canary, retire.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { keys } from "../keys";
@@ -47,25 +47,25 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
           action="Stop"
           run={async () => {
             await run("stop");
-            toast(`${ensemble.name} is stopped.`);
+            toast(`${ensemble.name} stopped`);
           }}
           onClose={() => setAsked(null)}
         >
-          <p>Its members end and give their devices back. Predictions are refused until it is started again.</p>
+          <p>Its members stop and release their devices. Predictions are rejected until it is started again.</p>
         </Confirm>
       )}
       {asked === "retire" && (
         <Confirm
-          title={`Retire ${ensemble.name} for good?`}
+          title={`Retire ${ensemble.name}?`}
           action="Retire"
           danger
           run={async () => {
             await run("retire");
-            toast(`${ensemble.name} is retired.`);
+            toast(`${ensemble.name} retired`);
           }}
           onClose={() => setAsked(null)}
         >
-          <p>It cannot be started again, and its name stays taken. What was measured stays readable.</p>
+          <p>This cannot be undone. The name stays reserved, and evaluations remain available.</p>
         </Confirm>
       )}
     </>

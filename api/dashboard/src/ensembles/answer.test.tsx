@@ -7,14 +7,14 @@ import { MembersTable } from "./members";
 test("a degraded answer says who answered and who did not", () => {
   render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} truth="dog" />);
   expect(screen.getByText("degraded")).toBeInTheDocument();
-  expect(screen.getByText("✓ Right: it is dog")).toBeInTheDocument();
+  expect(screen.getByText("✓ Correct: dog")).toBeInTheDocument();
   expect(screen.getByRole("row", { name: "Trial 0 25 % 75 % answered 0.1 ms 2.5 ms" })).toBeInTheDocument();
-  expect(screen.getByRole("row", { name: "Trial 1 no answer late – –" })).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: "Trial 1 no response late – –" })).toBeInTheDocument();
 });
 
 test("a wrong answer is called wrong", () => {
   render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} truth="cat" />);
-  expect(screen.getByText("✕ Wrong: it is cat")).toBeInTheDocument();
+  expect(screen.getByText("✕ Incorrect: true class is cat")).toBeInTheDocument();
 });
 
 test("values have a deviation in place of a share", () => {

@@ -1,4 +1,4 @@
-// An answer of the ensemble: what it says, how sure it is, and each member's part in it with its time.
+// A prediction of the ensemble: its output, its uncertainty, and each member's contribution and latency.
 
 import type { CSSProperties } from "react";
 import { Link } from "wouter";
@@ -12,9 +12,9 @@ import "./answer.css";
 const COLUMNS = 10;
 const SAID: Record<string, string> = {
   ok: "answered",
-  skipped_open: "skipped, its breaker is open",
-  queue_full: "its queue is full",
-  died: "its process died",
+  skipped_open: "skipped, circuit breaker open",
+  queue_full: "queue full",
+  died: "process died",
 };
 
 export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; ensemble: Ensemble; truth?: string }) {
@@ -29,9 +29,9 @@ export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; en
   return (
     <div className="answer" aria-live="polite">
       <Lead answer={answer} ensemble={ensemble} truth={truth} />
-      <ScrollX label="What each network says">
+      <ScrollX label="Predictions by network">
         <table className="figures answer-table">
-          <caption className="hidden-text">What each network says, and how long it took</caption>
+          <caption className="hidden-text">Predictions by network, with latency</caption>
           <thead>
             <tr>
               <th scope="col">Network</th>
@@ -40,7 +40,7 @@ export function AnswerView({ answer, ensemble, truth }: { answer: Prediction; en
                   {ensemble.classes[column] ?? column}
                 </th>
               ))}
-              <th scope="col">Part</th>
+              <th scope="col">Status</th>
               <th scope="col" className="figures-number">
                 Queue
               </th>
@@ -97,13 +97,17 @@ function Lead({ answer, ensemble, truth }: { answer: Prediction; ensemble: Ensem
       </div>
       {truth !== undefined && (
         <p className={right === null ? "answer-doubt" : right ? "answer-right" : "answer-wrong"}>
-          {right === null ? `True value: ${truth}` : right ? `✓ Right: it is ${truth}` : `✕ Wrong: it is ${truth}`}
+          {right === null
+            ? `True value: ${truth}`
+            : right
+              ? `✓ Correct: ${truth}`
+              : `✕ Incorrect: true class is ${truth}`}
         </p>
       )}
       <p className="answer-doubt">
         {answer.entropy?.[0] !== undefined &&
           answer.mutual_information?.[0] !== undefined &&
-          `Doubt ${formatNumber(answer.entropy[0], 3)} nats, ${formatNumber(answer.mutual_information[0], 3)} of it from disagreement · `}
+          `Entropy ${formatNumber(answer.entropy[0], 2)} nats (${formatNumber(answer.mutual_information[0], 2)} from disagreement) · `}
         {answer.answered} of {answer.requested} members answered in {formatMs(answer.total_ms)} (deadline{" "}
         {formatMs(answer.deadline_ms)}, quorum {answer.quorum})
       </p>
@@ -118,12 +122,12 @@ function deviation(answer: Prediction): string {
 
 type CellsProps = { row: readonly number[] | undefined; columns: readonly number[]; classes: boolean };
 
-/** A network's answer: probabilities shaded by how large they are, the likeliest in bold. */
+/** A network's prediction: probabilities shaded by value, the most likely in bold. */
 function Cells({ row, columns, classes }: CellsProps) {
   if (!row) {
     return (
       <td colSpan={columns.length} className="answer-none">
-        no answer
+        no response
       </td>
     );
   }

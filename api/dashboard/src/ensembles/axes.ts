@@ -1,4 +1,4 @@
-// From values to pixels and back, and the round numbers at an axis.
+// Linear scales between values and pixels, and round tick values.
 
 export type Scale = {
   range: readonly [number, number];
@@ -6,7 +6,7 @@ export type Scale = {
   back: (pixel: number) => number;
 };
 
-/** A linear scale; a range without width gets one, so that a single value stands in the middle. */
+/** A linear scale; an empty range is widened, so that a single value is centred. */
 export function scale(range: readonly [number, number], from: number, to: number): Scale {
   const [low, high] = range[0] === range[1] ? [range[0] - 0.5, range[1] + 0.5] : range;
   const share = (to - from) / (high - low);
@@ -17,7 +17,7 @@ export function scale(range: readonly [number, number], from: number, to: number
   };
 }
 
-/** Round numbers within a range, about so many. */
+/** About `about` round numbers within a range. */
 export function ticks([low, high]: readonly [number, number], about: number, whole = false): number[] {
   const rough = (high - low) / Math.max(1, about);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -30,7 +30,7 @@ export function ticks([low, high]: readonly [number, number], about: number, who
   return found;
 }
 
-/** The one of ascending values that is nearest. */
+/** The nearest of ascending values. */
 export function nearest(values: readonly number[], wanted: number): number | null {
   let best: number | null = null;
   for (const value of values) if (best === null || Math.abs(value - wanted) < Math.abs(best - wanted)) best = value;

@@ -1,4 +1,4 @@
-// The end of the builder: a new ensemble with a name, or another version of one that is there.
+// The last step of the builder: a new ensemble with a name, or a new version of an existing one.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
@@ -13,7 +13,7 @@ import { attempt, toast } from "../widgets/toast";
 import type { Request } from "./draft";
 import { useEnsemble } from "./queries";
 
-const LOOKS = "Your token only allows looking";
+const LOOKS = "Requires the submitter role";
 
 export function Build({ request }: { request: Request | null }) {
   const [name, setName] = useState("");
@@ -28,7 +28,7 @@ export function Build({ request }: { request: Request | null }) {
       const built = await done(api.POST("/api/v1/ensembles", { body }));
       await queries.invalidateQueries({ queryKey: keys.ensembles() });
       go(`/ensembles/${built.id}`);
-    }, "The ensemble is being built.");
+    }, "Building ensemble");
     setBusy(false);
   };
   return (
@@ -62,7 +62,7 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
   const query = useEnsemble(ensembleId);
   const name = query.data?.name ?? `ensemble ${ensembleId}`;
   const share = Number(percent) / 100;
-  const problem = percent.trim() !== "" && !(share > 0 && share < 1) ? "Above 0 and below 100" : undefined;
+  const problem = percent.trim() !== "" && !(share > 0 && share < 1) ? "Must be between 0 and 100" : undefined;
   const canary = percent.trim() === "" ? null : share;
   const build = async () => {
     const body = { ...request, canary_share: canary } as Schemas["VersionRequest"];
@@ -70,7 +70,7 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
     const after = await done(api.POST("/api/v1/ensembles/{ensemble_id}/versions", { params: { path }, body }));
     queries.setQueryData(keys.ensemble(ensembleId), after);
     await queries.invalidateQueries({ queryKey: keys.ensembles() });
-    toast(`A version of ${name} is being built.`);
+    toast(`Building a new version of ${name}`);
     go(`/ensembles/${ensembleId}`);
   };
   return (
@@ -82,7 +82,11 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
           Build a new ensemble instead
         </button>
       </p>
-      <Field label="Canary, % of the requests" hint="Empty: it takes over as soon as it is ready." problem={problem}>
+      <Field
+        label="Canary, % of the requests"
+        hint="If empty, the version becomes active as soon as it is ready."
+        problem={problem}
+      >
         <input
           inputMode="decimal"
           placeholder="none"
@@ -96,19 +100,19 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
         title={may ? undefined : LOOKS}
         onClick={() => setAsked(true)}
       >
-        Build the version
+        Build version
       </Button>
       {asked && (
         <Confirm
-          title={`Another version of ${name}?`}
-          action="Build the version"
+          title={`Build a new version of ${name}?`}
+          action="Build version"
           run={build}
           onClose={() => setAsked(false)}
         >
           <p>
             {canary === null
-              ? "It answers everything as soon as all its members are ready. Roll back brings the one before back."
-              : `It answers ${percent.trim()} % of the requests as soon as it is ready; then promote it, or roll it back.`}
+              ? "It serves all requests as soon as all its members are ready. To restore the current version, roll back."
+              : `It serves ${percent.trim()} % of the requests as soon as it is ready. Then promote it, or roll back.`}
           </p>
         </Confirm>
       )}

@@ -1,4 +1,4 @@
-// The ensemble builder: choose, see at once what would come of it, build.
+// The ensemble builder: choose members, preview the result, build.
 import { useQuery } from "@tanstack/react-query";
 import { ApiError, api, done, type Schemas } from "../api";
 import { useFreshness } from "../charts/data";
@@ -22,7 +22,7 @@ const LOOKED_AT = 200;
 
 type BuilderProps = { sweepId: number; metric: string };
 
-/** Kept apart from the rest of the sweep, which is fetched each second while it runs: a preview takes some time. */
+/** Cached apart from the rest of the sweep, which is refetched every second while it runs: a preview is expensive. */
 function usePreview(sweepId: number, request: Request | null) {
   return useQuery({
     queryKey: keys.charts(sweepId, "preview", request),
@@ -34,7 +34,7 @@ function usePreview(sweepId: number, request: Request | null) {
   });
 }
 
-/** The trials that the sweep's filter finds, the best ones first; null: there is no filter. */
+/** The trials that match the sweep's filter, best first; null without a filter. */
 function useMatching(sweepId: number): ReadonlySet<unknown> | null {
   const [filter] = useQueryState("filter");
   const { data } = useQuery({
@@ -69,7 +69,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
   return (
     <div className="builder">
       <div className="builder-form">
-        <Panel title={versionOf ? "Build another version" : "Build an ensemble"}>
+        <Panel title={versionOf ? "Build a new version" : "Build an ensemble"}>
           <DraftForm
             draft={draft}
             change={change}
@@ -105,15 +105,15 @@ export function Builder({ sweepId, metric }: BuilderProps) {
 
 function candidatesSaid(pool: Preview, filtered: boolean): string {
   const shown = pool.contenders.length;
-  const best = pool.candidates > shown ? `; the best ${shown} are looked at` : "";
-  const some = filtered ? " The filter chooses which are listed here, not which may be chosen." : "";
-  return `${formatCount(pool.candidates)} finished trials left a model${best}. Tick to choose by hand.${some}`;
+  const best = pool.candidates > shown ? `; only the best ${shown} are listed` : "";
+  const some = filtered ? " The filter affects only this list, not which trials may be selected." : "";
+  return `${formatCount(pool.candidates)} finished trials have a model${best}. Check trials to select them manually.${some}`;
 }
 
 type NotThisProps = { title?: string; error: Error; onRetry: () => void };
 
-/** Too few finished models are no fault of anybody: it is said calmly. */
-function NotThis({ title = "This cannot be built", error, onRetry }: NotThisProps) {
+/** Having too few finished models is not an error of the user. */
+function NotThis({ title = "Cannot build this ensemble", error, onRetry }: NotThisProps) {
   const said = error instanceof ApiError && error.status === 422;
   return (
     <Panel>
@@ -126,7 +126,7 @@ function Coming({ preview, ...rest }: { preview: Preview | undefined; method: st
   if (preview) return <Shown preview={preview} {...rest} />;
   return (
     <Panel>
-      <Loading rows={6} what="Working out what would come of it" />
+      <Loading rows={6} what="Computing the preview" />
     </Panel>
   );
 }
@@ -145,22 +145,17 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
         title={`${members.length} ${members.length === 1 ? "member" : "members"}, quorum ${preview.quorum}`}
         hint={
           figures
-            ? `Estimated from what the trials said of ${rowsSaid(figures.rows, figures.split, preview.rows_there)}; the test rows stay untouched.`
+            ? `Estimated from stored predictions on ${rowsSaid(figures.rows, figures.split, preview.rows_there)}; the test split is not used.`
             : undefined
         }
       >
         {preview.note && <p className="builder-note">{preview.note}.</p>}
         {preview.temperature !== 1 && <p className="builder-note">Temperature {formatNumber(preview.temperature)}.</p>}
-        {!figures && (
-          <Empty
-            title="It can be built, but not estimated"
-            hint={`${preview.unknown}. Evaluate it once it is ready.`}
-          />
-        )}
+        {!figures && <Empty title="No estimate available" hint={`${preview.unknown}. Evaluate it once it is ready.`} />}
         {preview.path.length > 1 && (
           <>
             <h3 className="builder-head">
-              {method === "greedy" ? "The greedy path" : "What each further member does"}
+              {method === "greedy" ? "Greedy selection path" : "Score by number of members"}
             </h3>
             <PathChart steps={preview.path} task={preview.task} method={method} />
           </>
@@ -168,7 +163,7 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
       </Panel>
       {figures && (
         <>
-          <Panel title="Against the best single network">
+          <Panel title="Compared with the best single network">
             <ReportLead figures={figures} members={members} />
           </Panel>
           <ReportGrid figures={figures} members={members} />

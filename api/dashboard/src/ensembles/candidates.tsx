@@ -1,4 +1,4 @@
-// The trials that can become members, best first, with what each said of validation: tick them to choose by hand.
+// The trials that can become members, best first, with their validation scores; check them to select manually.
 import { Link } from "wouter";
 import { formatNumber, formatShare } from "../format";
 import { figure, formatScore, metricOf, type Preview } from "./types";
@@ -9,13 +9,13 @@ type Contender = Preview["contenders"][number];
 type CandidatesProps = {
   pool: readonly Contender[];
   metric: string; // of the sweep
-  weights: ReadonlyMap<number, number>; // of those that are members now
+  weights: ReadonlyMap<number, number>; // of the current members
   onToggle: (trialId: number) => void;
 };
 
 export function Candidates({ pool, metric, weights, onToggle }: CandidatesProps) {
   const keys = ["accuracy", "log_loss", "rmse"].filter(key => pool.some(one => figure(one.scores, key) !== null));
-  if (pool.length === 0) return <p className="candidates-none">None of them matches the filter.</p>;
+  if (pool.length === 0) return <p className="candidates-none">No candidates match the filter.</p>;
   const most = Math.max(...weights.values(), 1e-9);
   return (
     <div className="candidates-box">

@@ -1,4 +1,4 @@
-// A small line chart: a few series over the same axis, its figures by pointer, by arrow keys, and in words.
+// A small line chart of a few series; values can be read by pointer, arrow keys, and in text.
 import { type KeyboardEvent, type PointerEvent, useMemo, useRef, useState } from "react";
 import { useSize } from "../canvas";
 import { formatNumber } from "../format";
@@ -14,17 +14,17 @@ export type Series = {
 };
 
 type ChartProps = {
-  label: string; // what it shows, for those who cannot see it
+  label: string; // a description for screen readers
   series: readonly Series[];
   xName: string;
   yName: string;
   height?: number;
-  whole?: boolean; // x is counted
-  diagonal?: boolean; // y = x for comparison
+  whole?: boolean; // x is an integer
+  diagonal?: boolean; // the diagonal y = x, for comparison
   xRange?: readonly [number, number];
   yRange?: readonly [number, number];
-  until?: { x: number; name: string }; // a line across, such as where the choice ended
-  say?: (x: number) => string; // more about a place, such as which trial
+  until?: { x: number; name: string }; // a vertical line, for example where the selection stopped
+  say?: (x: number) => string; // details of a position, for example which trial
 };
 
 const LEFT = 54;
@@ -71,8 +71,8 @@ export function Chart({
         {width > 0 && (
           <svg
             role="img"
-            aria-label={`${label} Arrow keys read the figures.`}
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read its figures
+            aria-label={`${label} Use the arrow keys to read the values.`}
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read its values
             tabIndex={0}
             width={width}
             height={height}

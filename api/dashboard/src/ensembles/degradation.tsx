@@ -1,4 +1,4 @@
-// How good the answer still is when members are missing, and the quorum that is safe.
+// The quality of the prediction when members are missing, and the safe quorum.
 
 import { formatCount } from "../format";
 import { Chart, type Series } from "./chart";
@@ -34,16 +34,16 @@ export function DegradationView({ figures }: { figures: Figures }) {
     <div className="degradation">
       {sizes.length > 1 && (
         <Chart
-          label={`${metricOf(main).name} by how many members answer, from 1 to ${sizes.length}.`}
+          label={`${metricOf(main).name} by number of responding members, from 1 to ${sizes.length}.`}
           series={series}
-          xName="Members that answer"
+          xName="Responding members"
           yName={metricOf(main).name}
           whole
           height={200}
           until={safe === null || safe === 1 ? undefined : { x: safe, name: "safe" }}
         />
       )}
-      <ScrollX label="Scores by members that answer">
+      <ScrollX label="Scores by responding members">
         <table className="figures">
           <thead>
             <tr>
@@ -77,7 +77,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
                 </th>
                 <td className="figures-number">
                   {formatCount(size.subsets)}
-                  {!size.every_subset && " of more"}
+                  {!size.every_subset && " (sampled)"}
                 </td>
                 {keys.flatMap(key =>
                   [size.worst[key], size.mean[key]].map((value, which) => (
@@ -95,12 +95,12 @@ export function DegradationView({ figures }: { figures: Figures }) {
   );
 }
 
-/** Which quorum is safe, in a sentence. */
+/** One sentence on which quorum is safe. */
 export function quorumSaid(figures: Figures): string {
   const { safe_quorum: safe, sizes } = figures.degradation;
   if (safe === null)
-    return "No quorum is safe: on these rows, all members together do not reach the best single network.";
-  const whole = `From ${safe} of ${sizes.length} members on, no answer is worse than the best single network’s, whoever is missing.`;
+    return "No quorum is safe: on these rows, the full ensemble does not match the best single network.";
+  const whole = `With at least ${safe} of ${sizes.length} members, the prediction is never worse than the best single network, whichever members are missing.`;
   if (figures.quorum >= safe) return `${whole} The quorum is ${figures.quorum}.`;
-  return `${whole} The quorum is only ${figures.quorum}: a degraded answer may be worse.`;
+  return `${whole} The quorum is only ${figures.quorum}: a degraded prediction may be worse.`;
 }

@@ -1,4 +1,4 @@
-// The form of a draft: how members are chosen, how they are combined, how they run.
+// The form of an ensemble draft: member selection, combination rule, and serving options.
 import type { ReactNode } from "react";
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
@@ -8,10 +8,10 @@ import "./draft-form.css";
 
 const CLASSES_ONLY = new Set(["logit_mean", "hard_vote"]);
 const HINTS: Record<string, string> = {
-  top_k: "Best first; of equals the earlier trial.",
-  greedy: "Adds again and again the trial that lowers the loss on validation most; how often is its weight.",
-  diverse: "The best first, then the best mix of a trial’s own score and its disagreement.",
-  explicit: "Tick the trials below.",
+  top_k: "The best trials by the metric; ties go to the earlier trial.",
+  greedy: "Repeatedly adds the trial that lowers the validation loss most; the number of times is its weight.",
+  diverse: "Starts with the best trial, then adds trials by a mix of their own score and their disagreement.",
+  explicit: "Check the trials below.",
 };
 
 type FormProps = {
@@ -19,7 +19,7 @@ type FormProps = {
   change: (changes: Partial<Draft>) => void;
   problems: Read["problems"];
   selected: readonly number[];
-  values: boolean; // the networks answer with values, not classes
+  values: boolean; // the networks predict values, not classes
 };
 
 export function DraftForm({ draft, change, problems, selected, values }: FormProps) {
@@ -31,7 +31,7 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
       </Field>
       {selected.length > 0 && String(selected) !== String(trialsOf(draft)) && (
         <Button small onClick={() => change({ choose: "explicit", trials: selected.join(",") })}>
-          Take the {selected.length} selected in the table
+          Use the {selected.length} selected in the table
         </Button>
       )}
       {!byHand && (
@@ -41,14 +41,14 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
       )}
       {draft.choose === "greedy" && (
         <Field
-          label="Bags"
-          hint="Repeat on so many random halves of the trials; 0: once on all."
+          label="Bagging rounds"
+          hint="Repeat the selection on random halves of the trials; 0 selects once from all."
           problem={problems.bags}
         >
           <Count value={draft.bags} least={0} onChange={bags => change({ bags })} />
         </Field>
       )}
-      <Field label="Combined by">
+      <Field label="Combination rule">
         <Choice
           value={draft.combine}
           options={Object.fromEntries(Object.entries(RULES).filter(([rule]) => !values || !CLASSES_ONLY.has(rule)))}
@@ -62,32 +62,32 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
             checked={draft.calibrate === "yes"}
             onChange={event => change({ calibrate: event.target.checked ? "yes" : "" })}
           />
-          Calibrate: fit a temperature
+          Calibrate (temperature scaling)
         </label>
       )}
       <details className="draft-more" open={isOpen(draft)}>
-        <summary>How it runs</summary>
+        <summary>Serving options</summary>
         <div className="draft">
-          <Field label="Runs as">
+          <Field label="Execution mode">
             <Choice value={draft.mode} options={MODES} onChange={mode => change({ mode })} />
           </Field>
-          <Field label="Deadline, ms" hint="An answer leaves by then." problem={problems.deadline}>
+          <Field label="Deadline, ms" hint="The prediction is returned by then." problem={problems.deadline}>
             <Count value={draft.deadline} onChange={deadline => change({ deadline })} />
           </Field>
-          <Field label="Quorum" hint="Fewer answers are an error; empty: the majority." problem={problems.quorum}>
+          <Field label="Quorum" hint="Fewer responses are an error; if empty, the majority." problem={problems.quorum}>
             <Count value={draft.quorum} onChange={quorum => change({ quorum })} />
           </Field>
-          <Field label="Replicas of each member" problem={problems.replicas}>
+          <Field label="Replicas per member" problem={problems.replicas}>
             <Count value={draft.replicas} onChange={replicas => change({ replicas })} />
           </Field>
           <Field label="Devices">
             <Choice
               value={draft.placement}
-              options={{ shared: "Shared with trials", dedicated: "Run no trials meanwhile" }}
+              options={{ shared: "Shared with trials", dedicated: "Reserved for the ensemble" }}
               onChange={placement => change({ placement })}
             />
           </Field>
-          <Field label="Computes in">
+          <Field label="Precision">
             <Choice
               value={draft.precision}
               options={{ float32: "float32", bfloat16: "bfloat16" }}
@@ -100,7 +100,7 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
   );
 }
 
-/** Open from the start where something in it is not as usual: a sent link shows what it says. */
+/** Open from the start if an option differs from its default: a shared link shows what it sets. */
 function isOpen(draft: Draft): boolean | undefined {
   const usual =
     draft.mode === "between_graph" && draft.quorum === "" && draft.replicas === "1" && draft.precision === "float32";

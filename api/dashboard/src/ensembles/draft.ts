@@ -1,4 +1,4 @@
-// The ensemble that is being put together on a sweep's page: it lives in the URL, and becomes a request.
+// The draft of an ensemble on a sweep's page: stored in the URL, and converted to a request.
 import { useMemo } from "react";
 import { useSearch } from "wouter";
 import type { Schemas } from "../api";
@@ -7,7 +7,7 @@ import type { Ensemble } from "./types";
 
 export type Request = Partial<Schemas["EnsembleRequest"]>;
 
-/** Every key of the URL that belongs to a draft, with what it is where it is not there. */
+/** Every URL key of a draft, with its default. */
 const DEFAULTS = {
   choose: "",
   trials: "",
@@ -24,7 +24,7 @@ const DEFAULTS = {
 };
 export type Draft = typeof DEFAULTS;
 
-const EMPTIED = "none"; // in the URL: a field that has a value when it is left alone, and was emptied
+const EMPTIED = "none"; // in the URL: a field with a default that was cleared
 
 export function draftOf(search: string): Draft {
   const query = new URLSearchParams(search);
@@ -51,7 +51,7 @@ export function changeDraft(changes: Partial<Draft>): void {
   setQuery(Object.fromEntries(kept));
 }
 
-/** The address of the builder with all that an ensemble is, to make another version of it. */
+/** The address of the builder with all settings of an ensemble, to build a new version of it. */
 export function versionHref(ensemble: Ensemble): string {
   const { selection, members, quorum } = ensemble;
   const majority = Math.floor(members.length / 2) + 1;
@@ -80,18 +80,18 @@ export function trialsOf(draft: Draft): number[] {
 
 export type Read = { request: Request | null; problems: Partial<Record<keyof Draft, string>> };
 
-/** The request, or what is wrong with which field. */
+/** The request, or the problem of each invalid field. */
 export function read(draft: Draft, sweepId: number): Read {
   const problems: Read["problems"] = {};
   const whole = (key: keyof Draft, most: number, least = 1): number => {
     const value = Number(draft[key]);
     if (draft[key].trim() === "" || !Number.isInteger(value) || value < least || value > most) {
-      problems[key] = `A whole number from ${least} to ${most.toLocaleString("en-US")}`;
+      problems[key] = `Must be an integer from ${least} to ${most.toLocaleString("en-US")}`;
     }
     return value;
   };
   const deadline = Number(draft.deadline);
-  if (!(deadline >= 1 && deadline <= 600_000)) problems.deadline = "From 1 to 600,000 ms";
+  if (!(deadline >= 1 && deadline <= 600_000)) problems.deadline = "Must be between 1 and 600,000 ms";
   const request: Request = {
     combine: draft.combine as Request["combine"],
     calibrate: draft.calibrate === "yes",
@@ -104,7 +104,7 @@ export function read(draft: Draft, sweepId: number): Read {
   if (draft.quorum !== "") request.quorum = whole("quorum", 1000);
   if (draft.choose === "explicit") {
     request.trial_ids = trialsOf(draft);
-    if (request.trial_ids.length === 0) problems.trials = "Tick the trials that are to be members";
+    if (request.trial_ids.length === 0) problems.trials = "Select at least one trial";
   } else {
     request.sweep_id = sweepId;
     request.select = draft.choose as Request["select"];

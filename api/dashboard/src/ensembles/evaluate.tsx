@@ -1,4 +1,4 @@
-// Asks for an evaluation: which version, on which rows. What flatters, or is one's own, is asked for first.
+// Requests an evaluation: which version, on which rows. Splits that were already used, and custom rows, ask first.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { keys } from "../keys";
@@ -11,7 +11,7 @@ import { parsePosted } from "./posted";
 import { evaluate, type Measured } from "./queries";
 import type { Ensemble } from "./types";
 
-const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "rows of your own" };
+const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "custom rows" };
 type Rows = keyof typeof ROWS;
 
 type Props = { ensemble: Ensemble; primary: boolean; underWay: boolean; onAsked: () => void };
@@ -29,7 +29,7 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
   const measure = async () => {
     const what: Measured = rows === "posted" ? parsePosted(text, ensemble) : { split: rows, force: used !== "" };
     await evaluate(ensemble.id, version === "" ? what : { ...what, version: Number(version) });
-    toast("The evaluation is under way.");
+    toast("Evaluation started");
     onAsked();
     await queries.invalidateQueries({ queryKey: keys.ensemble(ensemble.id, "evaluations") });
   };
@@ -41,12 +41,12 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
   return (
     <>
       {ensemble.canary !== null && (
-        <select aria-label="Version to measure" value={version} onChange={event => setVersion(event.target.value)}>
+        <select aria-label="Version to evaluate" value={version} onChange={event => setVersion(event.target.value)}>
           <option value="">version {ensemble.version}</option>
           <option value={ensemble.canary}>version {ensemble.canary}, the canary</option>
         </select>
       )}
-      <select aria-label="Rows to measure on" value={rows} onChange={event => setRows(event.target.value as Rows)}>
+      <select aria-label="Evaluation rows" value={rows} onChange={event => setRows(event.target.value as Rows)}>
         {Object.entries(ROWS).map(([key, name]) => (
           <option key={key} value={key}>
             {name}
@@ -57,14 +57,14 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
         primary={primary}
         busy={busy || underWay}
         disabled={!can}
-        title={can ? undefined : may ? "All members must be ready" : "Your token only allows looking"}
+        title={can ? undefined : may ? "Requires all members to be ready" : "Requires the submitter role"}
         onClick={() => (used || rows === "posted" ? setAsked(true) : void now())}
       >
-        {underWay ? "Measuring…" : rows === "posted" ? "Evaluate…" : `Evaluate on ${rows}`}
+        {underWay ? "Evaluating…" : rows === "posted" ? "Evaluate…" : `Evaluate on ${rows}`}
       </Button>
       {asked && (
         <Confirm
-          title={rows === "posted" ? "Evaluate on rows of your own" : `Evaluate on ${rows} all the same?`}
+          title={rows === "posted" ? "Evaluate on custom rows" : `Evaluate on ${rows} anyway?`}
           action="Evaluate"
           run={measure}
           onClose={() => setAsked(false)}
@@ -72,7 +72,7 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
           {rows === "posted" ? (
             <OwnRows ensemble={ensemble} text={text} onText={setText} />
           ) : (
-            <p>{used}, so figures on it flatter. The report will say so. The test split was used by nothing.</p>
+            <p>{used}, so scores on it are optimistic. The report lists this as a caveat. The test split is unused.</p>
           )}
         </Confirm>
       )}
@@ -80,12 +80,12 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
   );
 }
 
-const MAYBE = "This split may have chosen the members, or fitted what combines them";
+const MAYBE = "This split may have been used to select the members or to fit their combination";
 
-/** What the split was used for already. */
+/** How the split was used already. */
 function usedFor({ selection }: Ensemble, rows: Rows): string {
-  if (rows === "validation") return "The members, and each one’s best epoch, were chosen on this split";
-  return rows === selection.fitted_on ? "What combines the members was fitted on this split" : "";
+  if (rows === "validation") return "The members and their best epochs were selected on this split";
+  return rows === selection.fitted_on ? "The combination of the members was fitted on this split" : "";
 }
 
 type OwnProps = { ensemble: Ensemble; text: string; onText: (text: string) => void };
@@ -98,7 +98,7 @@ function OwnRows({ ensemble, text, onText }: OwnProps) {
     <>
       <Field
         label="Rows, as CSV"
-        hint={`A row a line: ${features} numbers, then ${last}. They should be new to all members.`}
+        hint={`One row per line: ${features} numbers, then ${last}. Use rows that no member was trained on.`}
       >
         <textarea className="builder-own" rows={8} value={text} onChange={event => onText(event.target.value)} />
       </Field>

@@ -1,4 +1,4 @@
-// The evaluations of an ensemble: ask for one, see what it found, look at earlier ones.
+// The evaluations of an ensemble: request one, see its results, and compare earlier ones.
 import { formatAgo } from "../format";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
@@ -19,7 +19,7 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
     <>
       {found.length > 1 && (
         <select
-          aria-label="Which evaluation"
+          aria-label="Select an evaluation"
           value={shown ? String(shown.id) : ""}
           onChange={event => setWanted(event.target.value)}
         >
@@ -54,21 +54,21 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
 
 function hintOf(figures: Figures): string {
   const on = `On ${rowsSaid(figures.rows, figures.split)}`;
-  return figures.split === "test" ? `${on}, which chose and fitted nothing.` : `${on}.`;
+  return figures.split === "test" ? `${on}, which was not used for selection or fitting.` : `${on}.`;
 }
 
 function Missing({ evaluation }: { evaluation: Evaluation | undefined }) {
   if (evaluation?.state === "failed") return <Failure error={new Error(evaluation.reason)} />;
-  if (evaluation) return <Loading rows={4} what="The evaluation is under way" />;
+  if (evaluation) return <Loading rows={4} what="Evaluation in progress" />;
   return (
     <Empty
-      title="Not measured yet"
-      hint="An evaluation asks all members for the test rows, or others, and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and what happens when members are missing."
+      title="No evaluation yet"
+      hint="An evaluation runs all members on the test split or on other rows, and compares the ensemble with the best single network: accuracy or error, calibration, disagreement, and degradation when members are missing."
     />
   );
 }
 
-/** The members by their trials, where the version that was measured is the one that answers. */
+/** The members by trial, if the evaluated version is the active one. */
 function namesOf(ensemble: Ensemble, evaluation: Evaluation): Named[] {
   if (evaluation.version === ensemble.version) {
     return ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));

@@ -1,4 +1,4 @@
-// An ensemble, its figures and an answer for tests of components: two members, two classes.
+// An ensemble, its scores and a prediction for component tests: two members, two classes.
 import type { Ensemble, Figures, Member, Prediction } from "./types";
 
 const ece = (error: number) => ({

@@ -1,4 +1,4 @@
-// How much each two members differ: what an ensemble lives of.
+// The pairwise disagreement of members.
 
 import { formatNumber, formatShare } from "../format";
 import { ScrollX } from "./scroll-x";
@@ -11,14 +11,15 @@ export function DisagreementMatrix({ figures, names }: { figures: Figures; names
   const most = Math.max(...matrix.flat(), 1e-12);
   const said = (value: number) => (labels ? formatShare(value) : formatNumber(value));
   const pairs = matrix.flatMap((row, one) => row.slice(one + 1));
-  if (pairs.length === 0) return <p className="matrix-note">There is one member: nobody to disagree with.</p>;
+  if (pairs.length === 0)
+    return <p className="matrix-note">The ensemble has one member, so there is no disagreement.</p>;
   const mean = pairs.reduce((sum, value) => sum + value, 0) / pairs.length;
   return (
     <>
       <p className="matrix-note">
         {labels
-          ? `Two members give different labels on ${formatShare(mean)} of the rows, on average.`
-          : `Two members’ values differ by ${formatNumber(mean)} (root mean square), on average.`}
+          ? `On average, two members predict different labels on ${formatShare(mean)} of the rows.`
+          : `On average, the values of two members differ by ${formatNumber(mean)} (root mean square).`}
       </p>
       <ScrollX label="Disagreement">
         <table className="matrix">

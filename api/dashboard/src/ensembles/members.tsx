@@ -1,4 +1,4 @@
-// Live health of each member: where it runs, its queue, how quick it is, and whether its breaker is open.
+// Live health of each member: its device, queue, latency, and circuit breaker.
 
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare } from "../format";

@@ -1,4 +1,4 @@
-// The ensembles that were built of a sweep, in short.
+// A short list of the ensembles built from the sweep.
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, done } from "../api";
@@ -21,7 +21,7 @@ export function EnsemblesOfSweep({ ids }: { ids: readonly number[] }) {
   });
   if (ids.length === 0) return null;
   return (
-    <Panel title="Built of this sweep">
+    <Panel title="Ensembles from this sweep">
       <ul className="of-sweep">
         {found.flatMap(({ data }) =>
           data

@@ -1,4 +1,4 @@
-// How the members of the version that answers were found, and how much each counts.
+// How the members of the active version were selected, and their weights.
 import { useMemo } from "react";
 import { Panel } from "../widgets/panel";
 import { Chart, type Series } from "./chart";
@@ -8,8 +8,8 @@ import "./origin.css";
 
 const WITHOUT_WEIGHTS = new Set(["median", "trimmed_mean", "stacking"]);
 const SCORES: Record<string, string> = {
-  greedy: "Loss on validation",
-  diverse: "Minus the mix of score and disagreement",
+  greedy: "Validation loss",
+  diverse: "Negative mix of score and disagreement",
 };
 
 export function Origin({ ensemble }: { ensemble: Ensemble }) {
@@ -17,7 +17,7 @@ export function Origin({ ensemble }: { ensemble: Ensemble }) {
   const members = ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
   const path = selection.path;
   return (
-    <Panel title="How the members were chosen" hint={said(ensemble)}>
+    <Panel title="Member selection" hint={said(ensemble)}>
       <div className={path.length > 1 ? "origin-grid" : undefined}>
         {path.length > 1 && <Way ensemble={ensemble} />}
         <div>
@@ -27,7 +27,9 @@ export function Origin({ ensemble }: { ensemble: Ensemble }) {
             weights={ensemble.members.map(one => one.weight)}
             counted={!WITHOUT_WEIGHTS.has(ensemble.combine)}
           />
-          {WITHOUT_WEIGHTS.has(ensemble.combine) && <p className="origin-note">This rule has no weights.</p>}
+          {WITHOUT_WEIGHTS.has(ensemble.combine) && (
+            <p className="origin-note">This combination rule does not use weights.</p>
+          )}
         </div>
       </div>
     </Panel>
@@ -50,9 +52,9 @@ function Way({ ensemble }: { ensemble: Ensemble }) {
   const last = formatScore(path.at(-1)?.score);
   return (
     <Chart
-      label={`Score after each of ${path.length} choices, from ${first} to ${last}; lower is better.`}
+      label={`Score after each of ${path.length} selection steps, from ${first} to ${last}; lower is better.`}
       series={series}
-      xName="Choices"
+      xName="Selection steps"
       yName={SCORES[method] ?? "Score"}
       whole
       say={trial}
@@ -64,8 +66,7 @@ function Way({ ensemble }: { ensemble: Ensemble }) {
 function said(ensemble: Ensemble): string {
   const { method, candidates, fitted_on, forced, note } = ensemble.selection;
   const among = method === "explicit" || candidates === null ? "" : ` of ${candidates} finished trials with a model`;
-  const fitted =
-    fitted_on === null ? "" : ` What combines them was fitted on ${fitted_on}${forced ? ", by force" : ""}.`;
+  const fitted = fitted_on === null ? "" : ` The combination was fitted on ${fitted_on}${forced ? " (forced)" : ""}.`;
   const noted = note ? ` Note: ${note}.` : "";
   return `${SELECTIONS[method] ?? method}${among}.${fitted}${noted}`;
 }

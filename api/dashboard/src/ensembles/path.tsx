@@ -1,4 +1,4 @@
-// The way to the members: which trial was added in turn, and how good the ensemble was then.
+// The selection path: which trial was added at each step, and the ensemble's score after it.
 
 import { useMemo } from "react";
 import { Chart, type Series } from "./chart";
@@ -21,8 +21,8 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
       }),
     });
     const both = [
-      of("Rows that choose (validation)", 1, "validation"),
-      of("Rows that do not (calibration)", 2, "calibration"),
+      of("Selection rows (validation)", 1, "validation"),
+      of("Held-out rows (calibration)", 2, "calibration"),
     ];
     return both.filter(one => one.points.length > 0);
   }, [steps, key]);
@@ -33,21 +33,21 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
   return (
     <>
       <Chart
-        label={`${metric.name} after each of ${steps.length} choices, ${formatScore(figure(steps[0]?.validation, key))} for the first alone.`}
+        label={`${metric.name} after each of ${steps.length} selection steps, starting at ${formatScore(figure(steps[0]?.validation, key))}.`}
         series={series}
-        xName={method === "greedy" ? "Choices" : "Members"}
+        xName={method === "greedy" ? "Selection steps" : "Members"}
         yName={metric.unit ? `${metric.name} (${metric.unit})` : metric.name}
         whole
         say={said}
         until={inside < steps.length ? { x: inside, name: "k" } : undefined}
       />
       <details className="path-table">
-        <summary>Every choice</summary>
-        <ScrollX label="Every choice">
+        <summary>All selection steps</summary>
+        <ScrollX label="All selection steps">
           <table className="figures">
             <thead>
               <tr>
-                <th scope="col">Choice</th>
+                <th scope="col">Step</th>
                 <th scope="col">Trial</th>
                 <th scope="col" className="figures-number">
                   Members
@@ -62,11 +62,11 @@ export function PathChart({ steps, task, method }: { steps: readonly Step[]; tas
             </thead>
             <tbody>
               {steps.map((step, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a choice is its place in the row
+                // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its index
                 <tr key={index}>
                   <th scope="row">
                     {index + 1}
-                    {!step.inside && " (beyond k)"}
+                    {!step.inside && " (not selected)"}
                   </th>
                   <td>{step.number}</td>
                   <td className="figures-number">{step.members}</td>

@@ -1,4 +1,4 @@
-// A row of an image as a picture, and one to draw with pointer or keys.
+// A row of image data as a picture, and a drawing pad for pointer and keyboard.
 import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from "react";
 import { type Image, paint, pixelsOf } from "./rows";
 import "./pixels.css";
@@ -40,7 +40,7 @@ export function Pixels({
 
 type PadProps = { row: readonly number[]; image: Image; onChange: (row: number[]) => void };
 
-/** A place to draw: by pointer, or by arrow keys with the space bar as the pen. */
+/** A drawing pad: by pointer, or by arrow keys with the space bar as the pen. */
 export function DrawingPad({ row, image, onChange }: PadProps) {
   const canvas = usePixels(row, image);
   const latest = useRef(row);
@@ -76,8 +76,8 @@ export function DrawingPad({ row, image, onChange }: PadProps) {
       className="pad"
       style={{ aspectRatio: `${image.width} / ${image.height}` }}
       role="application"
-      aria-label="Drawing area: arrow keys move, the space bar paints, shift with an arrow key draws on"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it is drawn on by keys, too
+      aria-label="Drawing area: arrow keys move the cursor, the space bar paints, Shift with an arrow key draws a line"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it supports the keyboard
       tabIndex={0}
       onKeyDown={key}
       onBlur={() => setCursor(null)}

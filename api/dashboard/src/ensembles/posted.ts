@@ -1,9 +1,9 @@
-// Rows of one's own with their targets, from CSV: the target, or the targets, come last in each line.
+// Parses custom evaluation rows from CSV: the targets are the last columns of each line.
 import type { Ensemble } from "./types";
 
 export type Posted = { inputs: number[][]; targets: (string | number | number[])[] };
 
-/** Throws an error that names the line. A first line of names is left out. */
+/** Throws an error that names the line. A header line is skipped. */
 export function parsePosted(text: string, { features, classes, task }: Ensemble): Posted {
   const outputs = task === "classification" ? 1 : classes.length;
   const inputs: Posted["inputs"] = [];
@@ -15,7 +15,9 @@ export function parsePosted(text: string, { features, classes, task }: Ensemble)
     const wrong = row.findIndex((value, place) => !Number.isFinite(value) || cells[place] === "");
     if (wrong === 0 && at === 0) return;
     if (cells.length !== features + outputs) {
-      throw new Error(`Line ${at + 1} has ${cells.length} values; ${features} and ${outputs} to predict are wanted.`);
+      throw new Error(
+        `Line ${at + 1} has ${cells.length} values; expected ${features} inputs and ${outputs} ${outputs === 1 ? "target" : "targets"}.`,
+      );
     }
     if (wrong >= 0) throw new Error(`Line ${at + 1}: “${(cells[wrong] ?? "").slice(0, 40)}” is not a number.`);
     const last = cells.slice(features);
@@ -23,7 +25,7 @@ export function parsePosted(text: string, { features, classes, task }: Ensemble)
     else targets.push(last.map(Number));
     inputs.push(row);
   });
-  if (inputs.length === 0) throw new Error("There are no rows in it.");
+  if (inputs.length === 0) throw new Error("The file contains no rows.");
   return { inputs, targets };
 }
 
@@ -31,5 +33,7 @@ function classOf(name: string, classes: readonly string[], line: number): string
   if (classes.includes(name)) return name;
   const number = Number(name);
   if (name !== "" && Number.isInteger(number) && number >= 0 && number < classes.length) return number;
-  throw new Error(`Line ${line}: “${name.slice(0, 40)}” is no class; there are ${classes.join(", ").slice(0, 200)}.`);
+  throw new Error(
+    `Line ${line}: “${name.slice(0, 40)}” is not a class; the classes are ${classes.join(", ").slice(0, 200)}.`,
+  );
 }

@@ -1,4 +1,4 @@
-// The answer for a row as soon as there is one, or why there is none.
+// The prediction for a row once it has arrived, or why it failed.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ApiError } from "../api";
 import { Button } from "../widgets/button";
@@ -14,7 +14,7 @@ type PredictedProps = {
   deadlineMs: number | null;
 };
 
-/** The answer for a row, asked as soon as the row is there; again on demand, for its time is another each time. */
+/** The prediction for a row, requested as soon as the row is available; "Predict again" measures the latency again. */
 export function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) {
   const query = useQuery({
     queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
@@ -27,18 +27,18 @@ export function Predicted({ ensemble, row, truth, deadlineMs }: PredictedProps) 
     retry: false,
   });
   if (query.isError) return <Failure error={refused(query.error)} onRetry={() => void query.refetch()} />;
-  if (!query.data) return <Loading rows={4} what="Asking the members" />;
+  if (!query.data) return <Loading rows={4} what="Waiting for the members" />;
   return (
     <>
       <AnswerView answer={query.data} ensemble={ensemble} truth={query.isPlaceholderData ? undefined : truth} />
       <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
-        Ask again
+        Predict again
       </Button>
     </>
   );
 }
 
-/** A refusal with what each member did, which the answer holds too. */
+/** An error with the status of each member, which the response contains too. */
 function refused(error: Error): Error {
   const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
   const said = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");

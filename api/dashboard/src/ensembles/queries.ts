@@ -1,4 +1,4 @@
-// What is asked of the service about ensembles, and what live messages change of it.
+// Queries and commands for ensembles, and the live messages that update them.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../api";
 import { keys } from "../keys";
@@ -14,7 +14,7 @@ function path(ensembleId: number) {
   return { params: { path: { ensemble_id: ensembleId } } };
 }
 
-/** One ensemble; the stream brings its members' health every second, and until it is there it is asked for. */
+/** One ensemble. The stream updates its members' health every second; until it is connected, the ensemble is polled. */
 export function useEnsemble(ensembleId: number) {
   const queries = useQueryClient();
   useLive("health", data => {
@@ -45,7 +45,7 @@ export function isUnderWay(evaluation: { state: string }): boolean {
 
 export type Measured = Partial<Schemas["EvaluateBody"]>;
 
-/** Ask for an evaluation and come back at once; the list says when it is done. */
+/** Requests an evaluation and returns at once; the list shows when it is done. */
 export function evaluate(ensembleId: number, what: Measured) {
   const body = { ...what, wait_s: 0 } as Schemas["EvaluateBody"];
   return done(api.POST("/api/v1/ensembles/{ensemble_id}/evaluate", { ...path(ensembleId), body }));
@@ -79,5 +79,5 @@ export function predict(ensembleId: number, row: readonly number[], deadlineMs: 
   const body = { inputs: [[...row]], deadline_ms: deadlineMs };
   const params = { path: { ensemble_id: ensembleId }, query: { members: true } };
   const answer = done(api.POST("/api/v1/ensembles/{ensemble_id}/predict", { params, body, signal }));
-  return answer as Promise<Schemas["PredictionView"]>; // an array of numpy comes only if it is asked for
+  return answer as Promise<Schemas["PredictionView"]>; // the service returns a NumPy array only on request
 }

@@ -1,4 +1,4 @@
-// Whether probabilities mean what they say: of rows with confidence 0.8, are 80 % right?
+// Reliability diagram: are 80 % of the rows with confidence 0.8 predicted correctly?
 import { useMemo } from "react";
 import { formatCount } from "../format";
 import { Chart, type Series } from "./chart";
@@ -19,7 +19,7 @@ export function Reliability({ figures }: { figures: Figures }) {
   const rows = formatCount(figures.reliability.reduce((sum, bin) => sum + bin.count, 0));
   return (
     <Chart
-      label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of equal mass, ${rows} rows; the ensemble’s expected calibration error before any temperature is ${width} (equal-width bins), ${mass} (equal-mass bins).`}
+      label={`Calibration curve: accuracy by confidence in ${figures.reliability.length} bins of equal mass, ${rows} rows; the ensemble’s expected calibration error before temperature scaling is ${width} (equal-width bins), ${mass} (equal-mass bins).`}
       series={series}
       xName="Confidence"
       yName="Accuracy"

@@ -12,7 +12,7 @@ test.each([
   [[0.01, 0.2], "more", "better"],
   [[-0.2, -0.01], "more", "worse"],
   [[-0.2, -0.01], "less", "better"],
-  [[-0.1, 0.1], "more", "no clear difference on these rows"],
+  [[-0.1, 0.1], "more", "no significant difference on these rows"],
 ] as const)("the interval %s, %s being better, is %s", (range, better, said) => {
   expect(verdict(range, better)).toBe(said);
 });
@@ -25,13 +25,13 @@ test("the ensemble stands beside its members, and the best single one is named",
   expect(second).not.toHaveTextContent("best single");
   expect(within(first as HTMLElement).getByRole("link")).toHaveAttribute("href", "/trials/11");
   expect(screen.getByText("better")).toBeInTheDocument();
-  expect(screen.getByText("no clear difference on these rows")).toBeInTheDocument();
+  expect(screen.getByText("no significant difference on these rows")).toBeInTheDocument();
   expect(screen.getByText(/the ensemble on 1 row, the best single network on 0 rows/)).toBeInTheDocument();
 });
 
 test("what makes figures less than they seem stands first", () => {
   render(<ReportLead figures={{ ...FIGURES, flags: ["chosen on it"] }} members={MEMBERS} />);
-  expect(screen.getByText("Beware: chosen on it.")).toBeInTheDocument();
+  expect(screen.getByText("Caveat: chosen on it.")).toBeInTheDocument();
 });
 
 test("disagreement and what missing members cost are tables", () => {
@@ -47,12 +47,12 @@ test("one member disagrees with nobody", () => {
       members={MEMBERS}
     />,
   );
-  expect(screen.getByText(/nobody to disagree with/)).toBeInTheDocument();
+  expect(screen.getByText(/there is no disagreement/)).toBeInTheDocument();
 });
 
 test("the quorum that is safe is said, and when the one there is is not", () => {
-  expect(quorumSaid(FIGURES)).toContain("The quorum is only 1: a degraded answer may be worse.");
-  expect(quorumSaid({ ...FIGURES, quorum: 2 })).toContain("From 2 of 2 members on");
+  expect(quorumSaid(FIGURES)).toContain("The quorum is only 1: a degraded prediction may be worse.");
+  expect(quorumSaid({ ...FIGURES, quorum: 2 })).toContain("With at least 2 of 2 members");
   const never = { ...FIGURES, degradation: { ...FIGURES.degradation, safe_quorum: null } };
   expect(quorumSaid(never)).toContain("No quorum is safe");
 });
@@ -60,7 +60,7 @@ test("the quorum that is safe is said, and when the one there is is not", () => 
 test("how many rows there were is said, also where only some were looked at", () => {
   expect(rowsSaid(360, "test")).toBe("360 test rows");
   expect(rowsSaid(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
-  expect(rowsSaid(5, "posted")).toBe("5 rows that were posted");
+  expect(rowsSaid(5, "posted")).toBe("5 custom rows");
 });
 
 test.each([

@@ -1,4 +1,4 @@
-// All that is measured of an ensemble on some rows, in panels: of one that answers, or of one that could be built.
+// The report on an ensemble's scores on some rows, in panels: for an active ensemble, or for the builder's preview.
 import { formatCount } from "../format";
 import { Panel } from "../widgets/panel";
 import { DegradationView, quorumSaid } from "./degradation";
@@ -11,36 +11,36 @@ import "./report.css";
 export function Flags({ flags }: { flags: readonly string[] }) {
   if (flags.length === 0) return null;
   return (
-    <ul className="report-flags" aria-label="What makes these figures less than they seem">
+    <ul className="report-flags" aria-label="Caveats">
       {flags.map(flag => (
-        <li key={flag}>Beware: {flag}.</li>
+        <li key={flag}>Caveat: {flag}.</li>
       ))}
     </ul>
   );
 }
 
-/** How sure the ensemble is, and where its doubt comes from. */
+/** The ensemble's uncertainty, and how it splits into its sources. */
 function Doubt({ figures }: { figures: Figures }) {
   const doubt = figures.uncertainty;
   if ("predictive_entropy" in doubt) {
     return (
       <p className="report-doubt">
-        Doubt of an answer: {formatScore(doubt.predictive_entropy)} nats = {formatScore(doubt.expected_entropy)} of the
-        members’ own + {formatScore(doubt.mutual_information)} of their disagreement.
+        Predictive entropy: {formatScore(doubt.predictive_entropy)} nats = {formatScore(doubt.expected_entropy)} mean
+        entropy of the members + {formatScore(doubt.mutual_information)} from disagreement.
       </p>
     );
   }
   return (
     <p className="report-doubt">
-      Variance of an answer: {formatScore(doubt.total_variance)} = {formatScore(doubt.noise_variance)} of the noise +{" "}
-      {formatScore(doubt.variance_of_means)} of the members’ disagreement.
+      Predictive variance: {formatScore(doubt.total_variance)} = {formatScore(doubt.noise_variance)} noise +{" "}
+      {formatScore(doubt.variance_of_means)} from disagreement.
     </p>
   );
 }
 
 type ReportProps = { figures: Figures; members: readonly Named[] };
 
-/** The figures that say whether it is worth it. */
+/** The scores that show whether the ensemble is better. */
 export function ReportLead({ figures, members }: ReportProps) {
   return (
     <div className="report-lead">
@@ -52,7 +52,7 @@ export function ReportLead({ figures, members }: ReportProps) {
   );
 }
 
-/** The figures that say why. */
+/** The scores that explain why. */
 export function ReportGrid({ figures, members }: ReportProps) {
   const names = figures.members.map((_, position) => members[position]?.name ?? `Member ${position}`);
   return (
@@ -63,7 +63,7 @@ export function ReportGrid({ figures, members }: ReportProps) {
       {figures.reliability.length > 0 && (
         <Panel
           title="Calibration"
-          hint="Bins of equal mass. On the dotted line, a confidence of 0.8 is right 80 % of the time."
+          hint="Bins of equal mass. On the dotted line, predictions with confidence 0.8 are correct 80 % of the time."
         >
           <Reliability figures={figures} />
         </Panel>
@@ -80,5 +80,5 @@ export function ReportGrid({ figures, members }: ReportProps) {
 /** "on 360 rows of test" */
 export function rowsSaid(rows: number, split: string, there = rows): string {
   const some = there > rows ? `${formatCount(rows)} of the ${formatCount(there)}` : formatCount(rows);
-  return split === "posted" ? `${some} rows that were posted` : `${some} ${split} rows`;
+  return split === "posted" ? `${some} custom rows` : `${some} ${split} rows`;
 }

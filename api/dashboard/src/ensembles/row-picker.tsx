@@ -1,4 +1,4 @@
-// Rows of the test split to choose from: pictures where they are pictures, else lines of a table.
+// Selects a row of the test split: a grid of images, or lines of a table.
 
 import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
@@ -42,17 +42,17 @@ export function RowPicker({ found, image, chosen, onChoose, onMove }: PickerProp
         <Lines found={found} chosen={chosen} onChoose={onChoose} />
       )}
       <div className="picker-foot">
-        <Button quiet small title="Rows before" onClick={() => onMove(-count)}>
+        <Button quiet small title="Previous rows" onClick={() => onMove(-count)}>
           <Icon name="left" size={14} />
         </Button>
         <span>
           Row {formatCount(found.start + 1)} to {formatCount(found.start + count)} of {formatCount(found.there)}
         </span>
-        <Button quiet small title="Rows after" onClick={() => onMove(count)}>
+        <Button quiet small title="Next rows" onClick={() => onMove(count)}>
           <Icon name="right" size={14} />
         </Button>
         <Button quiet small onClick={() => onMove(Math.floor(Math.random() * found.there))}>
-          Somewhere else
+          Random rows
         </Button>
       </div>
     </div>
@@ -104,7 +104,7 @@ function numbered(found: Samples) {
   return found.inputs.map((row, index) => ({ row, index, key: found.start + index }));
 }
 
-/** What is true of a row, in words. */
+/** The true class or values of a row, as text. */
 export function truthOf(found: Samples, index: number): string {
   return found.labels?.[index] ?? found.targets?.[index]?.map(value => formatNumber(value)).join(", ") ?? "";
 }

@@ -10,7 +10,7 @@ test.each(["1, 2, 3", "[1 2 3]", "1;2;3\n", " 1\t2\n3 "])("%j is three numbers",
 test.each([
   ["", "Paste 3 numbers"],
   ["1, x, 3", "“x” (value 2) is not a number"],
-  ["1, 2", "2 numbers; the networks take 3"],
+  ["1, 2", "Expected 3 numbers, got 2"],
   ["1, 2, Infinity", "value 3"],
 ])("%j is refused: %s", (text, said) => {
   expect(() => parseRow(text, 3)).toThrow(said);

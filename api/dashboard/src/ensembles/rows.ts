@@ -1,6 +1,6 @@
-// Rows as people paste them, and as they are drawn: checked before the service sees them.
+// Parses pasted rows and paints drawn ones; both are validated before they are sent.
 
-/** Numbers separated by commas, semicolons or white space, in brackets or not. Throws an error that says what is wrong. */
+/** Numbers separated by commas, semicolons or white space, with or without brackets. Throws an error that states the problem. */
 export function parseRow(text: string, features: number): number[] {
   const parts = text
     .replace(/[[\]()]/g, " ")
@@ -10,11 +10,11 @@ export function parseRow(text: string, features: number): number[] {
   const row = parts.map(part => Number(part));
   const wrong = row.findIndex(value => !Number.isFinite(value));
   if (wrong >= 0) throw new Error(`“${(parts[wrong] ?? "").slice(0, 40)}” (value ${wrong + 1}) is not a number.`);
-  if (row.length !== features) throw new Error(`${row.length} numbers; the networks take ${features}.`);
+  if (row.length !== features) throw new Error(`Expected ${features} numbers, got ${row.length}.`);
   return row;
 }
 
-/** Which class is likeliest, and how likely. */
+/** The most likely class and its probability. */
 export function likeliest(probabilities: readonly number[]): { index: number; share: number } {
   let index = 0;
   probabilities.forEach((share, at) => {
@@ -23,7 +23,7 @@ export function likeliest(probabilities: readonly number[]): { index: number; sh
   return { index, share: probabilities[index] ?? 0 };
 }
 
-/** The classes worth a column: the likeliest of everybody, then the next, at most `most`, in the order of the classes. */
+/** The classes that get a column: first each network's most likely class, then the next, at most `most`, in class order. */
 export function columnsOf(answers: readonly (readonly number[])[], most: number): number[] {
   const count = answers[0]?.length ?? 0;
   const best = Array.from({ length: count }, (_, index) => ({
@@ -36,7 +36,7 @@ export function columnsOf(answers: readonly (readonly number[])[], most: number)
 
 export type Image = { channels: number; height: number; width: number; low: number; high: number };
 
-/** The grey value (0 to 255) or the colours of each pixel, row by row: values go channel by channel. */
+/** The grey value (0 to 255) or the colours of each pixel, row by row; the input is channel by channel. */
 export function pixelsOf(row: readonly number[], image: Image): Uint8ClampedArray<ArrayBuffer> {
   const { channels, height, width, low, high } = image;
   const size = height * width;
@@ -52,7 +52,7 @@ export function pixelsOf(row: readonly number[], image: Image): Uint8ClampedArra
   return found;
 }
 
-/** Paint a soft brush of this radius (in pixels of the image) around a place into every channel of the row. */
+/** Paints a soft brush of this radius (in image pixels) around a point into every channel of the row. */
 export function paint(row: readonly number[], image: Image, x: number, y: number, radius: number): number[] {
   const { channels, height, width, low, high } = image;
   const after = [...row];

@@ -1,4 +1,4 @@
-// How the ensemble and each member do on the same rows, and whether the difference is more than chance.
+// The scores of the ensemble and of each member on the same rows, and whether the difference is significant.
 
 import { Link } from "wouter";
 import { formatCount, formatNumber } from "../format";
@@ -55,7 +55,7 @@ function Who({ named, best }: { named: Named; best: boolean }) {
     <>
       {named.href ? <Link href={named.href}>{named.name}</Link> : named.name}
       {best && (
-        <span className="figures-best" title="The best of them before these rows were seen">
+        <span className="figures-best" title="The best member on the validation split">
           best single
         </span>
       )}
@@ -63,7 +63,7 @@ function Who({ named, best }: { named: Named; best: boolean }) {
   );
 }
 
-/** Ensemble minus best single network with its 95 % interval, in words and as a picture. */
+/** Ensemble minus best single network with its 95 % interval, as text and as a picture. */
 export function Against({ figures }: { figures: Figures }) {
   const main = metricOf(figures.metric);
   return (
@@ -84,7 +84,7 @@ export function Against({ figures }: { figures: Figures }) {
       )}
       {figures.mcnemar && (
         <p className="against-test">
-          Right where the other is wrong: the ensemble on {rows(figures.mcnemar.only_ensemble_right)}, the best single
+          Correct where the other is wrong: the ensemble on {rows(figures.mcnemar.only_ensemble_right)}, the best single
           network on {rows(figures.mcnemar.only_best_right)}; McNemar’s p = {formatNumber(figures.mcnemar.p_value, 2)}.
         </p>
       )}
@@ -96,11 +96,11 @@ function rows(count: number): string {
   return count === 1 ? "1 row" : `${formatCount(count)} rows`;
 }
 
-/** "better", "worse", or that these rows cannot tell. */
+/** "better", "worse", or that the rows do not show a difference. */
 export function verdict(range: readonly [number, number], better: "more" | "less"): string {
   const [low, high] = better === "more" ? range : [-range[1], -range[0]];
   if (low > 0) return "better";
-  return high < 0 ? "worse" : "no clear difference on these rows";
+  return high < 0 ? "worse" : "no significant difference on these rows";
 }
 
 type IntervalProps = { name: string; better: "more" | "less"; value: number; range: [number, number] };

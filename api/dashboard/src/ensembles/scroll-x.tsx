@@ -1,4 +1,4 @@
-// Something that may be wider than its place: it scrolls sideways, by the keyboard too where there is something to scroll.
+// A horizontally scrollable area, focusable by keyboard if its content is wider than it is.
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { useSize } from "../canvas";
 

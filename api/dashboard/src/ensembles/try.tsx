@@ -1,4 +1,4 @@
-// Try a prediction: with a row that nobody was trained on, with values of one's own, or with a drawing.
+// Try a prediction on a row of the test split, on pasted values, or on a drawing.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { keys } from "../keys";
@@ -17,7 +17,7 @@ import type { Ensemble, Samples } from "./types";
 import "./try.css";
 
 const ROWS = 12;
-const RESTS_MS = 150; // a drawing is asked when the pen rests, not at each of its pixels
+const RESTS_MS = 150; // a drawing is sent when the pen pauses, not on every pixel
 const SERVING = new Set(["ready", "degraded"]);
 const WAYS: Record<string, string> = { rows: "Rows from test", draw: "Draw", paste: "Paste values" };
 
@@ -25,7 +25,10 @@ export function TryPanel({ ensemble }: { ensemble: Ensemble }) {
   const serving = SERVING.has(ensemble.state);
   return (
     <section aria-label="Try a prediction">
-      <Panel title="Try a prediction" hint="Every member answers; the ensemble joins what has come by the deadline.">
+      <Panel
+        title="Try a prediction"
+        hint="Every member predicts; the ensemble combines the responses that arrive by the deadline."
+      >
         {serving ? (
           <Try ensemble={ensemble} />
         ) : (
@@ -33,10 +36,10 @@ export function TryPanel({ ensemble }: { ensemble: Ensemble }) {
             title={`The ensemble is ${ensemble.state.replace("_", " ")}`}
             hint={
               ensemble.state === "stopped"
-                ? "Start it to have it answer."
+                ? "Start it to make predictions."
                 : ensemble.state === "retired"
-                  ? "It answers no more."
-                  : "It answers when it is ready."
+                  ? "It no longer serves predictions."
+                  : "It serves predictions when it is ready."
             }
           />
         )}
@@ -64,7 +67,7 @@ function Try({ ensemble }: { ensemble: Ensemble }) {
   return (
     <>
       <div className="try-ways">
-        <fieldset aria-label="What to predict" className="try-tabs">
+        <fieldset aria-label="Input" className="try-tabs">
           {ways.map(key => (
             <Button key={key} small aria-pressed={key === now} onClick={() => setWay(key)}>
               {WAYS[key]}
@@ -150,8 +153,8 @@ function Draw({ ensemble, image, deadlineMs }: { ensemble: Ensemble; image: Imag
       right={
         empty ? (
           <Empty
-            title="Draw something"
-            hint={`It is asked at ${image.width} × ${image.height} pixels, as the networks know it.`}
+            title="Draw an image"
+            hint={`The drawing is scaled to ${image.width} × ${image.height} pixels, the input size of the networks.`}
           />
         ) : (
           <Predicted ensemble={ensemble} row={drawn} deadlineMs={deadlineMs} />
@@ -179,7 +182,7 @@ function Paste({ ensemble, image, example, why, deadlineMs }: PasteProps) {
           <Field
             label={`${ensemble.features} values`}
             problem={text.trim() === "" ? undefined : problem}
-            hint={why || "Separated by commas, spaces or lines; as they are in the data, not scaled."}
+            hint={why || "Separated by commas, spaces or line breaks; unscaled, as in the data set."}
           >
             <textarea
               rows={7}
@@ -191,7 +194,7 @@ function Paste({ ensemble, image, example, why, deadlineMs }: PasteProps) {
           </Field>
           {example && (
             <Button small onClick={() => setText(example.join(", "))}>
-              Fill in a row from test
+              Insert a test row
             </Button>
           )}
           {row && image && <Pixels row={row} image={image} size={112} label="The values as a picture" />}
@@ -201,7 +204,7 @@ function Paste({ ensemble, image, example, why, deadlineMs }: PasteProps) {
         row ? (
           <Predicted ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
         ) : (
-          <Empty title="Paste a row" hint={`The networks take ${ensemble.features} numbers.`} />
+          <Empty title="Paste a row" hint={`The networks expect ${ensemble.features} numbers.`} />
         )
       }
     />

@@ -1,4 +1,4 @@
-// The shapes of what is known of ensembles, by short names, and the small rules that several views share.
+// Short names for the API's ensemble types, and labels and formats that several views share.
 import type { Schemas } from "../api";
 
 export type Ensemble = Schemas["EnsembleView"];
@@ -11,7 +11,7 @@ export type Prediction = Schemas["PredictionView"];
 export type Samples = Schemas["SamplesView"];
 export type Scores = Figures["ensemble"];
 
-/** The name of a figure, whether more of it is better, and how many of its decimals mean something. */
+/** The name of a score, whether higher is better, and how many decimals are significant. */
 export type Metric = { key: string; name: string; better: "more" | "less"; unit?: string };
 
 const METRICS: readonly Metric[] = [
@@ -26,10 +26,10 @@ const METRICS: readonly Metric[] = [
   { key: "mae", name: "MAE", better: "less" },
   { key: "nll", name: "NLL", better: "less", unit: "nats" },
   { key: "coverage95", name: "Coverage of 95 %", better: "more" },
-  { key: "interval95_width", name: "Width of it", better: "less" },
+  { key: "interval95_width", name: "Interval width", better: "less" },
 ];
 
-/** The figures that these scores have, in a fixed order; those that are missing everywhere are left out. */
+/** The scores that are present, in a fixed order. */
 export function metricsOf(all: readonly object[]): Metric[] {
   return METRICS.filter(metric => all.some(scores => figure(scores, metric.key) !== null));
 }
@@ -43,7 +43,7 @@ export function figure(scores: object | null | undefined, key: string): number |
   return typeof value === "number" ? value : null;
 }
 
-/** A score with as many digits as tell two networks apart. */
+/** A score with enough digits to tell two networks apart. */
 export function formatScore(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
@@ -51,7 +51,7 @@ export function formatScore(value: number | null | undefined): string {
   return text.replace(/^-/, "−");
 }
 
-/** The same with its sign, for differences. */
+/** The same with a sign, for differences. */
 export function formatChange(value: number): string {
   return value > 0 ? `+${formatScore(value)}` : formatScore(value);
 }
@@ -67,13 +67,13 @@ export const RULES: Record<string, string> = {
 };
 
 export const SELECTIONS: Record<string, string> = {
-  top_k: "The best by the metric",
-  greedy: "Greedy (each helps most)",
-  diverse: "Good and different",
-  explicit: "Chosen by hand",
+  top_k: "Top k",
+  greedy: "Greedy",
+  diverse: "Diverse",
+  explicit: "Manual",
 };
 
 export const MODES: Record<string, string> = {
-  between_graph: "A process for each member",
-  in_graph: "One program for all",
+  between_graph: "One process per member",
+  in_graph: "One program for all members",
 };

@@ -55,10 +55,10 @@ test("the builder of a version begins with what the ensemble is", () => {
 
 test("a version is built after it was said what becomes of the one that answers", async () => {
   show(<BuildVersion request={{ sweep_id: 1, select: "greedy", k: 2 }} ensembleId={3} />);
-  await userEvent.click(screen.getByRole("button", { name: "Build the version" }));
-  expect(screen.getByText(/answers everything as soon as all its members are ready/)).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Build version" }));
+  expect(screen.getByText(/serves all requests as soon as all its members are ready/)).toBeTruthy();
   expect(asked).toEqual([]);
-  await confirm("Build the version");
+  await confirm("Build version");
   await vi.waitFor(() => expect(window.location.pathname).toBe("/ensembles/3"));
   expect(asked).toEqual([
     { path: "/api/v1/ensembles/3/versions", body: { sweep_id: 1, select: "greedy", k: 2, canary_share: null } },
@@ -69,13 +69,13 @@ test("a canary answers a share, and a refusal stands in the dialog", async () =>
   show(<BuildVersion request={{ sweep_id: 1 }} ensembleId={3} />, "version 2 is on its way");
   const share = screen.getByLabelText("Canary, % of the requests");
   await userEvent.type(share, "100");
-  expect(screen.getByText("Above 0 and below 100")).toBeTruthy();
-  expect(screen.getByRole("button", { name: "Build the version" }).hasAttribute("disabled")).toBe(true);
+  expect(screen.getByText("Must be between 0 and 100")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Build version" }).hasAttribute("disabled")).toBe(true);
   await userEvent.clear(share);
   await userEvent.type(share, "12.5");
-  await userEvent.click(screen.getByRole("button", { name: "Build the version" }));
-  expect(screen.getByText(/It answers 12.5 % of the requests/)).toBeTruthy();
-  await confirm("Build the version");
+  await userEvent.click(screen.getByRole("button", { name: "Build version" }));
+  expect(screen.getByText(/It serves 12.5 % of the requests/)).toBeTruthy();
+  await confirm("Build version");
   expect((await screen.findByRole("alert", { hidden: true })).textContent).toBe("version 2 is on its way");
   expect(asked[0]?.body).toMatchObject({ canary_share: 0.125 });
 });
@@ -89,7 +89,7 @@ test("with a canary there are promotion and the way back instead", async () => {
   show(<Versions ensemble={{ ...ENSEMBLE, canary: 2, canary_share: 0.1 }} />);
   expect(screen.queryByRole("link", { name: "New version" })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Roll back" }));
-  expect(screen.getByText("Version 2 is given up.")).toBeTruthy();
+  expect(screen.getByText("Version 2 cancelled")).toBeTruthy();
   await confirm("Roll back");
   expect(asked.map(({ path }) => path)).toEqual(["/api/v1/ensembles/3/rollback"]);
 });
@@ -102,14 +102,14 @@ test("the test split is measured at once, one that was used only after a warning
   show(form({ canary: 2 }));
   await userEvent.click(screen.getByRole("button", { name: "Evaluate on test" }));
   expect(asked.at(-1)?.body).toEqual({ split: "test", force: false, wait_s: 0 });
-  const rows = screen.getByLabelText("Rows to measure on");
+  const rows = screen.getByLabelText("Evaluation rows");
   await userEvent.selectOptions(rows, "calibration");
   await userEvent.click(screen.getByRole("button", { name: "Evaluate on calibration" }));
   expect(asked.at(-1)?.body).toEqual({ split: "calibration", force: false, wait_s: 0 });
   await userEvent.selectOptions(rows, "validation");
-  await userEvent.selectOptions(screen.getByLabelText("Version to measure"), "2");
+  await userEvent.selectOptions(screen.getByLabelText("Version to evaluate"), "2");
   await userEvent.click(screen.getByRole("button", { name: "Evaluate on validation" }));
-  expect(screen.getByText(/so figures on it flatter/)).toBeTruthy();
+  expect(screen.getByText(/so scores on it are optimistic/)).toBeTruthy();
   expect(asked).toHaveLength(2);
   await confirm("Evaluate");
   await vi.waitFor(() => expect(asked).toHaveLength(3));
@@ -118,11 +118,13 @@ test("the test split is measured at once, one that was used only after a warning
 
 test("rows of one's own are posted with their classes", async () => {
   show(form());
-  await userEvent.selectOptions(screen.getByLabelText("Rows to measure on"), "posted");
+  await userEvent.selectOptions(screen.getByLabelText("Evaluation rows"), "posted");
   await userEvent.click(screen.getByRole("button", { name: "Evaluate…" }));
   await userEvent.type(screen.getByLabelText("Rows, as CSV"), "1,2,cat");
   await confirm("Evaluate");
-  expect((await screen.findByRole("alert", { hidden: true })).textContent).toMatch(/Line 1 has 3 values; 3 and 1/);
+  expect((await screen.findByRole("alert", { hidden: true })).textContent).toMatch(
+    /Line 1 has 3 values; expected 3 inputs and 1 target/,
+  );
   await userEvent.type(screen.getByLabelText("Rows, as CSV"), "{Backspace}{Backspace}{Backspace}3,1\n0,0,1e-3,cat");
   await confirm("Evaluate");
   await vi.waitFor(() => expect(asked).toHaveLength(1));
@@ -138,9 +140,9 @@ test("rows of one's own are posted with their classes", async () => {
 
 test("a first line of names is left out, and what is wrong is named by its line", () => {
   expect(parsePosted("a;b;c;y\n1;2;3;dog\n", ENSEMBLE)).toEqual({ inputs: [[1, 2, 3]], targets: ["dog"] });
-  expect(() => parsePosted("1,2,3,cow", ENSEMBLE)).toThrow("Line 1: “cow” is no class; there are cat, dog.");
+  expect(() => parsePosted("1,2,3,cow", ENSEMBLE)).toThrow("Line 1: “cow” is not a class; the classes are cat, dog.");
   expect(() => parsePosted("1,2,3,cat\n1,,3,cat", ENSEMBLE)).toThrow("Line 2: “” is not a number.");
-  expect(() => parsePosted("a,b,c,y\n", ENSEMBLE)).toThrow("There are no rows in it.");
+  expect(() => parsePosted("a,b,c,y\n", ENSEMBLE)).toThrow("The file contains no rows.");
   const values = { ...ENSEMBLE, task: "regression", classes: ["y1", "y2"] };
   expect(parsePosted("1,2,3,0.5,-1", values)).toEqual({ inputs: [[1, 2, 3]], targets: [[0.5, -1]] });
 });

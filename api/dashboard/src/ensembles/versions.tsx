@@ -1,4 +1,4 @@
-// The versions of an ensemble: which one answers, which is on its way, and the way back.
+// The versions of an ensemble: the active one, the one being rolled out, and rollback.
 
 import { useState } from "react";
 import { Link } from "wouter";
@@ -23,12 +23,10 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
   const may = useMayChange();
   const canGoBack = may && !OVER.has(ensemble.state) && (onItsWay !== null || ensemble.version > 1);
   const back =
-    onItsWay === null
-      ? "The version before takes over again as soon as it is ready."
-      : `Version ${onItsWay} is given up.`;
+    onItsWay === null ? "The previous version becomes active as soon as it is ready." : `Version ${onItsWay} cancelled`;
   const actions = (
     <>
-      {may && ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote the canary</Button>}
+      {may && ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote canary</Button>}
       {canGoBack && <Button onClick={() => setAsked("rollback")}>Roll back</Button>}
       {may && !OVER.has(ensemble.state) && onItsWay === null && (
         <ButtonLink href={versionHref(ensemble)}>New version</ButtonLink>
@@ -43,7 +41,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
             <tr>
               <th scope="col">Version</th>
               <th scope="col">Role</th>
-              <th scope="col">Combined by</th>
+              <th scope="col">Combination rule</th>
               <th scope="col">Members (trial ids)</th>
               <th scope="col">Built</th>
             </tr>
@@ -70,15 +68,15 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
       </ScrollX>
       {asked && (
         <Confirm
-          title={asked === "promote" ? `Let version ${ensemble.canary} answer everything?` : "Roll back?"}
+          title={asked === "promote" ? `Promote version ${ensemble.canary}?` : "Roll back?"}
           action={asked === "promote" ? "Promote" : "Roll back"}
           run={async () => {
             await run(asked);
-            toast(asked === "promote" ? "The canary takes over." : "Rolled back.");
+            toast(asked === "promote" ? "Promoting canary" : "Rolled back");
           }}
           onClose={() => setAsked(null)}
         >
-          <p>{asked === "promote" ? "It takes over as soon as all its members are ready." : back}</p>
+          <p>{asked === "promote" ? "It serves all requests as soon as all its members are ready." : back}</p>
         </Confirm>
       )}
     </Panel>
@@ -87,7 +85,7 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
 
 function said(ensemble: Ensemble): string {
   if (ensemble.canary !== null) {
-    return `Version ${ensemble.canary} answers ${formatShare(ensemble.canary_share, 0)} of the requests, as a canary.`;
+    return `Version ${ensemble.canary} serves ${formatShare(ensemble.canary_share, 0)} of the requests as a canary.`;
   }
-  return ensemble.target === null ? "" : `Version ${ensemble.target} takes over when it is ready.`;
+  return ensemble.target === null ? "" : `Version ${ensemble.target} becomes active when it is ready.`;
 }

@@ -1,4 +1,4 @@
-// How much each member counts.
+// The weight of each member.
 import { Link } from "wouter";
 import { formatShare } from "../format";
 import type { Named } from "./scores";

@@ -1,4 +1,4 @@
-// A name to type, and the button that adds it.
+// An input for a new name, with a button that adds it.
 import { useId, useState } from "react";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
@@ -34,7 +34,7 @@ export function AddName({ what, taken, known = [], onAdd }: Props) {
       <Button small disabled={wanted === "" || there} onClick={add}>
         <Icon name="plus" size={14} /> Add {what}
       </Button>
-      {there && <span className="field-hint">{wanted} is there already.</span>}
+      {there && <span className="field-hint">{wanted} already exists.</span>}
     </div>
   );
 }

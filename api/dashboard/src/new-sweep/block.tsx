@@ -1,4 +1,4 @@
-// A block of the sweep file as a folded form, made of its JSON Schema.
+// A block of the sweep file as a collapsible form, generated from its JSON Schema.
 import type { ReactNode } from "react";
 import type { Draft } from "./draft";
 import { Fold } from "./fold";
@@ -14,7 +14,7 @@ type Props = {
   only?: readonly string[];
   children?: ReactNode;
   after?: ReactNode;
-  also?: string; // a key beside the block that is edited with it
+  also?: string; // another key that is edited together with the block
 };
 
 export function BlockForm({ draft, block, title, spec, only, children, after, also }: Props) {
@@ -25,7 +25,7 @@ export function BlockForm({ draft, block, title, spec, only, children, after, al
   return (
     <Fold
       title={title}
-      state={count === 0 ? "standard" : `${count} set`}
+      state={count === 0 ? "default" : `${count} set`}
       problem={problem}
       hint={spec.hint && firstSentence(spec.hint)}
     >
@@ -38,7 +38,7 @@ export function BlockForm({ draft, block, title, spec, only, children, after, al
   );
 }
 
-/** Keys of a block as fields. */
+/** The fields for keys of a block. */
 export function SpecFields({ draft, base, keys }: { draft: Draft; base: Path; keys: readonly KeySpec[] }) {
   return keys.map(each => <SpecField key={each.key} draft={draft} path={[...base, each.key]} spec={each} />);
 }

@@ -1,4 +1,4 @@
-// When a parameter takes part: only where another one has certain values.
+// Conditions of a parameter: it is active only if another parameter has certain values.
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import type { Draft } from "./draft";
@@ -11,14 +11,14 @@ export function canDepend(draft: Draft, name: string): boolean {
   return keysAt(draft.document, ["parameters"]).some(each => each !== name);
 }
 
-/** Begin a condition on a parameter that has none in it yet. */
+/** Adds a first condition to a parameter. */
 export function addCondition(draft: Draft, name: string): void {
   const [parent] = free(draft, name);
   if (parent === undefined) return;
   void draft.change([{ path: ["parameters", name, "when", parent], value: firstOf(draft, parent) }]);
 }
 
-/** The parameters that are not asked for yet; those with a list of values first. */
+/** The parameters that may be used in another condition; those with a list of values first. */
 function free(draft: Draft, name: string): string[] {
   const taken = [name, ...keysAt(draft.document, ["parameters", name, "when"])];
   const left = keysAt(draft.document, ["parameters"]).filter(each => !taken.includes(each));
@@ -48,7 +48,7 @@ export function Conditions({ draft, name }: { draft: Draft; name: string }) {
     <div className="new-when">
       {parents.map((parent, place) => (
         <div key={parent} className="new-when-row">
-          <span>{place === 0 ? "only where" : "and"}</span>
+          <span>{place === 0 ? "only if" : "and"}</span>
           <select
             aria-label={`${name} depends on`}
             value={parent}
@@ -63,7 +63,7 @@ export function Conditions({ draft, name }: { draft: Draft; name: string }) {
           <Button
             quiet
             small
-            title={`${name} takes part whatever ${parent} is`}
+            title={`Remove the condition on ${parent}`}
             onClick={() => void draft.change([{ path: [...path, parent], value: null }])}
           >
             <Icon name="close" size={14} />
@@ -73,14 +73,14 @@ export function Conditions({ draft, name }: { draft: Draft; name: string }) {
       {problem && <p className="field-problem">{problem}</p>}
       {left.length > 0 && (
         <Button quiet small onClick={() => addCondition(draft, name)}>
-          <Icon name="plus" size={14} /> and another
+          <Icon name="plus" size={14} /> Add condition
         </Button>
       )}
     </div>
   );
 }
 
-/** The values that the other one has then: ticked where it has a list of them, else typed. */
+/** The values that activate the parameter: checkboxes if the parent has a list of values, else an input. */
 function Wanted({ draft, name, parent }: { draft: Draft; name: string; parent: string }) {
   const path = ["parameters", name, "when", parent];
   const from = ["parameters", parent, "values"];
@@ -94,7 +94,7 @@ function Wanted({ draft, name, parent }: { draft: Draft; name: string; parent: s
     };
     return (
       <Typed
-        aria-label={`Values of ${parent} where ${name} takes part`}
+        aria-label={`Values of ${parent} that activate ${name}`}
         there={shownAt(draft.document, draft.numbers, path)}
         onCommit={put}
       />

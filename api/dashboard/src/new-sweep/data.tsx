@@ -1,21 +1,21 @@
-// The data of a program: a set that is built in, or rows and folders of one's own on the service's machine.
+// The data of a program: a built-in data set, or files on the server.
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { KeyChoice, KeyField } from "./key-field";
 import { type Path, quoted, shownAt, valueAt } from "./values";
 
 const DATA: [string, string][] = [
-  ["digits", "digits: 1,797 images of 8 × 8, ten classes"],
-  ["diabetes", "diabetes: 442 patients, a value"],
-  ["mnist", "mnist: IDX files on the service's machine"],
-  ["fashion-mnist", "fashion-mnist: IDX files on the service's machine"],
-  ["file", "a table of your own: .csv, .npz or .parquet"],
-  ["idx", "IDX files of your own"],
+  ["digits", "digits: 1,797 images of 8 × 8, 10 classes"],
+  ["diabetes", "diabetes: 442 patients, regression"],
+  ["mnist", "mnist: IDX files on the server"],
+  ["fashion-mnist", "fashion-mnist: IDX files on the server"],
+  ["file", "your own table: .csv, .npz or .parquet"],
+  ["idx", "your own IDX files"],
 ];
 const TASKS = [
-  ["", "found out from the target"],
-  ["classification", "classes"],
-  ["regression", "values"],
+  ["", "inferred from the target"],
+  ["classification", "classification"],
+  ["regression", "regression"],
 ] as const;
 const BEGIN: Record<string, string> = {
   mnist: "{name: mnist, root: /data/mnist}",
@@ -23,7 +23,7 @@ const BEGIN: Record<string, string> = {
   file: "{file: /data/rows.csv, target: label}",
   idx: "{idx: /data/images}",
 };
-const WHERE = "The whole path, on the service's machine";
+const WHERE = "Absolute path on the server";
 
 type Props = { draft: Draft; path: Path; optional?: boolean; more?: (kind: string) => Change[] };
 
@@ -64,18 +64,18 @@ export function DataForm({ draft, path, optional, more }: Props) {
         </select>
       </Field>
       {!own && kind.endsWith("mnist") && field("root", "Folder of the IDX files", WHERE)}
-      {kind === "idx" && field("idx", "Folder of the IDX files", `Named as MNIST's are. ${WHERE}`)}
+      {kind === "idx" && field("idx", "Folder of the IDX files", `With the file names of MNIST. ${WHERE}`)}
       {kind === "file" && (
         <>
-          {field("file", "File", `Or a folder of many of one kind. ${WHERE}`)}
-          {field("target", "Column to predict")}
-          {field("features", "Columns to learn from", undefined, "all others")}
+          {field("file", "File", `Or a folder of files of one type. ${WHERE}`)}
+          {field("target", "Target column")}
+          {field("features", "Feature columns", undefined, "all others")}
         </>
       )}
       {own && (
         <>
-          <KeyChoice draft={draft} path={[...path, "task"]} label="What there is to learn" choices={TASKS} />
-          {field("name", "What to call it", undefined, "by its path")}
+          <KeyChoice draft={draft} path={[...path, "task"]} label="Task" choices={TASKS} />
+          {field("name", "Data set name", undefined, "derived from the path")}
         </>
       )}
     </>

@@ -1,4 +1,4 @@
-// The sweep file that is being written: its text is the truth, the service says what it means, forms change its keys.
+// The sweep file being edited: its text is the source of truth, the service parses it, and forms edit its keys.
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
@@ -15,13 +15,13 @@ export type Draft = {
   text: string;
   put: (text: string) => void;
   change: (changes: Change[]) => Promise<void>;
-  whole: () => Promise<string>; // the text when all that the form has changed is in it
+  whole: () => Promise<string>; // the text once all form edits are applied
   read: Read | undefined;
-  fresh: boolean; // `read` is of the text as it is
+  fresh: boolean; // `read` belongs to the current text
   failed: unknown;
   document: Document;
   numbers: Numbers;
-  problemAt: (path: Path, but?: string) => string | undefined; // of a key or what is below it, but for one part
+  problemAt: (path: Path, but?: string) => string | undefined; // of a key or of what is below it, except for one subkey
 };
 
 const KEPT = "podium-new-sweep";
@@ -33,7 +33,7 @@ function placeOf(from?: number): string {
   return from === undefined ? KEPT : `${KEPT}-${from}`;
 }
 
-/** What was written in this tab and not submitted yet; begun from sweep `from`, or from nothing. */
+/** The unsubmitted text of this tab, copied from sweep `from` or written from scratch. */
 export function keptText(from?: number): string | null {
   return readKept(placeOf(from));
 }
@@ -55,7 +55,7 @@ export function useDraft(first: string, from?: number): Draft {
 
   const put = useCallback(
     (next: string, typed = true) => {
-      setWait(typed ? WAIT_MS : 0); // what the form changed is whole: it is read at once
+      setWait(typed ? WAIT_MS : 0); // form edits are complete: the text is parsed at once
       latest.current = next;
       keepText(next, from);
       setText(next);
@@ -108,7 +108,7 @@ async function written(
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const before = latest.current;
     const { text } = await done(api.POST("/api/v1/sweep-files/write", { body: { text: before, changes } }));
-    if (latest.current !== before) continue; // somebody typed meanwhile: the change goes into what is there now
+    if (latest.current !== before) continue; // the text changed meanwhile: apply the edit to the current text
     put(text, false);
     return;
   }
@@ -118,7 +118,7 @@ function said(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The first problem of a key or of what is below it, but for the key `but` there, which tells its own. */
+/** The first problem of a key or of what is below it, except for its subkey `but`, which reports its own. */
 export function problemOf(problems: readonly Problem[], path: Path, but?: string): string | undefined {
   const found = problems.find(
     problem =>

@@ -1,4 +1,4 @@
-// Which running trials are given up early: the rule, and the keys that go with it alone.
+// Early stopping: the rule, and the keys that belong to it.
 import { BlockForm, SpecFields } from "./block";
 import type { Draft } from "./draft";
 import { KeyChoice } from "./key-field";
@@ -7,28 +7,36 @@ import { shownAt } from "./values";
 
 const BLOCK = "early_terminate";
 const RULES: Record<string, { name: string; keys: string[]; begin: string }> = {
-  none: { name: "none: every trial runs to its end", keys: [], begin: "" },
-  asha: { name: "asha: at each rung the best go on", keys: ["min_iter", "eta"], begin: "" },
+  none: { name: "none: every trial runs to completion", keys: [], begin: "" },
+  asha: { name: "asha: the best continue at each rung", keys: ["min_iter", "eta"], begin: "" },
   hyperband: {
-    name: "hyperband: asha, from ever later rungs",
+    name: "hyperband: several ASHA brackets",
     keys: ["min_iter", "max_iter", "s", "eta"],
     begin: ", min_iter: 1, max_iter: 27",
   },
-  median: { name: "median: what is worse than half", keys: ["min_iter", "min_trials"], begin: "" },
+  median: { name: "median: stop trials below the median", keys: ["min_iter", "min_trials"], begin: "" },
   percentile: {
-    name: "percentile: what is not among the best",
+    name: "percentile: stop trials outside the top percentile",
     keys: ["percentile", "min_iter", "min_trials"],
     begin: ", percentile: 25",
   },
-  threshold: { name: "threshold: what leaves a range", keys: ["lower", "upper", "min_iter"], begin: ", lower: 0.1" },
+  threshold: {
+    name: "threshold: stop trials outside a range",
+    keys: ["lower", "upper", "min_iter"],
+    begin: ", lower: 0.1",
+  },
   patient: {
-    name: "patient: what no longer improves",
+    name: "patient: stop trials that no longer improve",
     keys: ["patience", "min_delta"],
     begin: ", patience: 3",
   },
-  wilcoxon: { name: "wilcoxon: what is worse at the same steps", keys: ["p_threshold", "n_startup_steps"], begin: "" },
+  wilcoxon: {
+    name: "wilcoxon: stop trials that are significantly worse at the same steps",
+    keys: ["p_threshold", "n_startup_steps"],
+    begin: "",
+  },
   custom: {
-    name: "custom: a pruner class of Optuna's kind",
+    name: "custom: an Optuna pruner class",
     keys: ["pruner", "args"],
     begin: ", pruner: optuna.pruners:MedianPruner",
   },
@@ -47,11 +55,8 @@ export function EarlyForm({ draft, spec }: { draft: Draft; spec: BlockSpec }) {
       <KeyChoice
         draft={draft}
         path={[...wrap, "type"]}
-        label="Only if this rule agrees"
-        choices={[
-          ["", "none: patience alone"],
-          ...choices.filter(([value]) => value !== "none" && value !== "patient"),
-        ]}
+        label="Wrapped rule"
+        choices={[["", "none: patience only"], ...choices.filter(([value]) => value !== "none" && value !== "patient")]}
         changesFor={value => [
           { path: wrap, value: value === "" ? null : `{type: ${value}${RULES[value]?.begin ?? ""}}` },
         ]}
@@ -61,7 +66,7 @@ export function EarlyForm({ draft, spec }: { draft: Draft; spec: BlockSpec }) {
     </>
   );
   return (
-    <BlockForm draft={draft} block={BLOCK} title="Giving up early" spec={spec} only={keys} after={after}>
+    <BlockForm draft={draft} block={BLOCK} title="Early stopping" spec={spec} only={keys} after={after}>
       <div className="new-fields">
         <KeyChoice
           draft={draft}

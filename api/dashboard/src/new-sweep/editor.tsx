@@ -1,4 +1,4 @@
-// The sweep file as text: line numbers, colours, lines with problems marked; an ordinary text area does the typing.
+// The sweep file as text: line numbers, syntax highlighting, and marked problem lines over a plain text area.
 import { type RefObject, useId } from "react";
 import { numbered, YamlLine } from "../yaml/highlight";
 import "./editor.css";
@@ -50,7 +50,7 @@ export function Editor({ text, onChange, onSubmit, wrong, area, told }: Props) {
   );
 }
 
-/** Put the cursor on a line, from 1. */
+/** Puts the cursor on a line, counted from 1. */
 export function goToLine(area: HTMLTextAreaElement | null, line: number, column: number | null): void {
   if (!area) return;
   const before = area.value.split("\n").slice(0, line - 1);

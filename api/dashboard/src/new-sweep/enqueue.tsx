@@ -1,4 +1,4 @@
-// Configurations that are tried before the search chooses: a row each, a column for each parameter.
+// Seed configurations, which run before the search proposes any: one row each, one column per parameter.
 
 import { ScrollX } from "../ensembles/scroll-x";
 import { formatCount } from "../format";
@@ -26,13 +26,13 @@ export function EnqueueForm({ draft }: { draft: Draft }) {
     ]);
   return (
     <Fold
-      title="Tried first"
+      title="Seed configurations"
       state={rows.length === 0 ? "none" : formatCount(rows.length)}
-      hint="Configurations that you know, tried before the search chooses. What a field leaves open is searched."
+      hint="Known configurations that run before the search proposes its own. Empty fields are searched."
       problem={draft.problemAt(["enqueue"])}
     >
       {shown.length > 0 && (
-        <ScrollX label="Configurations tried first">
+        <ScrollX label="Seed configurations">
           <table className="new-rows">
             <thead>
               <tr>
@@ -41,25 +41,23 @@ export function EnqueueForm({ draft }: { draft: Draft }) {
                     {name}
                   </th>
                 ))}
-                <th aria-label="Take out" />
+                <th aria-label="Remove" />
               </tr>
             </thead>
             <tbody>
               {shown.map((_, place) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: its place is what a row is known by in the file
+                // biome-ignore lint/suspicious/noArrayIndexKey: a row is identified by its index in the file
                 <Row key={place} draft={draft} place={place} names={[...names]} />
               ))}
             </tbody>
           </table>
         </ScrollX>
       )}
-      {rows.length > SHOWN && (
-        <p className="field-hint">{formatCount(rows.length - SHOWN)} more are in the text alone.</p>
-      )}
+      {rows.length > SHOWN && <p className="field-hint">{formatCount(rows.length - SHOWN)} more in the sweep file.</p>}
       <Button small disabled={names.size === 0} onClick={add}>
         <Icon name="plus" size={14} /> Add a configuration
       </Button>
-      {names.size === 0 && <span className="field-hint"> Name a parameter first.</span>}
+      {names.size === 0 && <span className="field-hint"> Add a parameter first.</span>}
     </Fold>
   );
 }
@@ -85,7 +83,7 @@ function Row({ draft, place, names }: { draft: Draft; place: number; names: read
           <Button
             quiet
             small
-            title={`Take configuration ${place + 1} out`}
+            title={`Remove configuration ${place + 1}`}
             onClick={() => void draft.change([{ path: row, value: null }])}
           >
             <Icon name="close" size={14} />

@@ -1,4 +1,4 @@
-// A part of the form that is folded until somebody wants it, or something in it is wrong.
+// A collapsible section of the form, which opens if it contains a problem.
 import { type ReactNode, useEffect, useState } from "react";
 
 type Props = { title: string; state?: string; hint?: ReactNode; problem?: string; children: ReactNode };
@@ -7,7 +7,7 @@ export function Fold({ title, state, hint, problem, children }: Props) {
   const wrong = problem !== undefined;
   const [open, setOpen] = useState(wrong);
   useEffect(() => {
-    if (wrong) setOpen(true); // and it stays open when that is mended
+    if (wrong) setOpen(true); // it stays open after the problem is fixed
   }, [wrong]);
   return (
     <details className="new-block" open={open}>
@@ -19,7 +19,7 @@ export function Fold({ title, state, hint, problem, children }: Props) {
         }}
       >
         <span>{title}</span>
-        <span className={wrong ? "new-block-wrong" : "new-block-state"}>{wrong ? "to mend" : state}</span>
+        <span className={wrong ? "new-block-wrong" : "new-block-state"}>{wrong ? "invalid" : state}</span>
       </summary>
       {open && (
         <>

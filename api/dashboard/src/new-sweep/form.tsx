@@ -1,4 +1,4 @@
-// The sweep file as a form: the keys that most sweeps have, then each block that can be left as it is.
+// The sweep file as a form: the most common keys first, then each optional block.
 
 import type { ReactNode } from "react";
 import { Panel } from "../widgets/panel";
@@ -18,17 +18,17 @@ import { WarmStartForm } from "./warm-start";
 
 const CUSTOM = "custom";
 const METHODS: [string, string][] = [
-  ["tpe", "tpe: learns from what it tried (Bayesian)"],
-  ["random", "random: each value as likely as the next"],
+  ["tpe", "tpe: Tree-structured Parzen Estimator (Bayesian)"],
+  ["random", "random: independent samples"],
   ["grid", "grid: every combination once"],
-  ["qmc", "qmc: evenly spread over the space"],
-  ["cmaes", "cmaes: evolution, for numbers alone"],
-  ["gp", "gp: Gaussian process, for few costly trials"],
+  ["qmc", "qmc: quasi-Monte Carlo, evenly spread"],
+  ["cmaes", "cmaes: evolution strategy, numeric parameters only"],
+  ["gp", "gp: Gaussian process, for few expensive trials"],
   ["nsga2", "nsga2: for several objectives"],
-  ["nsga3", "nsga3: for three objectives or more"],
-  ["brute_force", "brute_force: each configuration that the code suggests"],
-  ["auto", "auto: chosen by the space"],
-  [CUSTOM, "custom: a sampler class of Optuna's kind"],
+  ["nsga3", "nsga3: for three or more objectives"],
+  ["brute_force", "brute_force: every configuration of a define-by-run space"],
+  ["auto", "auto: selected by the search space"],
+  [CUSTOM, "custom: an Optuna sampler class"],
 ];
 const BLOCKS: { block: string; title: string; only?: string[]; also?: string; after?: (draft: Draft) => ReactNode }[] =
   [
@@ -42,21 +42,21 @@ const BLOCKS: { block: string; title: string; only?: string[]; also?: string; af
             draft={draft}
             path={["budget", "plateau", "trials"]}
             kind="number"
-            label="Trials in a row without a better value"
-            placeholder="no bound"
+            label="Plateau (trials without improvement)"
+            placeholder="unlimited"
           />
           <KeyField
             draft={draft}
             path={["budget", "plateau", "min_delta"]}
             kind="number"
-            label="Better by more than"
+            label="Minimum improvement"
             placeholder="0"
-            hint="Less does not count as a better value"
+            hint="Smaller improvements do not count"
           />
         </>
       ),
     },
-    { block: "validation", title: "Split of the data" },
+    { block: "validation", title: "Data split" },
     {
       block: "resources",
       title: "Devices and threads",
@@ -68,13 +68,13 @@ const BLOCKS: { block: string; title: string; only?: string[]; also?: string; af
           kind="number"
           label="Priority"
           placeholder="1"
-          hint="Its share of the devices’ time beside other sweeps: 2 gets twice as much as 1"
+          hint="Share of device time relative to other sweeps: 2 gets twice as much as 1"
         />
       ),
     },
-    { block: "limits", title: "Limits of a trial", also: "stop", after: draft => <StopFields draft={draft} /> },
-    { block: "retries", title: "Trying again" },
-    { block: "keep", title: "What is kept" },
+    { block: "limits", title: "Trial limits", also: "stop", after: draft => <StopFields draft={draft} /> },
+    { block: "retries", title: "Retries" },
+    { block: "keep", title: "Retention" },
   ];
 
 export function SweepForm({ draft }: { draft: Draft }) {
@@ -83,10 +83,10 @@ export function SweepForm({ draft }: { draft: Draft }) {
   const unread = draft.read === undefined;
   return (
     <fieldset className={unreadable ? "new-form new-form-stopped" : "new-form"} disabled={unreadable || unread}>
-      <legend className="hidden-text">The sweep as a form</legend>
+      <legend className="hidden-text">Sweep form</legend>
       {unreadable && (
         <p className="new-unreadable" role="status">
-          The text cannot be read; mend it first, then the form goes on.
+          The sweep file cannot be parsed. Fix the text to continue with the form.
         </p>
       )}
       <Panel title="Sweep">
@@ -99,7 +99,7 @@ export function SweepForm({ draft }: { draft: Draft }) {
             kind="number"
             label="Trials"
             placeholder="60"
-            hint="Those that finish or are given up early count"
+            hint="Counts finished and pruned trials"
           />
           <KeyField draft={draft} path={["seed"]} kind="number" label="Seed" placeholder="0" />
           <Objectives draft={draft} />
@@ -110,7 +110,10 @@ export function SweepForm({ draft }: { draft: Draft }) {
           <ProgramForm draft={draft} />
         </div>
       </Panel>
-      <Panel title="Parameters" hint="What is searched. A range of whole numbers has whole ends; 0.0 to 1.0 has not.">
+      <Panel
+        title="Parameters"
+        hint="The search space. A range with integer bounds is an integer range; 0.0 to 1.0 is a float range."
+      >
         <ParametersForm draft={draft} />
       </Panel>
       <Blocks draft={draft} />
@@ -140,9 +143,9 @@ function Method({ draft }: { draft: Draft }) {
             draft={draft}
             path={[...path, "sampler"]}
             label="Sampler class"
-            hint="MODULE:CLASS, of a package installed beside the service"
+            hint="MODULE:CLASS of a package installed in the service's environment"
           />
-          <KeyField draft={draft} path={[...path, "args"]} kind="yaml" label="Its arguments" placeholder="{}" />
+          <KeyField draft={draft} path={[...path, "args"]} kind="yaml" label="Sampler arguments" placeholder="{}" />
         </>
       )}
     </>
@@ -154,18 +157,19 @@ function Blocks({ draft }: { draft: Draft }) {
   const ensemble = valueAt(draft.document, ["ensemble"]) !== undefined;
   const toggle = () => void draft.change([{ path: ["ensemble"], value: ensemble ? null : "{k: 3, select: greedy}" }]);
   return (
-    <Panel title="More" hint="Each of these can stay as it is.">
+    <Panel title="More" hint="All of these are optional.">
       <Answer query={schema} rows={4}>
         {root => (
           <>
             <BlockForm
               draft={draft}
               block="ensemble"
-              title="Ensemble when it ends"
+              title="Ensemble"
               spec={{ ...blockSpec(root, "ensemble"), keys: ensemble ? blockSpec(root, "ensemble").keys : [] }}
             >
               <label className="new-switch">
-                <input type="checkbox" checked={ensemble} onChange={toggle} /> Build an ensemble of the best trials
+                <input type="checkbox" checked={ensemble} onChange={toggle} /> Build an ensemble of the best trials when
+                the sweep ends
               </label>
             </BlockForm>
             <EarlyForm draft={draft} spec={blockSpec(root, "early_terminate")} />

@@ -1,4 +1,4 @@
-// One key of the sweep file as a field: what is typed goes into the file when the field is left, or on Enter.
+// One key of the sweep file as a field; the file is updated on blur or on Enter.
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
@@ -49,13 +49,13 @@ type TypedProps = {
   "aria-invalid"?: boolean;
 };
 
-/** An input that hands over what was typed when it is left; what the file gets meanwhile does not take it away. */
+/** An input that commits its text on blur; changes of the file do not overwrite text that is being typed. */
 export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
   const [typed, setTyped] = useState(there);
   const [isTyping, setIsTyping] = useState(false);
   const [last, setLast] = useState(there);
   if (there !== last) {
-    // Not in an effect: that would show the old value once more, and a key pressed meanwhile would go to its end.
+    // Not in an effect: that would render the old value once more and move the cursor to its end.
     setLast(there);
     if (!isTyping) setTyped(there);
   }
@@ -99,7 +99,7 @@ type ChoiceProps = {
   there?: string;
 };
 
-/** A key that takes one of a few values; the standard one is not written down. */
+/** A key with a few allowed values; the default is not written to the file. */
 export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor, ...rest }: ChoiceProps) {
   const there = rest.there ?? (shownAt(draft.document, draft.numbers, path) || standard);
   const known = choices.some(([value]) => value === there);

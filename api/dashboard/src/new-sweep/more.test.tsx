@@ -87,9 +87,9 @@ test("several objectives have their fields and their problems, and one of two be
   const [, second] = screen.getAllByLabelText("Metric");
   expect(second?.getAttribute("aria-invalid")).toBe("true");
   expect(screen.getAllByLabelText("Target")).toHaveLength(1);
-  await userEvent.selectOptions(screen.getAllByLabelText("Better is")[1] as HTMLElement, "maximize");
+  await userEvent.selectOptions(screen.getAllByLabelText("Goal")[1] as HTMLElement, "maximize");
   expect(change).toHaveBeenLastCalledWith([{ path: ["metrics", "1", "goal"], value: "maximize" }]);
-  await userEvent.click(screen.getByRole("button", { name: "Take objective 1 out" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove objective 1" }));
   expect(change).toHaveBeenLastCalledWith([
     { path: ["metrics"], value: null },
     { path: ["metric"], value: "{name: size, goal: minimize}" },
@@ -109,7 +109,7 @@ const CONDITIONAL = {
 
 test("a condition begins with a parameter that has a list of values", async () => {
   const change = show(CONDITIONAL);
-  await userEvent.click(screen.getByRole("button", { name: "lr only when" }));
+  await userEvent.click(screen.getByRole("button", { name: "Add a condition to lr" }));
   expect(change).toHaveBeenLastCalledWith([{ path: ["parameters", "lr", "when", "optimizer"], value: "adam" }]);
 });
 
@@ -128,13 +128,13 @@ test("the values of a condition are ticked or typed, it moves to another paramet
     { path: [...when, "optimizer"], value: null },
     { path: [...when, "lr"], value: "0.1" },
   ]);
-  await userEvent.click(screen.getByRole("button", { name: "momentum takes part whatever optimizer is" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove the condition on optimizer" }));
   expect(change).toHaveBeenLastCalledWith([{ path: [...when, "optimizer"], value: null }]);
 });
 
 test("another kind of a parameter keeps its condition, and what is drawn at random has its own fields", async () => {
   const change = show({ ...CONDITIONAL, parameters: { ...CONDITIONAL.parameters, w: { distribution: "normal" } } });
-  await userEvent.selectOptions(screen.getByLabelText("Kind of momentum"), "beta");
+  await userEvent.selectOptions(screen.getByLabelText("Type of momentum"), "beta");
   const value = "{distribution: beta, a: 2.0, b: 5.0, when: {optimizer: sgd}}";
   expect(change).toHaveBeenLastCalledWith([{ path: ["parameters", "momentum"], value }]);
   await type("Standard deviation of w", "1e-2");
@@ -148,7 +148,7 @@ test("known configurations are rows, with what is wrong below theirs", async () 
   expect(screen.getByLabelText("lr of configuration 1").getAttribute("aria-invalid")).toBe("true");
   await type("optimizer of configuration 2", "sgd");
   expect(change).toHaveBeenLastCalledWith([{ path: ["enqueue", "1", "optimizer"], value: "sgd" }]);
-  await userEvent.click(screen.getByRole("button", { name: "Take configuration 1 out" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove configuration 1" }));
   expect(change).toHaveBeenLastCalledWith([{ path: ["enqueue", "0"], value: null }]);
   await userEvent.click(screen.getByRole("button", { name: "Add a configuration" }));
   expect(change).toHaveBeenLastCalledWith([{ path: ["enqueue", "2"], value: "{}" }]);
@@ -156,7 +156,7 @@ test("known configurations are rows, with what is wrong below theirs", async () 
 
 test("earlier sweeps are chosen by their names", async () => {
   const change = show({ ...CONDITIONAL, warm_start: [3] });
-  await userEvent.click(await screen.findByText("Start from earlier sweeps"));
+  await userEvent.click(await screen.findByText("Warm start"));
   await userEvent.click(await screen.findByLabelText(/earlier.*24 trials · finished · maximize val_accuracy/));
   expect(change).toHaveBeenLastCalledWith([{ path: ["warm_start"], value: "[3, 7]" }]);
   await userEvent.click(screen.getByLabelText(/unknown.*sweep 3/));
@@ -169,7 +169,7 @@ test("priority and the smallest improvement stand in their blocks; a fold that w
   await type("Priority", "2");
   expect(change).toHaveBeenLastCalledWith([{ path: ["priority"], value: "2" }]);
   await userEvent.click(screen.getByText("Budget"));
-  await type("Better by more than", "1e-4");
+  await type("Minimum improvement", "1e-4");
   expect(change).toHaveBeenLastCalledWith([{ path: ["budget", "plateau", "min_delta"], value: "1e-4" }]);
 });
 
@@ -177,20 +177,20 @@ test("patience may need another rule to agree", async () => {
   const early_terminate = { type: "patient", patience: 3, wrap: { type: "median" } };
   const change = show({ program: FUNCTION, early_terminate }, [wrong("early_terminate.wrap", "needs more")]);
   expect(await screen.findByText("Needs more")).toBeTruthy();
-  await type("Trials to compare with", "9");
+  await type("Minimum trials", "9");
   expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate", "wrap", "min_trials"], value: "9" }]);
-  await userEvent.selectOptions(screen.getByLabelText("Only if this rule agrees"), "");
+  await userEvent.selectOptions(screen.getByLabelText("Wrapped rule"), "");
   expect(change).toHaveBeenLastCalledWith([{ path: ["early_terminate", "wrap"], value: null }]);
 });
 
 test("a function has data, what builds its network and what it gets under More", async () => {
   const change = show({ program: { ...FUNCTION, data: { idx: "/data/images" } } });
-  await userEvent.click(screen.getAllByText("More")[0] as HTMLElement);
-  await userEvent.selectOptions(screen.getByLabelText("What there is to learn"), "regression");
+  await userEvent.click(screen.getAllByText("Advanced")[0] as HTMLElement);
+  await userEvent.selectOptions(screen.getByLabelText("Task"), "regression");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "data", "task"], value: "regression" }]);
   await userEvent.selectOptions(screen.getByLabelText("Data"), "");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "data"], value: null }]);
-  await type("Packages to import beforehand", "numpy, torch");
+  await type("Packages to preload", "numpy, torch");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "preload"], value: "[numpy, torch]" }]);
   await userEvent.type(screen.getByLabelText("Name of a variable to add"), "MODE{Enter}");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
@@ -202,10 +202,10 @@ test("a script has a pattern for each objective, and its environment", async () 
     { name: "size", goal: "minimize" },
   ];
   const change = show({ metrics, program: { command: ["python", "train.py"], env: { SEED: "1" } } });
-  await type("Pattern that finds size in what is printed", "size=(\\d+)");
+  await type("Output pattern for size", "size=(\\d+)");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "metrics", "size"], value: '"size=(\\\\d+)"' }]);
-  await userEvent.click(screen.getAllByText("More")[0] as HTMLElement);
-  await type("SEED in the environment", "2");
+  await userEvent.click(screen.getAllByText("Advanced")[0] as HTMLElement);
+  await type("Environment variable SEED", "2");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "SEED"], value: '"2"' }]);
   await userEvent.type(screen.getByLabelText("Name of a variable to add"), "MODE{Enter}");
   expect(change).toHaveBeenLastCalledWith([{ path: ["program", "env", "MODE"], value: '"1"' }]);
@@ -216,15 +216,15 @@ test("what ends a trial early and which report is its value are fields", async (
   const change = show({ name: "small", metric: METRIC, program: FUNCTION, stop: { metric: "step" } });
   await user.selectOptions(screen.getByRole("combobox", { name: /Value of a trial/ }), "best");
   expect(change).toHaveBeenLastCalledWith([{ path: ["objective"], value: "best" }]);
-  await user.click(await screen.findByText("Limits of a trial"));
-  expect(screen.getByLabelText(/Stop a trial at/)).toHaveValue("step");
-  await user.type(screen.getByLabelText(/When it is at least/), "200{Enter}");
+  await user.click(await screen.findByText("Trial limits"));
+  expect(screen.getByLabelText(/Stop metric/)).toHaveValue("step");
+  await user.type(screen.getByLabelText(/Stop threshold/), "200{Enter}");
   expect(change).toHaveBeenLastCalledWith([{ path: ["stop", "at"], value: "200" }]);
 });
 
 test("several conditions of stop are left to the text", async () => {
   const user = userEvent.setup();
   show({ name: "small", metric: METRIC, program: FUNCTION, stop: { acc: 0.9, training_iteration: 5 } });
-  await user.click(await screen.findByText("Limits of a trial"));
-  expect(await screen.findByText("The conditions of stop are written in the text.")).toBeInTheDocument();
+  await user.click(await screen.findByText("Trial limits"));
+  expect(await screen.findByText("Edit the stop conditions in the sweep file.")).toBeInTheDocument();
 });

@@ -63,7 +63,7 @@ test("what is typed becomes YAML", () => {
 test("a field hands its change over when it is left, once", async () => {
   const draft = aDraft();
   show(draft);
-  const field = screen.getByLabelText("Upper end of lr");
+  const field = screen.getByLabelText("Upper bound of lr");
   await userEvent.clear(field);
   await userEvent.type(field, "2.0{Enter}");
   expect(draft.change).toHaveBeenCalledWith([{ path: ["parameters", "lr", "max"], value: "2.0" }]);
@@ -85,7 +85,7 @@ test("a parameter is added with bounds that fit its name, and taken out", async 
   await userEvent.type(screen.getByLabelText("Name of a parameter to add"), "layers");
   await userEvent.click(screen.getByRole("button", { name: /Add a parameter/ }));
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["parameters", "layers"], value: "{min: 1, max: 3}" }]);
-  await userEvent.click(screen.getByRole("button", { name: "Take lr out" }));
+  await userEvent.click(screen.getByRole("button", { name: "Remove lr" }));
   expect(draft.change).toHaveBeenLastCalledWith([{ path: ["parameters", "lr"], value: null }]);
 });
 
@@ -98,7 +98,7 @@ test("a problem stands at its field, and a text that cannot be read stops the fo
     aDraft({ read: { ...READ, document: null }, problemAt: path => (path[0] === "name" ? "is missing" : undefined) }),
   );
   expect(screen.getByText("is missing")).toBeTruthy();
-  await waitFor(() => expect(screen.getByText(/cannot be read/)).toBeTruthy());
+  await waitFor(() => expect(screen.getByText(/cannot be parsed/)).toBeTruthy());
   expect(screen.getByLabelText("Trials").closest<HTMLFieldSetElement>(".new-form")?.disabled).toBe(true);
 });
 
@@ -109,7 +109,7 @@ test("the form takes nothing until the file is read", async () => {
   await userEvent.type(name, "mine");
   expect(name).toBeDisabled();
   expect(name).toHaveValue("");
-  expect(screen.queryByText(/cannot be read/)).toBeNull();
+  expect(screen.queryByText(/cannot be parsed/)).toBeNull();
   expect(draft.change).not.toHaveBeenCalled();
 });
 

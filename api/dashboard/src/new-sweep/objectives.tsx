@@ -1,4 +1,4 @@
-// What trials are judged by: one objective, or several, of which the first may have a target.
+// The objectives of the trials: one, or several, of which the first may have a target.
 import { Button } from "../widgets/button";
 import { Field } from "../widgets/field";
 import { Icon } from "../widgets/icon";
@@ -13,10 +13,10 @@ const GOALS = [
   ["minimize", "lower is better"],
 ] as const;
 const RULES = [
-  ["last", "the last one reported"],
-  ["best", "the best one reported"],
-  ["min", "the smallest one reported"],
-  ["max", "the largest one reported"],
+  ["last", "last reported value"],
+  ["best", "best reported value"],
+  ["min", "smallest reported value"],
+  ["max", "largest reported value"],
 ] as const;
 const REPORTED: Record<string, string> = {
   val_accuracy: "maximize",
@@ -25,7 +25,7 @@ const REPORTED: Record<string, string> = {
   val_mae: "minimize",
 };
 
-/** Where each objective stands in the file. */
+/** The path of each objective in the file. */
 export function objectivePaths(document: unknown): string[][] {
   const several = listAt(document, ["metrics"]);
   return several.length === 0 ? [["metric"]] : several.map((_, place) => ["metrics", String(place)]);
@@ -85,7 +85,7 @@ export function Objectives({ draft }: { draft: Draft }) {
           <legend>
             Objective {place + 1}
             {paths.length > 1 && (
-              <Button quiet small title={`Take objective ${place + 1} out`} onClick={() => remove(place)}>
+              <Button quiet small title={`Remove objective ${place + 1}`} onClick={() => remove(place)}>
                 <Icon name="close" size={14} />
               </Button>
             )}
@@ -124,8 +124,8 @@ function Objective({ draft, path, first }: { draft: Draft; path: Path; first: bo
         </Field>
       ) : (
         <>
-          <KeyField draft={draft} path={[...path, "name"]} label="Metric" hint="As your code reports it" />
-          <KeyChoice draft={draft} path={[...path, "goal"]} label="Better is" choices={GOALS} />
+          <KeyField draft={draft} path={[...path, "name"]} label="Metric" hint="Name that your code reports" />
+          <KeyChoice draft={draft} path={[...path, "goal"]} label="Goal" choices={GOALS} />
           {first && (
             <KeyChoice
               draft={draft}
@@ -133,7 +133,7 @@ function Objective({ draft, path, first }: { draft: Draft; path: Path; first: bo
               label="Value of a trial"
               choices={RULES}
               standard="last"
-              hint="Where the program returns none"
+              hint="If the program does not return one"
             />
           )}
         </>

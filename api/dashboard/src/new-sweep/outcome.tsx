@@ -1,4 +1,4 @@
-// What the sweep file comes to: its problems with their lines, notes, and what the sweep would do.
+// The result of parsing the sweep file: its problems by line, notes, and a preview of the sweep.
 import { formatCount, formatValue } from "../format";
 import { trialsText } from "../sweep/words";
 import { Panel } from "../widgets/panel";
@@ -20,10 +20,10 @@ function Said({ read, onGo }: { read: Read; onGo: (problem: Problem) => void }) 
   return (
     <>
       {read.problems.length > 0 && (
-        <Panel title={read.problems.length === 1 ? "1 thing to mend" : `${read.problems.length} things to mend`}>
+        <Panel title={read.problems.length === 1 ? "1 problem" : `${read.problems.length} problems`}>
           <ul className="new-problems" role="status">
             {read.problems.map((problem, place) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: they have no other identity
+              // biome-ignore lint/suspicious/noArrayIndexKey: problems have no other key
               <li key={place}>
                 <ProblemText problem={problem} onGo={onGo} />
               </li>
@@ -63,10 +63,10 @@ function ProblemText({ problem, onGo }: { problem: Problem; onGo: (problem: Prob
 
 function Plan({ read, plan }: { read: Read; plan: NonNullable<Read["plan"]> }) {
   return (
-    <Panel title="What it would do">
+    <Panel title="Preview">
       <ul className="new-plan">
         <li>
-          <code>{plan.searched_by}</code> tries up to {trialsText(plan.run_cap)} of {spaceText(plan)}.
+          <code>{plan.searched_by}</code> runs up to {trialsText(plan.run_cap)} of {spaceText(plan)}.
         </li>
         <li>{devicesText(plan.devices)}</li>
         {plan.data && <li>Data: {plan.data}.</li>}
@@ -83,16 +83,16 @@ function Plan({ read, plan }: { read: Read; plan: NonNullable<Read["plan"]> }) {
 }
 
 function spaceText(plan: NonNullable<Read["plan"]>): string {
-  if (plan.space.length === 0) return "what the program itself suggests";
+  if (plan.space.length === 0) return "a define-by-run space";
   if (plan.grid_size !== null) return `${formatCount(plan.grid_size)} possible configurations`;
   return plan.space.length === 1 ? "a continuous space of 1 parameter" : `a space of ${plan.space.length} parameters`;
 }
 
 function devicesText({ count, usable, at_once: atOnce, kinds }: NonNullable<Read["plan"]>["devices"]): string {
-  if (count === 0) return "The service has no devices yet; the sweep waits until it has.";
+  if (count === 0) return "The service has no devices yet; the sweep will wait for one.";
   const kind = kinds.join(" and ");
-  if (atOnce === 0) return `None of the ${count} devices (${kind}) takes its trials now; it would wait.`;
-  const out = usable < count ? `, ${usable} of which take trials` : "";
+  if (atOnce === 0) return `None of the ${count} devices (${kind}) is available now; the sweep would wait.`;
+  const out = usable < count ? `, of which ${usable} are available` : "";
   return `${trialsText(atOnce)} at a time, on ${count} ${kind} ${count === 1 ? "device" : "devices"}${out}.`;
 }
 
@@ -101,7 +101,7 @@ function Samples({ samples }: { samples: Read["samples"] }) {
   return (
     <div className="new-samples">
       <table>
-        <caption>Three configurations at random</caption>
+        <caption>Three sample configurations</caption>
         <thead>
           <tr>
             {names.map(name => (

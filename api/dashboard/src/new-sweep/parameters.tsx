@@ -1,4 +1,4 @@
-// The search space as rows: each parameter with its kind and its bounds, one to add, one to take out.
+// The search space as rows: each parameter with its type and bounds, with buttons to add and remove.
 import { Fragment } from "react";
 import { asBlock } from "../sweep/words";
 import { Button } from "../widgets/button";
@@ -56,15 +56,15 @@ const ASKED: Partial<Record<Shape, string[]>> = {
   beta: ["a", "b", "q"],
 };
 const ASKED_AS: Record<string, [what: string, kind: Kind, beside?: string]> = {
-  min: ["Lower end", "number"],
-  max: ["Upper end", "number"],
+  min: ["Lower bound", "number"],
+  max: ["Upper bound", "number"],
   step: ["Step", "number"],
   values: ["Values", "list"],
   probabilities: ["Probabilities", "list", "weights"],
   value: ["Value", "yaml"],
   mu: ["Mean", "number", "mean"],
-  sigma: ["Standard deviation", "number", "deviation"],
-  q: ["Rounded to multiples", "number", "multiples of"],
+  sigma: ["Standard deviation", "number", "std"],
+  q: ["Quantization step", "number", "step"],
 };
 const KNOWN: Record<string, string> = {
   lr: "{min: 1e-4, max: 3e-2, log: true}",
@@ -136,10 +136,10 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
         <span className="new-parameter-name" title={name}>
           {name}
         </span>
-        <select aria-label={`Kind of ${name}`} value={shape} onChange={event => choose(event.target.value as Shape)}>
+        <select aria-label={`Type of ${name}`} value={shape} onChange={event => choose(event.target.value as Shape)}>
           {shape === "other" && <option value="other">{String(parameter.distribution ?? "choose")}</option>}
           {SHAPES.map(option)}
-          <optgroup label="Drawn at random">{DRAWN.map(option)}</optgroup>
+          <optgroup label="Distributions">{DRAWN.map(option)}</optgroup>
         </select>
         <Bounds draft={draft} name={name} shape={shape} />
         <span className="new-parameter-acts">
@@ -147,14 +147,14 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
             <Button
               quiet
               small
-              title={`Let ${name} take part only in some cases`}
-              aria-label={`${name} only when`}
+              title={`Add a condition to ${name}`}
+              aria-label={`Add a condition to ${name}`}
               onClick={() => addCondition(draft, name)}
             >
               when
             </Button>
           )}
-          <Button quiet small title={`Take ${name} out`} onClick={() => void draft.change([{ path, value: null }])}>
+          <Button quiet small title={`Remove ${name}`} onClick={() => void draft.change([{ path, value: null }])}>
             <Icon name="close" size={14} />
           </Button>
         </span>

@@ -1,4 +1,4 @@
-// What a trial runs: a built-in model on some data, a function, or a script.
+// What a trial runs: a built-in model, a function, or a script.
 import type { ReactNode } from "react";
 import { Field } from "../widgets/field";
 import { AddName } from "./add-name";
@@ -22,14 +22,14 @@ const MODELS = [
   ["cnn", "cnn: convolutional, for images"],
 ] as const;
 const ARGUMENTS = [
-  ["", "found out from its parameter"],
+  ["", "inferred from its parameter"],
   ["trial", "the trial"],
-  ["config", "a config, by name"],
+  ["config", "a config mapping"],
 ] as const;
 const BEGIN: Record<ProgramKind, string> = {
   builtin: "{model: mlp, data: {name: digits}}",
   function: '{function: "train:objective"}',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the service substitutes it
   command: '{command: [python, train.py, "${args}"]}',
 };
 const METRIC_OF: Record<string, string> = { diabetes: "{name: val_rmse, goal: minimize}" };
@@ -56,7 +56,7 @@ export function ProgramForm({ draft }: { draft: Draft }) {
   return (
     <>
       <Field
-        label="What a trial runs"
+        label="Program type"
         problem={Object.keys(program ?? {}).length ? undefined : draft.problemAt(["program"])}
       >
         <select value={kind} onChange={event => choose(event.target.value as ProgramKind)}>
@@ -104,25 +104,25 @@ function OwnFunction({ draft }: { draft: Draft }) {
           <KeyField
             draft={draft}
             path={["program", "build"]}
-            label="What builds the network"
-            placeholder="build, beside it"
-            hint="MODULE:FUNCTION, for ensembles"
+            label="Model builder"
+            placeholder="build, in the same module"
+            hint="MODULE:FUNCTION that builds the network, for ensembles"
           />
-          <KeyChoice draft={draft} path={["program", "argument"]} label="What the function gets" choices={ARGUMENTS} />
+          <KeyChoice draft={draft} path={["program", "argument"]} label="Function argument" choices={ARGUMENTS} />
           <KeyField
             draft={draft}
             path={["program", "constraints"]}
             label="Constraints"
             placeholder="none"
-            hint="MODULE:FUNCTION, called with each trial that ended; above 0 is violated"
+            hint="MODULE:FUNCTION, called with each completed trial; values above 0 violate the constraint"
           />
           <KeyField
             draft={draft}
             path={["program", "preload"]}
             kind="list"
-            label="Packages to import beforehand"
+            label="Packages to preload"
             placeholder="none"
-            hint="Once, before the trials are forked"
+            hint="Imported once before trials are forked"
           />
         </div>
         <Environment draft={draft} />
@@ -142,8 +142,8 @@ function Script({ draft }: { draft: Draft }) {
         path={["program", "command"]}
         kind="list"
         label="Command"
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the service that fills it in
-        hint={'Words, with commas between; "${args}" becomes --lr=0.01 and so on'}
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: the service substitutes it
+        hint={'Comma-separated arguments; "${args}" becomes --lr=0.01 and so on'}
       />
       {[...metrics]
         .filter(metric => typeof metric === "string" && metric !== "")
@@ -152,9 +152,9 @@ function Script({ draft }: { draft: Draft }) {
             key={String(metric)}
             draft={draft}
             path={["program", "metrics", String(metric)]}
-            label={`Pattern that finds ${metric} in what is printed`}
+            label={`Output pattern for ${metric}`}
             placeholder="auto"
-            hint="auto, or a regular expression. None if it calls wandb.log or writes to the file in PODIUM_METRICS"
+            hint="auto, or a regular expression. Not needed if the script calls wandb.log or writes to the file in PODIUM_METRICS"
           />
         ))}
       <CodeUpload draft={draft} />
@@ -165,7 +165,7 @@ function Script({ draft }: { draft: Draft }) {
             path={["program", "script"]}
             label="Script"
             placeholder="train.py"
-            hint={'What "${program}" in the command stands for'}
+            hint={'Replaces "${program}" in the command'}
           />
         </div>
         <Environment draft={draft} />
@@ -174,7 +174,7 @@ function Script({ draft }: { draft: Draft }) {
   );
 }
 
-/** The variables that the program sets for its trials. */
+/** The environment variables of the program's trials. */
 function Environment({ draft }: { draft: Draft }) {
   const env = keysAt(draft.document, ["program", "env"]);
   return (
@@ -185,8 +185,8 @@ function Environment({ draft }: { draft: Draft }) {
             key={name}
             draft={draft}
             path={["program", "env", name]}
-            label={`${name} in the environment`}
-            hint="Empty takes it out"
+            label={`Environment variable ${name}`}
+            hint="Leave empty to remove it"
           />
         ))}
       </div>
@@ -199,13 +199,13 @@ function Environment({ draft }: { draft: Draft }) {
   );
 }
 
-/** What few programs need. */
+/** Rarely used options. */
 function More({ draft, keys, children }: { draft: Draft; keys: readonly string[]; children: ReactNode }) {
   const set = keys.filter(key => valueAt(draft.document, ["program", key]) !== undefined).length;
   const problem = keys.map(key => draft.problemAt(["program", key])).find(Boolean);
   return (
     <div className="new-whole">
-      <Fold title="More" state={set === 0 ? "standard" : `${set} set`} problem={problem}>
+      <Fold title="Advanced" state={set === 0 ? "default" : `${set} set`} problem={problem}>
         {children}
       </Fold>
     </div>

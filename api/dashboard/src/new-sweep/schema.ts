@@ -1,6 +1,6 @@
-// The sweep file's JSON Schema, as forms need it: what each key of a block takes, its default and what it is for.
+// The sweep file's JSON Schema as forms use it: the keys of each block with their types, defaults and descriptions.
 import { useQuery } from "@tanstack/react-query";
-import { refusal } from "../api";
+import { errorFrom } from "../api";
 import type { Kind } from "./values";
 
 type Node = {
@@ -28,7 +28,7 @@ export function useSweepSchema() {
     queryKey: ["sweep-schema"],
     queryFn: async ({ signal }) => {
       const answer = await fetch("/schemas/sweep-v1.json", { signal });
-      if (!answer.ok) throw refusal(answer.status, null);
+      if (!answer.ok) throw errorFrom(answer.status, null);
       return (await answer.json()) as Node;
     },
     staleTime: Number.POSITIVE_INFINITY,
@@ -46,7 +46,7 @@ function resolved(root: Node, node: Node): Node {
   return rest;
 }
 
-/** The keys of a block, or of the top for "". */
+/** The keys of a block, or the top-level keys for "". */
 export function blockSpec(root: Node, block: string): BlockSpec {
   const node = block === "" ? root : resolved(root, root.properties?.[block] ?? {});
   const keys = Object.entries(node.properties ?? {}).map(([key, inner]) => keySpec(root, key, inner));
@@ -89,22 +89,22 @@ const UNITS: [RegExp, string][] = [
 ];
 const NAMES: Record<string, string> = {
   k: "Members",
-  eta: "One in so many goes on",
-  s: "Times judged",
+  eta: "Reduction factor (eta)",
+  s: "Number of brackets",
   type: "Rule",
-  min_iter: "From step",
-  max_iter: "Last step",
-  min_trials: "Trials to compare with",
-  min_delta: "Least improvement",
-  wrap: "Only if this rule agrees",
-  select: "Chosen by",
-  combine: "Combined by",
-  fit_on: "Fitted on",
+  min_iter: "Minimum step",
+  max_iter: "Maximum step",
+  min_trials: "Minimum trials",
+  min_delta: "Minimum improvement",
+  wrap: "Wrapped rule",
+  select: "Selection",
+  combine: "Combination rule",
+  fit_on: "Fit on",
   run_cap: "Trials",
-  bags: "Bags",
+  bags: "Bagging rounds",
 };
 
-/** What a key is called in a form. */
+/** The label of a key in a form. */
 export function labelOf(key: string): string {
   const known = NAMES[key];
   if (known) return known;

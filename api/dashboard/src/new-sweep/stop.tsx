@@ -1,4 +1,4 @@
-// What ends a trial early, as finished: one condition as two fields; several are left to the text.
+// Stop conditions, which end a trial as finished: one condition as two fields; several are edited as text.
 import type { Draft } from "./draft";
 import { KeyField } from "./key-field";
 import { keysAt, valueAt } from "./values";
@@ -7,19 +7,19 @@ export function StopFields({ draft }: { draft: Draft }) {
   const written = valueAt(draft.document, ["stop"]);
   const own = keysAt(draft.document, ["stop"]).every(key => key === "metric" || key === "at");
   if (Array.isArray(written) || !own) {
-    return <p className="field-hint">The conditions of stop are written in the text.</p>;
+    return <p className="field-hint">Edit the stop conditions in the sweep file.</p>;
   }
   return (
     <>
       <KeyField
         draft={draft}
         path={["stop", "metric"]}
-        label="Stop a trial at"
+        label="Stop metric"
         placeholder="never"
         suggestions={["step", "training_iteration"]}
-        hint="step, or a metric that it reports; the trial finishes"
+        hint="step, or a reported metric; the trial ends as finished"
       />
-      <KeyField draft={draft} path={["stop", "at"]} kind="number" label="When it is at least" />
+      <KeyField draft={draft} path={["stop", "at"]} kind="number" label="Stop threshold" />
     </>
   );
 }

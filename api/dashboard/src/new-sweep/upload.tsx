@@ -1,6 +1,6 @@
-// Uploads code, a folder or a zip, and writes its hash into the sweep file.
+// Uploads code, as a folder or a zip file, and writes its hash to the sweep file.
 import { useRef, useState } from "react";
-import { refusal } from "../api";
+import { errorFrom } from "../api";
 import { formatBytes, formatCount } from "../format";
 import { Button } from "../widgets/button";
 import type { Draft } from "./draft";
@@ -10,7 +10,7 @@ import { type Entry, zipOf } from "./zip";
 const LEFT_OUT = new Set(["__pycache__", "node_modules", "venv", "podium-data", "wandb"]);
 const MAX_BYTES = 64 * 2 ** 20;
 
-/** The path of a chosen file within its folder; null for what stays behind, as on the command line. */
+/** The path of a file within the selected folder; null if it is excluded, with the same rules as the command line. */
 export function pathInFolder(relative: string): string | null {
   const [, ...parts] = relative.split("/");
   const hidden = parts.some(part => part.startsWith(".")) || parts.slice(0, -1).some(part => LEFT_OUT.has(part));
@@ -23,17 +23,19 @@ async function packed(files: readonly File[]): Promise<Blob> {
     const name = pathInFolder(file.webkitRelativePath);
     if (name !== null) entries.push({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
   }
-  if (entries.length === 0) throw new Error("There are no files in this folder that could be code.");
+  if (entries.length === 0) throw new Error("This folder contains no code files.");
   return zipOf(entries.sort((one, other) => (one.name < other.name ? -1 : 1)));
 }
 
 async function send(content: Blob): Promise<string> {
   if (content.size > MAX_BYTES) {
-    throw new Error(`This is ${formatBytes(content.size)}; code may have ${formatBytes(MAX_BYTES)}. Leave data out.`);
+    throw new Error(
+      `The upload is ${formatBytes(content.size)}; the limit is ${formatBytes(MAX_BYTES)}. Exclude data files.`,
+    );
   }
   const answer = await fetch("/api/v1/bundles", { method: "POST", body: content });
   const said = (await answer.json().catch(() => null)) as { sha256?: string } | null;
-  if (!answer.ok || !said?.sha256) throw refusal(answer.status, said);
+  if (!answer.ok || !said?.sha256) throw errorFrom(answer.status, said);
   return said.sha256;
 }
 
@@ -77,7 +79,7 @@ export function CodeUpload({ draft }: { draft: Draft }) {
           Upload a zip
         </Button>
         <span className="field-hint" role="status">
-          {typeof bundle === "string" ? `${said || "uploaded"} · ${bundle.slice(0, 12)}…` : "none uploaded yet"}
+          {typeof bundle === "string" ? `${said || "uploaded"} · ${bundle.slice(0, 12)}…` : "not uploaded yet"}
         </span>
       </div>
       <input
@@ -87,7 +89,7 @@ export function CodeUpload({ draft }: { draft: Draft }) {
         }}
         type="file"
         hidden
-        aria-label="Folder of the code"
+        aria-label="Code folder"
         onChange={event => {
           void upload([...(event.target.files ?? [])], true);
           event.target.value = "";
@@ -98,7 +100,7 @@ export function CodeUpload({ draft }: { draft: Draft }) {
         type="file"
         hidden
         accept=".zip,application/zip"
-        aria-label="Zip of the code"
+        aria-label="Code zip file"
         onChange={event => {
           void upload([...(event.target.files ?? [])], false);
           event.target.value = "";
@@ -109,7 +111,7 @@ export function CodeUpload({ draft }: { draft: Draft }) {
           {problem}
         </p>
       )}
-      <p className="field-hint">Hidden files, caches and virtual environments stay behind.</p>
+      <p className="field-hint">Hidden files, caches and virtual environments are excluded.</p>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// Between a form's fields and a sweep file: what stands at a key, and how what was typed is written as YAML.
+// Conversion between form fields and the sweep file: reads values at paths, and formats typed text as YAML.
 
 export type Document = Record<string, unknown>;
 export type Numbers = Record<string, string>;
@@ -8,7 +8,7 @@ export type Kind = "text" | "number" | "list" | "yaml" | "value";
 const NUMBER = /^[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
 const SAFE = /^[A-Za-z_][\w./-]*$/;
 const PLAIN = /^(true|false|null|".*"|'.*')$/;
-// JSON has these as they are; YAML does not print them, or takes them for the end of a line.
+// JSON allows these characters; YAML rejects them or treats them as line breaks.
 const UNSEEN = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const WORDS = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
@@ -21,13 +21,13 @@ export function valueAt(document: unknown, path: Path): unknown {
   return here;
 }
 
-/** The list that stands at a key; empty where there is none. */
+/** The list at a path; empty if there is none. */
 export function listAt(document: unknown, path: Path): unknown[] {
   const found = valueAt(document, path);
   return Array.isArray(found) ? found : [];
 }
 
-/** The keys of the block that stands there. */
+/** The keys of the mapping at a path. */
 export function keysAt(document: unknown, path: Path): string[] {
   const found = valueAt(document, path);
   return typeof found === "object" && found !== null && !Array.isArray(found) ? Object.keys(found) : [];
@@ -37,7 +37,7 @@ function pointerOf(path: Path): string {
   return path.map(key => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** What a field shows of a key: numbers as they are written in the file (1.0 is not 1 there), lists without brackets. */
+/** The text of a field: numbers as written in the file (1.0 is not 1 there), lists without brackets. */
 export function shownAt(document: unknown, numbers: Numbers, path: Path): string {
   const value = valueAt(document, path);
   if (value === undefined || value === null) return "";
@@ -47,7 +47,7 @@ export function shownAt(document: unknown, numbers: Numbers, path: Path): string
   return flow(value, numbers, path);
 }
 
-/** A value on one line of YAML. */
+/** A value as one line of YAML. */
 export function flow(value: unknown, numbers: Numbers, path: Path): string {
   if (typeof value === "number") return numbers[pointerOf(path)] ?? String(value);
   if (typeof value === "string") return quoted(value);
@@ -60,7 +60,7 @@ export function flow(value: unknown, numbers: Numbers, path: Path): string {
   return String(value);
 }
 
-/** What was typed into a field, as YAML; null where nothing was, which takes the key out. */
+/** Typed text as YAML; null for empty text, which removes the key. */
 export function typedYaml(kind: Kind, typed: string): string | null {
   const text = typed.trim();
   if (text === "") return null;
@@ -70,7 +70,7 @@ export function typedYaml(kind: Kind, typed: string): string | null {
   return kind !== "text" && NUMBER.test(text) ? text : quoted(text);
 }
 
-/** A text in YAML, quoted only where it would be read as something else. */
+/** A string in YAML, quoted only if it would otherwise have another type. */
 export function quoted(text: string): string {
   return SAFE.test(text) && !WORDS.test(text) ? text : JSON.stringify(text).replace(UNSEEN, escaped);
 }

@@ -1,4 +1,4 @@
-// The earlier sweeps whose trials the search starts from, chosen from the list of those there are.
+// Warm start: the earlier sweeps whose trials initialize the search.
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
@@ -18,9 +18,9 @@ export function WarmStartForm({ draft }: { draft: Draft }) {
   const problem = draft.problemAt(["warm_start"]);
   return (
     <Fold
-      title="Start from earlier sweeps"
-      state={chosen.length === 0 ? "none" : `${chosen.length} chosen`}
-      hint="The search knows their trials from the beginning. They must have the same goals; what does not fit your parameters is left out."
+      title="Warm start"
+      state={chosen.length === 0 ? "none" : `${chosen.length} selected`}
+      hint="The search is initialized with the trials of earlier sweeps that have the same objectives. Trials that do not fit the search space are skipped."
       problem={problem}
     >
       <Choose draft={draft} chosen={chosen} />
@@ -78,9 +78,9 @@ function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) 
             <>
               {items.filter(({ id }) => !chosen.includes(id)).map(sweep => line(sweep.id, sweep))}
               {items.length === 0 && (
-                <p className="field-hint">{settled ? "No sweep has this in its name." : "There are no sweeps yet."}</p>
+                <p className="field-hint">{settled ? "No sweep name matches." : "No sweeps yet."}</p>
               )}
-              {next && <p className="field-hint">The newest {formatCount(LISTED)}; search for others.</p>}
+              {next && <p className="field-hint">Showing the newest {formatCount(LISTED)}; search to find others.</p>}
             </>
           )}
         </Answer>

@@ -1,4 +1,4 @@
-// Files as one zip, uncompressed: what the service takes as code (PKWARE's APPNOTE, sections 4.3.7, 4.3.12, 4.3.16).
+// Packs files into an uncompressed zip, the code upload format (PKWARE's APPNOTE, sections 4.3.7, 4.3.12, 4.3.16).
 
 export type Entry = { name: string; bytes: Uint8Array };
 

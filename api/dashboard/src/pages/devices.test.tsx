@@ -98,8 +98,8 @@ test("a device says what it does, why it idles and what is beside it", async () 
 
 test("the timeline says its figures, and is there as a table with links", async () => {
   open("viewer");
-  expect(await screen.findByRole("img")).toHaveAccessibleName(/cpu-0 was busy 25 % of its open time with 1 trials/);
-  await userEvent.click(screen.getByRole("button", { name: "As a table" }));
+  expect(await screen.findByRole("img")).toHaveAccessibleName(/cpu-0 was busy 25 % of its available time with 1 trials/);
+  await userEvent.click(screen.getByRole("button", { name: "Show as table" }));
   expect(window.location.search).toBe("?as=table");
   expect(screen.getByRole("link", { name: "Trial 0 of resnet" })).toHaveAttribute("href", "/trials/7");
   expect(screen.getByText("Idle: No sweep is running")).toBeVisible();

@@ -1,4 +1,4 @@
-// The page "Devices": each one now, what all of them did, and why they did nothing when they did.
+// The page "Devices": the state of each device, a timeline of its trials, and the reasons for idle time.
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { api, done } from "../api";
@@ -42,7 +42,7 @@ export function DevicesPage() {
     <>
       <PageHead title="Devices">
         <fieldset className="devices-ranges">
-          <legend className="hidden-text">How far back</legend>
+          <legend className="hidden-text">Time range</legend>
           {RANGES.map(each => (
             <Button
               key={each.key}
@@ -59,22 +59,22 @@ export function DevicesPage() {
         {found =>
           found.length === 0 ? (
             <Empty
-              title="No device is up yet"
-              hint="A slot takes some seconds to start. `podium serve --devices` says which devices there are to be."
+              title="No devices yet"
+              hint="Slots take a few seconds to start. `podium serve --devices` sets which devices are used."
             />
           ) : (
             <>
               <Now devices={found} fetched={timeline.data} said={state.span ? "in view" : range.said} />
               <Panel
-                title="What they did"
-                hint="Bars are trials, shades are time without one and why. Drag, or press + and −, to zoom."
+                title="Timeline"
+                hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
               >
                 <Answer query={timeline} rows={found.length + 1}>
                   {fetched => <TimelineView fetched={fetched} {...state} />}
                 </Answer>
               </Panel>
               {timeline.data && (
-                <Panel title="Where the time went" hint="Of all devices together, when no trial ran on them.">
+                <Panel title="Idle time by reason" hint="Total time without a running trial, over all devices.">
                   <Reasons lines={timeline.data.view.devices} />
                 </Panel>
               )}

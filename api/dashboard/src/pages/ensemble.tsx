@@ -1,4 +1,4 @@
-// The page of one ensemble: how its members are, a prediction to try, what was measured, how it came to be.
+// The page of one ensemble: member health, a prediction to try, evaluations, member selection, and versions.
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
@@ -29,7 +29,7 @@ export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
   }, [name]);
   if (query.data === undefined && query.error instanceof ApiError && query.error.status === 404)
     return (
-      <Empty title={`There is no ensemble ${ensembleId}`} hint="It may be of another service.">
+      <Empty title={`Ensemble ${ensembleId} not found`} hint="It may belong to another service.">
         <ButtonLink href="/ensembles">All ensembles</ButtonLink>
       </Empty>
     );
@@ -54,7 +54,7 @@ function Whole({ ensemble }: { ensemble: Ensemble }) {
             <Link href="/ensembles">Ensembles</Link>
             {ensemble.sweep_id !== null && (
               <>
-                {" · of "}
+                {" · from "}
                 <Link href={`/sweeps/${ensemble.sweep_id}/ensemble`}>sweep {ensemble.sweep_id}</Link>
               </>
             )}
@@ -71,7 +71,7 @@ function Whole({ ensemble }: { ensemble: Ensemble }) {
       <Panel>
         <Facts ensemble={ensemble} />
       </Panel>
-      <Panel title="Members" hint="Of their last requests; the queue is what a member has and has not answered.">
+      <Panel title="Members" hint="Statistics of recent requests. The queue is the number of requests in flight.">
         <MembersTable ensemble={ensemble} />
       </Panel>
       <TryPanel ensemble={ensemble} />
@@ -91,13 +91,13 @@ function Facts({ ensemble }: { ensemble: Ensemble }) {
         {ready} of {ensemble.members.length}
       </Stat>
       <Stat
-        name="Combined by"
+        name="Combination rule"
         hint={ensemble.temperature === 1 ? undefined : `temperature ${formatNumber(ensemble.temperature)}`}
       >
         {RULES[ensemble.combine] ?? ensemble.combine}
       </Stat>
       <Stat name="Deadline">{formatMs(ensemble.deadline_ms)}</Stat>
-      <Stat name="Runs as" hint={`${ensemble.precision}, ${ensemble.placement} devices`}>
+      <Stat name="Execution mode" hint={`${ensemble.precision}, ${ensemble.placement} devices`}>
         {MODES[ensemble.mode] ?? ensemble.mode}
       </Stat>
       <Stat name={classes ? "Classes" : "Values"} hint={`${formatCount(ensemble.features)} inputs`}>

@@ -66,7 +66,7 @@ test("every ensemble is a row with its state and how many members are ready", as
   const row = await screen.findByRole("row", { name: /small-1 ready 2 of 2 21 ms Mean/ });
   expect(row).toBeInTheDocument();
   expect(screen.queryByText("old")).not.toBeInTheDocument();
-  await userEvent.click(screen.getByRole("checkbox", { name: "Show retired ones" }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Show retired" }));
   expect(screen.getByRole("link", { name: "old" })).toHaveAttribute("href", "/ensembles/2");
   expect(window.location.search).toBe("?show=all");
 });
@@ -88,7 +88,7 @@ test("a service that fails is said, with a way to try again", async () => {
 test("what would be built is shown at once, and a tick chooses by hand", async () => {
   show(<Builder sweepId={1} metric="val_accuracy" />);
   expect(await screen.findByText("2 members, quorum 2")).toBeInTheDocument();
-  expect(screen.getByText(/8 calibration rows; the test rows stay untouched/)).toBeInTheDocument();
+  expect(screen.getByText(/8 calibration rows; the test split is not used/)).toBeInTheDocument();
   const second = screen.getByRole("checkbox", { name: "Trial 1 is a member" });
   expect(second).toBeChecked();
   await userEvent.click(second);
@@ -116,7 +116,7 @@ test("a refusal stands where the preview would, and what is wrong with a field a
   answers["/api/v1/ensembles/preview"] = { status: 422, body: { detail: "k is 9, but only 2 trials" } };
   const k = screen.getByRole("spinbutton", { name: "How many (k)" });
   await userEvent.clear(k);
-  expect(screen.getByText("A whole number from 1 to 1,000")).toBeInTheDocument();
+  expect(screen.getByText("Must be an integer from 1 to 1,000")).toBeInTheDocument();
   await userEvent.type(k, "9");
   expect(await screen.findByText("k is 9, but only 2 trials.")).toBeInTheDocument();
   expect(screen.getByRole("button", { name: "Build" })).toBeDisabled();
@@ -125,7 +125,7 @@ test("a refusal stands where the preview would, and what is wrong with a field a
 test("trials that are selected in the table can be taken", async () => {
   select(1, [12]);
   show(<Builder sweepId={1} metric="val_accuracy" />);
-  await userEvent.click(await screen.findByRole("button", { name: "Take the 1 selected in the table" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Use the 1 selected in the table" }));
   expect(new URLSearchParams(window.location.search).get("trials")).toBe("12");
 });
 

@@ -1,4 +1,4 @@
-// The page "Ensembles": every ensemble with its state, how many of its members are ready, and how quick they are.
+// The page "Ensembles": every ensemble with its state, ready members, and latency.
 
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
@@ -45,7 +45,7 @@ export function EnsemblesPage() {
             checked={shown === "all"}
             onChange={event => setShown(event.target.checked ? "all" : "wanted")}
           />
-          Show retired ones
+          Show retired
         </label>
       </PageHead>
       <Panel flush>
@@ -56,7 +56,7 @@ export function EnsemblesPage() {
         {query.hasNextPage && (
           <div className="ensembles-more">
             <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-              Older ones
+              Show older ensembles
             </Button>
           </div>
         )}
@@ -67,11 +67,11 @@ export function EnsemblesPage() {
 
 function Nothing({ hidden }: { hidden: number }) {
   if (hidden > 0)
-    return <Empty title="All ensembles are retired" hint="Show retired ones to see what they measured." />;
+    return <Empty title="All ensembles are retired" hint="Show retired ensembles to see their evaluations." />;
   return (
     <Empty
       title="No ensembles yet"
-      hint="An ensemble runs the best networks of a sweep as one: more accurate than any of them, and it answers even when some are late. Build one on a sweep’s tab “Ensemble”."
+      hint="An ensemble combines the best networks of a sweep: it is usually more accurate than any of them, and it responds even if some members are late. Build one in the “Ensemble” tab of a sweep."
     >
       <ButtonLink primary href="/">
         Choose a sweep
@@ -92,8 +92,8 @@ function Table({ rows }: { rows: readonly Ensemble[] }) {
             <th scope="col" className="figures-number">
               Slowest p99
             </th>
-            <th scope="col">Combined by</th>
-            <th scope="col">Runs as</th>
+            <th scope="col">Combination rule</th>
+            <th scope="col">Execution mode</th>
             <th scope="col">Version</th>
             <th scope="col">Sweep</th>
             <th scope="col">Built</th>

@@ -1,4 +1,4 @@
-// Logging in: a link's code is swapped for a cookie at once; without one, a form takes a token.
+// The login page: exchanges the code of a login link for a cookie, or takes a token.
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
@@ -44,7 +44,7 @@ export function LoginPage() {
       if (code) void latest.current({ code });
     };
     follow();
-    window.addEventListener("hashchange", follow); // a link that is pasted into this very tab loads nothing
+    window.addEventListener("hashchange", follow); // opening a link in this tab only changes the hash
     return () => window.removeEventListener("hashchange", follow);
   }, []);
 
@@ -81,7 +81,7 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
           {problem}
         </p>
       )}
-      <p>Run this where the service runs, and open the link that it prints:</p>
+      <p>On the machine that runs the service, run this command and open the link that it prints:</p>
       <p className="login-command">
         <code>podium login</code>
         <Copy text="podium login" what="the command" />
@@ -91,7 +91,7 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
           label="Or paste a token"
           hint={
             <>
-              Yours, or the admin’s from <code>admin.token</code> in the data directory.
+              Your own token, or the admin token from <code>admin.token</code> in the data directory.
             </>
           }
         >
@@ -112,12 +112,12 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
   );
 }
 
-/** What the service says, as a sentence of the page. */
+/** The service's message as a sentence. */
 function sentence(said: string): string {
   return `${said.charAt(0).toUpperCase()}${said.slice(1).replaceAll("`", "")}.`.replace(/\.\.$/, ".");
 }
 
-/** Log in; a code that does not work any more is no matter to who is in already. Throws `ApiError`. */
+/** Logs in. An expired code is ignored if a session exists already. Throws `ApiError`. */
 async function logIn(secret: Secret): Promise<void> {
   try {
     await done(api.POST("/api/v1/session", { body: secret }));
@@ -132,14 +132,14 @@ async function isIn(): Promise<boolean> {
   return response.ok;
 }
 
-/** The code of the link, which is taken out of the address and of the browser's history at once. */
+/** The code of the link, which is removed from the address and from the browser's history at once. */
 function takeCode(): string {
   const code = window.location.hash.slice(1);
   if (code) window.history.replaceState(null, "", window.location.pathname + window.location.search);
   return code;
 }
 
-/** Where to go afterwards: a place of the dashboard, whatever the address says. */
+/** The page to open afterwards: always a path of the dashboard, whatever the address contains. */
 export function placeOf(back: string | null): string {
   if (!back?.startsWith("/")) return "/";
   const place = new URL(back, window.location.origin);

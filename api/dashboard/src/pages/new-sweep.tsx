@@ -1,4 +1,4 @@
-// The page "New sweep": the sweep file as form and as text, side by side, and what it would do.
+// The page "New sweep": the sweep file as form and as text side by side, with a preview.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
@@ -26,8 +26,8 @@ export function NewSweepPage() {
   if (useOnlyLooks()) {
     return (
       <Empty
-        title="This login may look, and not submit"
-        hint="A token that may is made by an admin: podium token create NAME --role submitter"
+        title="Viewers cannot submit"
+        hint="An admin can create a token that allows it: podium token create NAME --role submitter"
       />
     );
   }
@@ -59,12 +59,12 @@ function Writing({ file, from }: { file: string; from?: number }) {
   const told = useId();
   const submit = useSubmit(draft.whole, from);
   const problems = draft.read?.problems ?? [];
-  // A click takes the field with it that it leaves: what is not checked yet is checked when it is submitted.
+  // Clicking the button blurs the field: text that is not validated yet is validated on submission.
   const ready = !(draft.fresh && problems.length > 0) && !submit.busy;
   const wrong = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
   return (
     <>
-      <PageHead title="New sweep" above={from ? `Begun from sweep ${from}` : undefined}>
+      <PageHead title="New sweep" above={from ? `Copied from sweep ${from}` : undefined}>
         <span className="new-ready" role="status">
           {readiness(draft.fresh, problems.length)}
         </span>
@@ -76,10 +76,7 @@ function Writing({ file, from }: { file: string; from?: number }) {
       <div className="new-sides">
         <SweepForm draft={draft} />
         <div className="new-right">
-          <Panel
-            title="Sweep file"
-            hint="YAML; what the form changes appears here, and what you write here in the form."
-          >
+          <Panel title="Sweep file" hint="YAML. The form and the text stay in sync.">
             <Editor
               text={draft.text}
               onChange={draft.put}
@@ -90,7 +87,7 @@ function Writing({ file, from }: { file: string; from?: number }) {
             />
             {draft.read?.wandb && (
               <p className="new-wandb">
-                This is W&B's syntax. A change in the form, such as the upload of its code, writes it in Podium's.
+                This file uses W&B syntax. Editing the form, for example uploading code, converts it to Podium's syntax.
               </p>
             )}
           </Panel>
@@ -104,7 +101,7 @@ function Writing({ file, from }: { file: string; from?: number }) {
 function readiness(fresh: boolean, problems: number): string {
   if (!fresh) return "checking";
   if (problems === 0) return "ready to start";
-  return problems === 1 ? "1 thing to mend" : `${problems} things to mend`;
+  return problems === 1 ? "1 problem" : `${problems} problems`;
 }
 
 function useSubmit(whole: () => Promise<string>, from?: number) {
@@ -121,7 +118,7 @@ function useSubmit(whole: () => Promise<string>, from?: number) {
       const sweep = await done(api.POST("/api/v1/sweep-files/submit", { body: { text }, params: { header: headers } }));
       forgetText(from);
       void queries.invalidateQueries({ queryKey: keys.sweeps() });
-      toast(`Sweep ${sweep.id} is submitted.`);
+      toast(`Sweep ${sweep.id} submitted`);
       go(`/sweeps/${sweep.id}`);
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), "failed");
@@ -131,7 +128,7 @@ function useSubmit(whole: () => Promise<string>, from?: number) {
   return { busy, run };
 }
 
-/** By which the service knows the same submission again. */
+/** The idempotency key of a submission. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -140,7 +137,7 @@ type BeginningsProps = { text: string; file: string; from?: number; put: (text: 
 
 function Beginnings({ text, file, from, put }: BeginningsProps) {
   const [asked, setAsked] = useState<string | null>(null);
-  const choices = from === undefined ? EXAMPLES : [{ name: `Sweep ${from} as it was`, text: file }, ...EXAMPLES];
+  const choices = from === undefined ? EXAMPLES : [{ name: `Sweep ${from} (original)`, text: file }, ...EXAMPLES];
   const own = text.trim() !== "" && !choices.some(choice => choice.text === text);
   const begin = async (next: string) => {
     if (from === undefined || next === file) {
@@ -153,8 +150,8 @@ function Beginnings({ text, file, from, put }: BeginningsProps) {
   };
   const choose = (next: string) => (own ? setAsked(next) : void begin(next));
   return (
-    <nav className="new-begin" aria-label="What to begin with">
-      <span>Begin with</span>
+    <nav className="new-begin" aria-label="Start from">
+      <span>Start from</span>
       {choices.map(choice => (
         <button
           key={choice.name}
@@ -167,8 +164,13 @@ function Beginnings({ text, file, from, put }: BeginningsProps) {
         </button>
       ))}
       {asked !== null && (
-        <Confirm title="Begin anew?" action="Begin anew" run={() => begin(asked)} onClose={() => setAsked(null)}>
-          <p>What you have written here is lost.</p>
+        <Confirm
+          title="Discard changes?"
+          action="Discard changes"
+          run={() => begin(asked)}
+          onClose={() => setAsked(null)}
+        >
+          <p>Your changes to this sweep file will be lost.</p>
         </Confirm>
       )}
     </nav>

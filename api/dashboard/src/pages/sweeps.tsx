@@ -1,4 +1,4 @@
-// The page "Sweeps": every sweep with its state, how far it is, its best so far, and why one waits.
+// The page "Sweeps": every sweep with its state, progress, best value, and why it is waiting.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
@@ -120,7 +120,7 @@ function Nothing({ filtered }: { filtered: boolean }) {
   const onlyLooks = useOnlyLooks();
   if (filtered) {
     return (
-      <Empty title="No sweep is like that" hint="Another name or state may find it.">
+      <Empty title="No matching sweeps" hint="Try another name or state.">
         <Button onClick={() => setQuery({ q: "", state: "" })}>Show all</Button>
       </Empty>
     );
@@ -128,7 +128,7 @@ function Nothing({ filtered }: { filtered: boolean }) {
   return (
     <Empty
       title="No sweeps yet"
-      hint="A sweep tries many configurations of a network, one on each device, and keeps the best. Begin with an example: it runs on any machine in half a minute."
+      hint="A sweep trains many configurations of a network in parallel, one per device, and finds the best. Start from an example, which takes about half a minute on any machine."
     >
       {!onlyLooks && (
         <ButtonLink primary href="/new">

@@ -1,4 +1,4 @@
-// The page of one trial: what it is, how it did beside the best, what it printed, why it failed, what it left.
+// The page of one trial: state, result compared with the best trial, curves, log, attempts, and files.
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError } from "../api";
@@ -27,8 +27,8 @@ export function TrialPage({ trialId }: { trialId: number }) {
   if (trial.data === undefined && trial.error instanceof ApiError && trial.error.status === 404)
     return (
       <Missing
-        title={`There is no trial with the id ${trialId}`}
-        hint="It may be of another service, or its number in a sweep."
+        title={`Trial id ${trialId} not found`}
+        hint="It may belong to another service, or be a trial number instead of an id."
       >
         <ButtonLink href="/">All sweeps</ButtonLink>
       </Missing>
@@ -62,7 +62,7 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
           <Remarks trial={trial} />
           <Files trial={trial} />
           {attributes.length > 0 && (
-            <Panel title="Noted by the trial">
+            <Panel title="Attributes set by the trial">
               <dl className="trial-attributes">
                 {attributes.map(([name, value]) => (
                   <div key={name} className="trial-attribute">
@@ -110,17 +110,17 @@ function Figures({ trial, sweep, curves }: FiguresProps) {
         </Stat>
       )}
       {Object.entries(trial.constraints).map(([name, amount]) => (
-        <Stat key={name} name={`constraint ${name}`} hint={amount > 0 ? "violated: never the best" : "holds"}>
+        <Stat key={name} name={`constraint ${name}`} hint={amount > 0 ? "violated: not eligible as best" : "holds"}>
           {formatNumber(amount)}
         </Stat>
       ))}
-      <Stat name={isOver(trial) ? "Took" : "Runs for"} hint={startedWhen(trial, now)}>
+      <Stat name={isOver(trial) ? "Duration" : "Running for"} hint={startedWhen(trial, now)}>
         {formatDuration(lasted)}
       </Stat>
       <Stat name="Device" hint={trial.attempt > 1 ? `attempt ${trial.attempt}` : undefined}>
         {trial.device ? <Link href="/devices">{trial.device}</Link> : "–"}
       </Stat>
-      <Stat name="Chosen by" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : undefined}>
+      <Stat name="Sampler" hint={trial.cloned_from !== null ? <Origin id={trial.cloned_from} /> : undefined}>
         {trial.cloned_from === null ? trial.sampler : "hand"}
       </Stat>
       <Stat name="Id" hint="for the command line and REST">
@@ -136,13 +136,13 @@ function Origin({ id }: { id: number }) {
 
 function withoutValue(trial: Trial): string | undefined {
   if (trial.cause) return wordsOf(trial.cause);
-  return trial.state === "pruned" ? "pruned: others did better at its step" : undefined;
+  return trial.state === "pruned" ? "pruned: other trials were better at its step" : undefined;
 }
 
 function startedWhen(trial: Trial, now: number): string {
-  if (trial.state === "waiting") return "waits for a device";
+  if (trial.state === "waiting") return "waiting for a device";
   if (trial.started_at === null) return "never started";
-  return `began ${formatAgo(trial.started_at, now)}, ${formatTime(trial.started_at)}`;
+  return `started ${formatAgo(trial.started_at, now)}, ${formatTime(trial.started_at)}`;
 }
 
 function beside(trial: Trial, sweep: Sweep | undefined): string | undefined {

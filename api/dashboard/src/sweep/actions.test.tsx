@@ -30,7 +30,7 @@ test("a stop is asked for first", async () => {
   show(aSweep());
   await userEvent.click(screen.getByRole("button", { name: "Stop" }));
   expect(asked).toEqual([]);
-  expect(screen.getByText(/2 running trials go on to the end/)).toBeTruthy();
+  expect(screen.getByText(/2 running trials will finish/)).toBeTruthy();
   await userEvent.click(screen.getByText("Stop the sweep"));
   await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/stop"]));
 });
@@ -39,10 +39,10 @@ test("an extension sends what was changed", async () => {
   show(aSweep({ state: "finished", counts: { finished: 24 } }));
   expect(screen.queryByRole("button", { name: "Stop" })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Extend" }));
-  const field = screen.getByLabelText("Trials in all");
+  const field = screen.getByLabelText("Total trials");
   await userEvent.clear(field);
   await userEvent.type(field, "36");
-  expect(screen.getByText("Up to 12 more trials. The sweep goes on with all it knows.")).toBeTruthy();
+  expect(screen.getByText("Up to 12 more trials. The search continues with all previous trials.")).toBeTruthy();
   await userEvent.click(screen.getByText("Extend the sweep"));
   await waitFor(() => expect(asked).toEqual(['PATCH /api/v1/sweeps/7 {"run_cap":36}']));
 });

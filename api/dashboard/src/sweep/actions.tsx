@@ -1,4 +1,4 @@
-// What can be done with a sweep: pause, resume, stop, cancel, extend; each says what it will do before it does it.
+// Commands on a sweep: pause, resume, stop, cancel, extend; each states its effect before it runs.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
@@ -45,12 +45,12 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
   return (
     <>
       {may("pause") && (
-        <Button busy={busy === "pause"} onClick={() => void now("pause", "Paused: what runs goes on to its end.")}>
+        <Button busy={busy === "pause"} onClick={() => void now("pause", "Paused – running trials will finish")}>
           <Icon name="pause" size={15} /> Pause
         </Button>
       )}
       {may("resume") && (
-        <Button primary busy={busy === "resume"} onClick={() => void now("resume", "The sweep goes on.")}>
+        <Button primary busy={busy === "resume"} onClick={() => void now("resume", "Sweep resumed")}>
           <Icon name="play" size={15} /> Resume
         </Button>
       )}
@@ -90,8 +90,8 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
           onClose={close}
         >
           <p>
-            Nothing new starts. {running > 0 ? `${ends(running)} to the end, then the` : "The"} sweep is finished. It
-            can be extended later.
+            No new trials will start. {running > 0 ? `${willFinish(running)}, and then the` : "The"} sweep will end as
+            finished. You can extend it later.
           </p>
         </Confirm>
       )}
@@ -99,15 +99,16 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
         <Confirm
           title={`Cancel ${sweep.name}?`}
           action="Cancel the sweep"
+          dismiss="Keep running"
           danger
           run={() => send(sweep.id, "cancel").then(fresh)}
           onClose={close}
         >
           <p>
             {running > 0
-              ? `${formatCount(running)} running ${running === 1 ? "trial is" : "trials are"} killed now. `
+              ? `${formatCount(running)} running ${running === 1 ? "trial" : "trials"} will be killed. `
               : ""}
-            What has finished stays. A cancelled sweep cannot go on.
+            Finished trials are kept. A cancelled sweep cannot be resumed.
           </p>
         </Confirm>
       )}
@@ -116,6 +117,6 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
   );
 }
 
-function ends(running: number): string {
-  return running === 1 ? "1 running trial goes on" : `${formatCount(running)} running trials go on`;
+function willFinish(running: number): string {
+  return `${formatCount(running)} running ${running === 1 ? "trial" : "trials"} will finish`;
 }

@@ -1,4 +1,4 @@
-// The best value of a sweep so far, with its metric and which way is better; of several objectives, each.
+// The best value of a sweep so far, with its metric and goal; one per objective.
 import { formatNumber } from "../format";
 import { objectivesOf, type Sweep } from "./words";
 import "./best.css";

@@ -1,4 +1,4 @@
-// A sweep as the service sends one, for tests.
+// A sweep as the service returns it, for tests.
 import type { Sweep } from "./words";
 
 export function aSweep(changes: Partial<Sweep> = {}): Sweep {

@@ -1,4 +1,4 @@
-// Gives a sweep more trials, more time, another target or another share of the devices; says what that means first.
+// Extends a sweep: more trials, more time, another target or priority; states the effect first.
 import { useState } from "react";
 import { api, done, type Schemas } from "../api";
 import { formatCount, formatDuration } from "../format";
@@ -23,7 +23,7 @@ function formOf(sweep: Sweep): Form {
   };
 }
 
-/** What to send for what was changed, or what is wrong with it. */
+/** The request for the changed fields, or their problems. */
 export function extensionOf(sweep: Sweep, form: Form): { body: Body; problems: Problems } {
   const before = formOf(sweep);
   const problems: Problems = {};
@@ -31,18 +31,18 @@ export function extensionOf(sweep: Sweep, form: Form): { body: Body; problems: P
   const number = (key: keyof Form, check: (value: number) => string): number | undefined => {
     if (form[key].trim() === before[key]) return undefined;
     const value = Number(form[key]);
-    const wrong = Number.isFinite(value) ? check(value) : "This is not a number";
+    const wrong = Number.isFinite(value) ? check(value) : "Must be a number";
     if (wrong) problems[key] = wrong;
     return wrong ? undefined : value;
   };
-  if (form.cap.trim() === "") problems.cap = "Give a number of trials";
+  if (form.cap.trim() === "") problems.cap = "Enter a number of trials";
   else {
     const cap = number("cap", value =>
       Number.isInteger(value) && value >= sweep.run_cap ? "" : atLeast(sweep.run_cap),
     );
     if (cap !== undefined) body.run_cap = cap;
   }
-  const priority = number("priority", value => (value >= 0.01 && value <= 100 ? "" : "From 0.01 to 100"));
+  const priority = number("priority", value => (value >= 0.01 && value <= 100 ? "" : "Must be between 0.01 and 100"));
   if (priority !== undefined) body.priority = priority;
   const budget: Record<string, number | null> = {};
   for (const [key, name] of [
@@ -50,7 +50,7 @@ export function extensionOf(sweep: Sweep, form: Form): { body: Body; problems: P
     ["device", "device_s"],
   ] as const) {
     if (form[key].trim() === "" && before[key] !== "") budget[name] = null;
-    const value = form[key].trim() === "" ? undefined : number(key, s => (s > 0 ? "" : "More than 0 seconds"));
+    const value = form[key].trim() === "" ? undefined : number(key, s => (s > 0 ? "" : "Must be greater than 0"));
     if (value !== undefined) budget[name] = value;
   }
   if (Object.keys(budget).length > 0) body.budget = budget as Body["budget"];
@@ -61,7 +61,7 @@ export function extensionOf(sweep: Sweep, form: Form): { body: Body; problems: P
 }
 
 function atLeast(cap: number): string {
-  return `A whole number, and ${formatCount(cap)} at least: it only goes up`;
+  return `Must be an integer of at least ${formatCount(cap)}: the limit can only increase`;
 }
 
 type Props = { sweep: Sweep; onDone: () => void; onClose: () => void };
@@ -91,7 +91,7 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   };
   const actions = (
     <>
-      <Button onClick={onClose}>Back</Button>
+      <Button onClick={onClose}>Cancel</Button>
       <Button primary busy={busy} disabled={!ready} type="submit">
         Extend the sweep
       </Button>
@@ -100,17 +100,21 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   return (
     <Dialog title={`Extend ${sweep.name}`} onClose={onClose} onSubmit={() => void send()} actions={actions}>
       <div className="extend-form">
-        <Field label="Trials in all" problem={problems.cap} hint={`${formatCount(countedOf(sweep))} count so far`}>
+        <Field label="Total trials" problem={problems.cap} hint={`${formatCount(countedOf(sweep))} completed so far`}>
           <input inputMode="numeric" value={form.cap} onChange={set("cap")} />
         </Field>
-        <Field label="Priority" problem={problems.priority} hint="With 2, twice the device time of a sweep with 1">
+        <Field
+          label="Priority"
+          problem={problems.priority}
+          hint="A sweep with priority 2 gets twice the device time of a sweep with 1"
+        >
           <input inputMode="decimal" value={form.priority} onChange={set("priority")} />
         </Field>
         <Field label="Time, in seconds" problem={problems.wall} hint={secondsHint(form.wall)}>
-          <input inputMode="decimal" value={form.wall} onChange={set("wall")} placeholder="no bound" />
+          <input inputMode="decimal" value={form.wall} onChange={set("wall")} placeholder="unlimited" />
         </Field>
         <Field label="Device time, in seconds" problem={problems.device} hint={secondsHint(form.device)}>
-          <input inputMode="decimal" value={form.device} onChange={set("device")} placeholder="no bound" />
+          <input inputMode="decimal" value={form.device} onChange={set("device")} placeholder="unlimited" />
         </Field>
         <Field
           label={`Target of ${objectivesOf(sweep)[0]?.name ?? "the metric"}`}
@@ -132,13 +136,13 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
 
 function secondsHint(text: string): string {
   const value = Number(text);
-  return text.trim() !== "" && value > 0 ? formatDuration(value) : "Empty: no bound";
+  return text.trim() !== "" && value > 0 ? formatDuration(value) : "Empty means unlimited";
 }
 
 function meaning(sweep: Sweep, body: Body, problems: Problems): string {
-  if (Object.keys(problems).length > 0) return "Mend what is marked first.";
-  if (Object.keys(body).length === 0) return "Nothing has changed yet.";
+  if (Object.keys(problems).length > 0) return "Fix the highlighted fields";
+  if (Object.keys(body).length === 0) return "No changes";
   const more = (body.run_cap ?? sweep.run_cap) - countedOf(sweep);
   const trials = `Up to ${formatCount(more)} more ${more === 1 ? "trial" : "trials"}.`;
-  return OVER.includes(sweep.state) ? `${trials} The sweep goes on with all it knows.` : trials;
+  return OVER.includes(sweep.state) ? `${trials} The search continues with all previous trials.` : trials;
 }

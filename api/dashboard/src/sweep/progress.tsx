@@ -1,4 +1,4 @@
-// How far a sweep is: a bar of what counts, what runs and what failed, with the figures beside it.
+// The progress of a sweep: a bar of completed, running and failed trials, with figures.
 import { formatCount } from "../format";
 import { countedOf, countsText, type Sweep } from "./words";
 import "./progress.css";
@@ -13,7 +13,7 @@ export function SweepProgress({ sweep, wide }: { sweep: Sweep; wide?: boolean })
       <div
         className="progress-bar"
         role="progressbar"
-        aria-label="Trials that count"
+        aria-label="Completed trials"
         aria-valuemin={0}
         aria-valuemax={cap}
         aria-valuenow={counted}

@@ -13,7 +13,7 @@ test("ranges, choices, constants and conditions", () => {
   expect(rows.map(row => [row.kind, row.range, row.note].join(" | "))).toEqual([
     "range | 1e−4 to 0.1 | log scale",
     "choice | 32, big | ",
-    "range | 0 to 0.9 | step 0.1; only where optimizer is sgd or adam",
+    "range | 0 to 0.9 | step 0.1; only if optimizer is sgd or adam",
     "constant | 12 | ",
     "normal | mu 0, sigma 2 | ",
   ]);

@@ -1,10 +1,10 @@
-// The parameters of a sweep in words: what each may be.
+// The search space of a sweep as text.
 import { formatValue } from "../format";
 import { asBlock } from "./words";
 
 export type SpaceRow = { name: string; kind: string; range: string; note: string };
 
-/** One row for each parameter of a sweep's specification. */
+/** One row per parameter of the sweep specification. */
 export function spaceOf(parameters: unknown): SpaceRow[] {
   return Object.entries(asBlock(parameters)).map(([name, value]) => rowOf(name, asBlock(value)));
 }
@@ -17,7 +17,7 @@ function rowOf(name: string, parameter: Record<string, unknown>): SpaceRow {
   if (parameter.probabilities) notes.push("weighted");
   for (const [other, wanted] of Object.entries(asBlock(parameter.when))) {
     const values = Array.isArray(wanted) ? wanted : [wanted];
-    notes.push(`only where ${other} is ${values.map(formatValue).join(" or ")}`);
+    notes.push(`only if ${other} is ${values.map(formatValue).join(" or ")}`);
   }
   return { name, ...what(parameter), note: notes.join("; ") };
 }

@@ -1,4 +1,4 @@
-// Sweeps as rows: j and k go from one to the next, Enter opens it.
+// The list of sweeps: j and k move between rows, Enter opens one.
 import { useRef } from "react";
 import { Link } from "wouter";
 import { formatDuration } from "../format";
@@ -19,7 +19,7 @@ export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {
   };
   useKeys("Sweeps", {
     j: { does: "next sweep (Enter opens it)", run: () => step(1) },
-    k: { does: "sweep before", run: () => step(-1) },
+    k: { does: "previous sweep", run: () => step(-1) },
   });
   return (
     <table className="sweeps-table">
@@ -99,7 +99,7 @@ function Row({ sweep }: { sweep: Sweep }) {
 function TimeText({ sweep }: { sweep: Sweep }) {
   if (sweep.eta_s !== null) {
     return (
-      <span title="At most, as fast as its last trials were: a plateau or a target may end it sooner">
+      <span title="Upper bound at the speed of the last trials: a plateau or a target may end the sweep sooner">
         about {roughly(sweep.eta_s)} left
       </span>
     );

@@ -1,4 +1,4 @@
-// One sweep: every part of a page that speaks of it shares this query.
+// One sweep: all parts of a page share this query.
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
 import { keys } from "../keys";

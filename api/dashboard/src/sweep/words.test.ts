@@ -60,5 +60,5 @@ test("an extension holds what was changed alone", () => {
 test("an extension that cannot be is said at its field", () => {
   const { problems } = extensionOf(aSweep(), { cap: "20", priority: "0", wall: "-1", device: "x", target: "y" });
   expect(Object.keys(problems)).toEqual(["cap", "priority", "wall", "device", "target"]);
-  expect(problems.cap).toContain("24 at least");
+  expect(problems.cap).toContain("at least 24");
 });

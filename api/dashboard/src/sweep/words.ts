@@ -1,4 +1,4 @@
-// What the pages say of a sweep: its objectives, how far it is, what is left of its budget, what can be done with it.
+// Derived facts about a sweep: objectives, progress, remaining budget, available commands.
 import type { Schemas } from "../api";
 import { formatCount, formatDuration, formatNumber } from "../format";
 
@@ -22,13 +22,13 @@ export function can(command: Command, sweep: Sweep): boolean {
   return POSSIBLE[command].includes(sweep.state) && !("imported" in asBlock(sweep.spec.program));
 }
 
-/** What is to be known beforehand where a retry or a clone has a sweep go on that is over; else nothing. */
+/** The warning if a retry or a clone restarts a sweep that has ended; else empty. */
 export function goesOnSaid(state: string | undefined, what: string): string {
   if (state !== "finished" && state !== "failed") return "";
-  return `The sweep ${state === "failed" ? "has failed" : "is finished"}; ${what} starts it again.`;
+  return `The sweep ${state === "failed" ? "has failed" : "is finished"}; ${what} restarts it.`;
 }
 
-/** The metrics that trials are judged by, the first one first. */
+/** The objectives, primary first. */
 export function objectivesOf(sweep: Sweep): Objective[] {
   const several = sweep.spec.metrics as Objective[] | null | undefined;
   if (several && several.length > 0) return several;
@@ -36,7 +36,7 @@ export function objectivesOf(sweep: Sweep): Objective[] {
   return one ? [one] : [];
 }
 
-/** Trials that count for the cap: finished or pruned. */
+/** Trials that count towards the run cap: finished or pruned. */
 export function countedOf(sweep: Sweep): number {
   return (sweep.counts.finished ?? 0) + (sweep.counts.pruned ?? 0);
 }
@@ -50,7 +50,7 @@ export function countsText(sweep: Sweep): string {
   return parts.join(", ") || "no trials yet";
 }
 
-/** What is left of each bound of the budget. */
+/** The remaining budget of each limit. */
 export function budgetLines(sweep: Sweep): BudgetLine[] {
   const budget = sweep.budget;
   if (!budget) return [];
@@ -58,7 +58,7 @@ export function budgetLines(sweep: Sweep): BudgetLine[] {
   const time = (name: string, spent: { used: number; allowed: number | null }) => {
     if (spent.allowed === null) return;
     const left = Math.max(0, spent.allowed - spent.used);
-    const used = spent.used > 0 ? formatDuration(spent.used) : "nothing";
+    const used = spent.used > 0 ? formatDuration(spent.used) : "none";
     const title = `${used} used of ${formatDuration(spent.allowed)}`;
     lines.push({ name, share: share(spent.used, spent.allowed), left: `${formatDuration(left)} left`, title });
   };
@@ -67,7 +67,7 @@ export function budgetLines(sweep: Sweep): BudgetLine[] {
   if (budget.plateau) {
     const { used, allowed } = budget.plateau;
     const left = Math.max(0, allowed - used);
-    const title = `${trialsText(used)} in a row without a better value; it ends at ${formatCount(allowed)}`;
+    const title = `${trialsText(used)} without improvement; the limit is ${formatCount(allowed)}`;
     lines.push({ name: "plateau", share: share(used, allowed), left: `${trialsText(left)} left`, title });
   }
   if (budget.target) {
@@ -84,7 +84,7 @@ export function trialsText(count: number): string {
   return count === 1 ? "1 trial" : `${formatCount(count)} trials`;
 }
 
-/** A time that is estimated, with no more digits than are known: "45 min", "2 h 10 min". */
+/** An estimated duration, rounded to its precision: "45 min", "2 h 10 min". */
 export function roughly(seconds: number): string {
   const step = seconds < 60 ? 5 : seconds < 600 ? 30 : seconds < 7200 ? 60 : seconds < 86_400 ? 600 : 3600;
   const round = Math.max(step, Math.round(seconds / step) * step);
@@ -95,7 +95,7 @@ function share(used: number, allowed: number): number {
   return allowed > 0 ? Math.min(1, used / allowed) : 1;
 }
 
-/** How long it ran, or has run so far, in seconds. */
+/** The duration so far, or in total, in seconds. */
 export function tookS(sweep: Sweep, now = Date.now()): number | null {
   if (!sweep.started_at) return null;
   const end = sweep.ended_at ? Date.parse(sweep.ended_at) : now;

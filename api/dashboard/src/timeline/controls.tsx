@@ -1,4 +1,4 @@
-// What is shown of the timeline, and the buttons and keys that change it.
+// The state of the timeline view, and the buttons and keys that change it.
 import { formatDuration, formatTime } from "../format";
 import { useKeys } from "../keyboard";
 import { Button } from "../widgets/button";
@@ -24,10 +24,10 @@ export function Controls({ span, zoomedIn, limits, onSpan, asTable, onAsTable }:
   useKeys("Timeline", {
     "+": { does: "zoom in", run: closer },
     "-": { does: "zoom out", run: farther },
-    ArrowLeft: { does: "go to what was before", run: earlier },
-    ArrowRight: { does: "go to what came after", run: later },
-    "0": { does: "show all again", run: all },
-    t: { does: "timeline as a table, or as a picture", run: () => onAsTable(!asTable) },
+    ArrowLeft: { does: "pan to earlier", run: earlier },
+    ArrowRight: { does: "pan to later", run: later },
+    "0": { does: "show all", run: all },
+    t: { does: "toggle table view", run: () => onAsTable(!asTable) },
   });
   return (
     <div className="timeline-controls">
@@ -54,7 +54,7 @@ export function Controls({ span, zoomedIn, limits, onSpan, asTable, onAsTable }:
           +
         </Button>
         <Button small aria-pressed={asTable} onClick={() => onAsTable(!asTable)}>
-          As a table
+          Show as table
         </Button>
       </div>
     </div>

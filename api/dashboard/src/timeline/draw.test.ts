@@ -98,9 +98,9 @@ test("bars and gaps are told in words", () => {
   expect(spanText(joined)).toMatch(/, 8.0 s of trials in 10 s$/);
   expect(spanText(running)).toMatch(/^since .*, 20 s so far$/);
   expect(spanText(gap(0, 30))).toMatch(/, 30 s$/);
-  expect(spanText({ ...gap(0, 30), gaps: 1200 })).toMatch(/, 30 s: 1,200 short gaps, mostly this$/);
+  expect(spanText({ ...gap(0, 30), gaps: 1200 })).toMatch(/, 30 s: 1,200 short gaps, mainly for this reason$/);
   expect(reasonText({ why: "idle", reason: "sweep 1 is paused" })).toBe("Sweep 1 is paused");
-  expect(reasonText({ why: "between", reason: "" })).toBe("Between two trials: one ended, the next began");
+  expect(reasonText({ why: "between", reason: "" })).toBe("Between two trials");
 });
 
 test("the same reason on two devices is one", () => {

@@ -1,4 +1,4 @@
-// Draws the timeline: a lane for each device, bars and gaps in it, the axis below; and finds what is at a point.
+// Draws the timeline: a lane per device with bars and gaps, the axis below; and finds the item at a point.
 import type { Draw } from "../canvas";
 import { token } from "../theme";
 import { gapInk, paintBar, paintGap, paintText } from "./paint";
@@ -10,10 +10,10 @@ export type Scene = {
   lanes: readonly Lane[];
   span: Span;
   lane: number; // its height in pixels
-  sweepId: number | null; // whose trials stand out; all where it is null
-  matching: ReadonlySet<number> | null; // the trials that the filter finds; all where it is null
-  lit: number | null; // the id of the trial that the pointer is on
-  dragged: Span | null; // what is being selected
+  sweepId: number | null; // the highlighted sweep; all if null
+  matching: ReadonlySet<number> | null; // the trials that match the filter; all if null
+  lit: number | null; // the id of the hovered trial
+  dragged: Span | null; // the span being selected
 };
 
 export const AXIS = 26;
@@ -51,7 +51,7 @@ function drawGap(context: CanvasRenderingContext2D, gap: Gap, box: Box): void {
   if (box.width > 70) paintText(context, reasonText(gap), gapInk(gap), withGround(context, gap, box));
 }
 
-/** A quiet ground under the text, or the pattern would make it hard to read. */
+/** A plain background for text, which would be hard to read on the pattern. */
 function withGround(context: CanvasRenderingContext2D, gap: Gap, box: Box): Box {
   const inner = { ...box, x: Math.max(box.x, 0) + 3 };
   inner.width = box.x + box.width - inner.x - 3;
@@ -81,7 +81,7 @@ function drawBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, scene: S
   }
 }
 
-/** Whether it is not what the page is about: of another sweep, or filtered out. */
+/** Whether a piece is muted: it belongs to another sweep, or is filtered out. */
 export function isMuted(bar: Bar, { sweepId, matching }: Pick<Scene, "sweepId" | "matching">): boolean {
   if (sweepId !== null && bar.sweepId !== sweepId) return true;
   return matching !== null && bar.trialId !== null && !matching.has(bar.trialId);
@@ -116,7 +116,7 @@ function drawAxis(context: CanvasRenderingContext2D, { lanes, span, lane }: Scen
   }
 }
 
-/** Those of a sorted list that reach into the span. */
+/** The items of a sorted list that overlap the span. */
 export function within<P extends Piece>(pieces: readonly P[], span: Span): readonly P[] {
   let first = 0;
   let last = pieces.length;
@@ -130,7 +130,7 @@ export function within<P extends Piece>(pieces: readonly P[], span: Span): reado
   return pieces.slice(first, end);
 }
 
-/** What is at a time in a lane: a bar before a gap, and the nearest of short ones within a few pixels. */
+/** The item at a time in a lane: a bar before a gap, and the nearest short one within a few pixels. */
 export function pieceAt(lane: Lane, time: number, near: number): Piece | null {
   const reach = { from: time - near, to: time + near };
   const bars = within(lane.bars, reach);

@@ -1,4 +1,4 @@
-// What colours and patterns mean; only of what is in sight.
+// The legend of colours and patterns, limited to those in view.
 import { useCallback } from "react";
 import { type Draw, useCanvas } from "../canvas";
 import { lookOf } from "../widgets/badge";
@@ -24,7 +24,7 @@ export function Legend({ lanes, span, sweepId, matching }: Props) {
   const gaps = lanes.flatMap(lane => within(lane.gaps, span));
   const whys = (Object.keys(WHYS) as Why[]).filter(why => gaps.some(gap => gap.why === why));
   return (
-    <ul className="timeline-legend" aria-label="What the colours mean">
+    <ul className="timeline-legend" aria-label="Legend">
       {states.map(state => (
         <li key={state}>
           <BarSwatch state={state} muted={false} />
@@ -36,9 +36,9 @@ export function Legend({ lanes, span, sweepId, matching }: Props) {
           <BarSwatch state="finished" muted={true} /> {mutedName(sweepId, matching)}
         </li>
       )}
-      {own.some(bar => bar.attempts > 1) && <li className="timeline-note">paler: many short trials, with pauses</li>}
+      {own.some(bar => bar.attempts > 1) && <li className="timeline-note">pale: many short trials with pauses</li>}
       {gaps.some(gap => gap.gaps > 1) && (
-        <li className="timeline-note">gaps too short to see apart are one, named for most of its time</li>
+        <li className="timeline-note">short gaps are merged and labelled by their main reason</li>
       )}
       {whys.map(why => (
         <li key={why}>
@@ -51,7 +51,7 @@ export function Legend({ lanes, span, sweepId, matching }: Props) {
 
 function mutedName(sweepId: number | null, matching: ReadonlySet<number> | null): string {
   if (matching === null) return "other sweeps";
-  return sweepId === null ? "not what the filter finds" : "other sweeps, and what the filter does not find";
+  return sweepId === null ? "not matching the filter" : "other sweeps, and trials that do not match the filter";
 }
 
 function BarSwatch({ state, muted }: { state: string; muted: boolean }) {

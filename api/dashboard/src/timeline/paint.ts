@@ -1,4 +1,4 @@
-// How bars and gaps look on the canvas: a colour and, for gaps, a pattern each, so that colour is never alone.
+// Styles of bars and gaps on the canvas: each gap reason has a colour and a pattern, so that colour is never the only cue.
 import { token } from "../theme";
 import type { Bar, Gap, Why } from "./words";
 
@@ -66,7 +66,7 @@ function line(context: CanvasRenderingContext2D, x1: number, y1: number, x2: num
   context.lineTo(x2, y2);
 }
 
-/** `muted`: of another sweep than the one that is looked at. */
+/** `muted`: belongs to another sweep. */
 export function paintBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, muted: boolean): void {
   const share = bar.attempts > 1 ? Math.min(1, bar.busy / Math.max(1e-9, bar.end - bar.start)) : 1;
   context.fillStyle = token(muted ? "--line-strong" : barToken(bar.state));
@@ -85,13 +85,13 @@ export function paintBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, 
   if (bar.runs) paintEdge(context, box);
 }
 
-/** A bar that grows has an open right end. */
+/** A running bar has an open right end. */
 function paintEdge(context: CanvasRenderingContext2D, box: Box): void {
   context.fillStyle = token("--surface");
   for (let down = 2; down < box.height; down += 5) context.fillRect(box.x + box.width - 2, box.y + down, 2, 2);
 }
 
-/** The trial's number on its bar, or the reason in its gap, where there is room. */
+/** The trial number on a bar or the reason in a gap, if there is space. */
 export function paintText(context: CanvasRenderingContext2D, text: string, ink: string, box: Box): void {
   const room = box.width - 10;
   if (room < 12 || text === "") return;

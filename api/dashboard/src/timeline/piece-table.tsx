@@ -1,4 +1,4 @@
-// The timeline as a table: every trial and gap in sight, for those who read or listen.
+// The timeline as a table of all trials and gaps in view, also for screen readers.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatTime } from "../format";
 import { StateBadge } from "../widgets/badge";
@@ -17,12 +17,12 @@ export function PieceTable({ lanes, span, names }: Props) {
   );
   const longest = [...all].sort((one, other) => long(other.piece) - long(one.piece)).slice(0, SHOWN);
   const rows = longest.sort((one, other) => other.piece.start - one.piece.start);
-  if (rows.length === 0) return <Empty title="Nothing is recorded here" hint="Choose another stretch of time." />;
+  if (rows.length === 0) return <Empty title="No recorded activity" hint="Select another time range." />;
   return (
     <div className="timeline-table">
       {all.length > SHOWN && (
         <p className="timeline-note">
-          The longest {SHOWN} of {formatCount(all.length)}; zoom in to see the others.
+          Showing the longest {SHOWN} of {formatCount(all.length)}; zoom in to see more.
         </p>
       )}
       <table>
@@ -30,9 +30,9 @@ export function PieceTable({ lanes, span, names }: Props) {
           <tr>
             <th scope="col">From</th>
             <th scope="col">Device</th>
-            <th scope="col">What</th>
+            <th scope="col">Activity</th>
             <th scope="col" className="timeline-figure">
-              For
+              Duration
             </th>
           </tr>
         </thead>

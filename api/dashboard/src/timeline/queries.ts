@@ -1,4 +1,4 @@
-// What the service says of a stretch of time, fetched again as it changes.
+// The timeline of a time span, refetched as it changes.
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
 import { keys } from "../keys";
@@ -7,13 +7,13 @@ import type { Timeline } from "./words";
 
 export type Asked = {
   sweepId?: number;
-  span: Span | null; // null: the last `rangeS`, or the sweep's own stretch
+  span: Span | null; // null: the last `rangeS`, or the whole span of the sweep
   rangeS?: number;
 };
 
-const REFRESH_MS = 15_000; // figures of the last hour change also while nothing happens
+const REFRESH_MS = 15_000; // figures of the last hour also change without events
 
-/** The timeline, and when the answer came. */
+/** The timeline, and the time of the response. */
 export function useTimeline({ sweepId, span, rangeS }: Asked) {
   const what = span ? [span.from, span.to] : [rangeS ?? null];
   const queryKey = sweepId === undefined ? keys.devices("timeline", ...what) : keys.sweep(sweepId, "timeline", ...what);
@@ -35,5 +35,5 @@ async function read(sweepId: number | undefined, span: Span | null, signal: Abor
   return { view, aheadS: view.now_s - Date.now() / 1000 };
 }
 
-/** `aheadS`: how far the clock of the service is ahead of this one. */
+/** `aheadS`: the offset of the service's clock from the browser's. */
 export type Fetched = { view: Timeline; aheadS: number };

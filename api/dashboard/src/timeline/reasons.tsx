@@ -1,4 +1,4 @@
-// Where the time went in which no trial ran: one line a reason, the longest first.
+// Time without a running trial: one line per reason, the longest first.
 import { formatCount, formatDuration, formatShare } from "../format";
 import { type DeviceLine, isIdleTime, reasonsOfAll, reasonText, WHYS } from "./words";
 
@@ -7,19 +7,19 @@ const SHOWN = 8;
 export function Reasons({ lines }: { lines: readonly DeviceLine[] }) {
   const all = reasonsOfAll(lines);
   const total = all.reduce((sum, one) => sum + one.total_s, 0);
-  if (total === 0) return <p className="timeline-note">There was no gap: every device ran trials all the time.</p>;
+  if (total === 0) return <p className="timeline-note">No idle time: every device ran trials all the time.</p>;
   const longest = all[0]?.total_s ?? 1;
   const rest = all.slice(SHOWN);
   return (
     <table className="timeline-reasons">
       <thead>
         <tr>
-          <th scope="col">Why no trial ran</th>
+          <th scope="col">Reason</th>
           <th scope="col" className="timeline-figure">
             Device time
           </th>
           <th scope="col" className="timeline-figure timeline-wide-only">
-            Of all gaps
+            Share
           </th>
           <th scope="col" className="timeline-figure timeline-wide-only">
             Gaps
@@ -33,7 +33,7 @@ export function Reasons({ lines }: { lines: readonly DeviceLine[] }) {
               <span>{reasonText(one)}</span>
               <span className="timeline-kind">
                 {one.reason === "" ? "" : `${WHYS[one.why].name} · `}
-                {isIdleTime(one.why) ? "Open to trials" : "Not open to trials"}
+                {isIdleTime(one.why) ? "Available" : "Unavailable"}
               </span>
               <span className="timeline-track" aria-hidden="true">
                 <span

@@ -1,4 +1,4 @@
-// What is zoomed into is shown at once, and told when the hand rests: a turn of the wheel is one request, not a hundred.
+// The visible span while zooming: it changes at once and is committed after a pause, so that one gesture is one request.
 import { useEffect, useRef, useState } from "react";
 import type { Span } from "./span";
 

@@ -1,18 +1,18 @@
-// Which stretch of time is shown: zoom, pan, and the marks of its axis.
+// The visible time span: zoom, pan, and axis ticks.
 
 /** Seconds since the epoch. */
 export type Span = { from: number; to: number };
 
 export const SHORTEST_S = 0.5;
 
-/** Zoom by a factor (under 1: closer) around a time, within what there is to see. */
+/** Zooms by a factor (below 1: in) around a time, within the limits. */
 export function zoomed({ from, to }: Span, factor: number, around: number, limits: Span): Span {
   const width = Math.min(Math.max((to - from) * factor, SHORTEST_S), limits.to - limits.from);
   const share = to > from ? (around - from) / (to - from) : 0.5;
   return kept({ from: around - share * width, to: around + (1 - share) * width }, limits);
 }
 
-/** Move by a share of the width: −0.5 goes half of it back. */
+/** Pans by a share of the width: −0.5 moves half a width back. */
 export function panned({ from, to }: Span, share: number, limits: Span): Span {
   const by = (to - from) * share;
   return kept({ from: from + by, to: to + by }, limits);
@@ -32,7 +32,7 @@ const STEPS_S = [
 
 export type Tick = { at: number; label: string; day: boolean };
 
-/** Marks at round local times, at most about one every `apart` pixels. */
+/** Ticks at round local times, at most about one every `apart` pixels. */
 export function ticks({ from, to }: Span, width: number, apart = 90): Tick[] {
   if (to <= from || width <= 0) return [];
   const least = ((to - from) / width) * apart;

@@ -1,4 +1,4 @@
-// The timeline of devices: what ran where, and why nothing did; drag or keys to look closer, or as a table.
+// The timeline of devices: trials and gaps; zoom by dragging or keys, or switch to a table.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
@@ -16,7 +16,7 @@ import { Tip, type Tipped } from "./tip";
 import { barsOf, type DeviceLine, gapsOf, type Piece } from "./words";
 import "./timeline.css";
 
-const LIVE_S = 60; // an answer up to so long ago is still about now
+const LIVE_S = 60; // a response up to this old counts as current
 const LEAST_S = 60;
 const YEAR_S = 365 * 86_400;
 const NEAR_PX = 4;
@@ -25,8 +25,8 @@ const DRAG_PX = 6;
 type Props = {
   fetched: Fetched;
   sweepId?: number;
-  matching?: ReadonlySet<number> | null; // the trials that a filter finds: others are pale
-  span: Span | null; // what is zoomed into; null: all, or the last hour, moving on
+  matching?: ReadonlySet<number> | null; // the trials that match a filter; others are muted
+  span: Span | null; // the zoomed span; null: the whole span, or the last hour, moving
   onSpan: (span: Span | null) => void;
   asTable: boolean;
   onAsTable: (on: boolean) => void;
@@ -56,7 +56,7 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
   );
 }
 
-/** Where the stretch begins: not long before anything is known. */
+/** The start of the span: shortly before the first record. */
 function firstOf({ devices }: Fetched["view"], from: number, edge: number): number {
   const starts = devices.flatMap(({ bars, gaps }) => [bars.start_s[0] ?? edge, gaps.start_s[0] ?? edge]);
   return Math.max(from, Math.min(...starts, edge - LEAST_S));
@@ -178,13 +178,13 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
   );
 }
 
-/** The other views of the sweep show the same trial. */
+/** The other views of the sweep highlight the same trial. */
 function point(sweepId: number | undefined, piece: Piece | null): void {
   if (sweepId === undefined) return;
   hover(sweepId, piece?.kind === "bar" && piece.sweepId === sweepId ? piece.trialId : null);
 }
 
-/** Ctrl (or ⌘) and the wheel zoom at the pointer; the wheel alone scrolls the page as everywhere. */
+/** Ctrl (or ⌘) with the wheel zooms at the pointer; the wheel alone scrolls the page. */
 function useWheelZoom(
   frame: React.RefObject<HTMLDivElement | null>,
   shown: Span,
@@ -213,8 +213,8 @@ function useWheelZoom(
 
 function told({ devices }: Fetched["view"], { from, to }: Span): string {
   const each = devices.map(
-    line => `${line.id} was busy ${formatShare(line.busy_share, 0)} of its open time with ${line.attempts} trials`,
+    line => `${line.id} was busy ${formatShare(line.busy_share, 0)} of its available time with ${line.attempts} trials`,
   );
   const shown = each.slice(0, 8).join("; ");
-  return `Timeline from ${formatTime(from)} to ${formatTime(to)}. ${shown}${each.length > 8 ? "; and more" : ""}. The same is there as a table.`;
+  return `Timeline from ${formatTime(from)} to ${formatTime(to)}. ${shown}${each.length > 8 ? "; and more" : ""}. Also available as a table.`;
 }

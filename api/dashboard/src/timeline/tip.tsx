@@ -1,4 +1,4 @@
-// What the pointer is on: which trial, or why there is none.
+// The tooltip of a timeline item: the trial, or the reason for the gap.
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { barTitle, type Piece, reasonText, spanText, WHYS } from "./words";

@@ -1,4 +1,4 @@
-// Which stretch of the timeline is shown, and how, in the URL.
+// The visible span and the view mode of the timeline, in the URL.
 import { setQuery, useQueryState } from "../url";
 import type { Span } from "./span";
 
@@ -25,7 +25,7 @@ function keepSpan(span: Span | null): void {
   setQuery({ from: span ? span.from.toFixed(3) : "", to: span ? span.to.toFixed(3) : "" });
 }
 
-/** The span that two texts of a URL say; null where they say none. */
+/** The span given by two URL values; null if they are invalid. */
 export function spanOf(from: string, to: string): Span | null {
   const span = { from: Number(from), to: Number(to) };
   return from !== "" && to !== "" && span.from > 0 && span.from < span.to ? span : null;

@@ -1,4 +1,4 @@
-// What the timeline calls things: kinds of gaps, bars and gaps in a sentence.
+// The items of the timeline: bars and gaps, their kinds, and their descriptions.
 import type { Schemas } from "../api";
 import { formatCount, formatDuration, formatTime } from "../format";
 
@@ -9,23 +9,23 @@ export type Why = Schemas["Why"];
 
 type Word = { name: string; alone: string };
 
-/** `alone`: what is said of a gap that has no reason of its own. */
+/** `alone`: the description of a gap without a reason of its own. */
 export const WHYS: Record<Why, Word> = {
-  between: { name: "Between two trials", alone: "Between two trials: one ended, the next began" },
-  choosing: { name: "Search was choosing", alone: "The search was choosing the next trial" },
+  between: { name: "Between two trials", alone: "Between two trials" },
+  choosing: { name: "Waiting for search", alone: "The search was proposing the next trial" },
   idle: { name: "Idle", alone: "No trial could run" },
-  dedicated: { name: "Held by an ensemble", alone: "An ensemble has it to itself" },
-  "set aside": { name: "Set aside", alone: "It takes no trials until it is returned" },
-  lost: { name: "Lost", alone: "Its slot was gone" },
-  starting: { name: "Starting", alone: "Its slot was starting" },
+  dedicated: { name: "Held by an ensemble", alone: "Reserved for an ensemble" },
+  "set aside": { name: "Drained", alone: "Takes no trials until it is returned" },
+  lost: { name: "Lost", alone: "Worker lost" },
+  starting: { name: "Starting", alone: "Starting" },
   down: { name: "Service down", alone: "The service was not running" },
-  unknown: { name: "Not recorded", alone: "What it waited for is not recorded any more" },
-  absent: { name: "Not there", alone: "It was not there" },
+  unknown: { name: "Not recorded", alone: "The reason is no longer recorded" },
+  absent: { name: "Not present", alone: "Device not present" },
 };
 
 const IDLE_TIME: readonly Why[] = ["between", "choosing", "idle"];
 
-/** Whether trials could have run, so that the time is taken from the busy share. */
+/** Whether trials could have run, so that the time lowers the busy share. */
 export function isIdleTime(why: Why): boolean {
   return IDLE_TIME.includes(why);
 }
@@ -51,7 +51,7 @@ export type Piece =
       number: number;
       lastNumber: number;
     }
-  | { kind: "gap"; start: number; end: number; why: Why; reason: string; gaps: number }; // several: named for most of it
+  | { kind: "gap"; start: number; end: number; why: Why; reason: string; gaps: number }; // several: labelled by their main reason
 export type Bar = Extract<Piece, { kind: "bar" }>;
 export type Gap = Extract<Piece, { kind: "gap" }>;
 
@@ -72,7 +72,7 @@ export function barsOf({ bars }: DeviceLine, now: number): Bar[] {
   }));
 }
 
-/** A gap that reached the end of what was asked goes on until now. */
+/** A gap at the end of the requested span continues until now. */
 export function gapsOf({ gaps, reasons, bars }: DeviceLine, until: number, now: number): Gap[] {
   const runs = bars.end_s.some(end => end === null);
   return gaps.start_s.map((start, index) => {
@@ -102,12 +102,12 @@ export function spanText(piece: Piece): string {
   return `from ${began}, ${took}`;
 }
 
-/** Of a piece that stands for several gaps. */
+/** For a piece that stands for several gaps. */
 export function mergedText({ gaps }: Gap): string {
-  return `${formatCount(gaps)} short gaps, mostly this`;
+  return `${formatCount(gaps)} short gaps, mainly for this reason`;
 }
 
-/** Reasons of all devices together, the longest first. */
+/** The reasons of all devices, the longest first. */
 export function reasonsOfAll(lines: readonly DeviceLine[]): Reason[] {
   const all = new Map<string, Reason>();
   for (const { reasons } of lines)

@@ -1,4 +1,4 @@
-// The same request for many trials: a few at a time, and in the end how many were done and why the others were not.
+// Sends the same request for many trials, a few at a time, and counts successes and failures.
 
 const AT_ONCE = 4;
 
@@ -22,8 +22,8 @@ export async function forEach(ids: readonly number[], run: (id: number) => Promi
   return outcome;
 }
 
-/** "3 trials stopped; 1 not: …" */
+/** "3 trials stopped; 1 failed: …" */
 export function said({ done, refused, why }: Outcome, verb: string): string {
   const first = `${done} ${done === 1 ? "trial" : "trials"} ${verb}`;
-  return refused === 0 ? first : `${first}; ${refused} not: ${why}`;
+  return refused === 0 ? first : `${first}; ${refused} failed: ${why}`;
 }

@@ -1,4 +1,4 @@
-// The columns that a table of trials may have: their names, widths, how their cells look, and which are shown at first.
+// The columns of the trial table: names, widths, cell contents, and default visibility.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
@@ -10,10 +10,10 @@ import type { Row } from "./use-table";
 export type Column = {
   key: string;
   name: string;
-  title: string; // all of the name, with what it means
+  title: string; // the full name and its meaning
   group: string;
   width: number;
-  number: boolean; // to the right
+  number: boolean; // right-aligned
   show: (row: Row) => ReactNode;
 };
 
@@ -21,17 +21,17 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
   number: { name: "Trial", title: "Number in the sweep", width: 76, number: true },
   state: { name: "State", title: "State", width: 118 },
   value: { name: "Value", title: "Value of the first metric", width: 112, number: true },
-  duration_s: { name: "Took", title: "From its first start to its end, or up to now", width: 104, number: true },
-  device: { name: "Device", title: "Device of its last attempt", width: 100 },
-  cause: { name: "Cause", title: "Why its last attempt failed", width: 128 },
-  tags: { name: "Tags", title: "Tags that people gave it", width: 140 },
+  duration_s: { name: "Duration", title: "From the first start to the end, or until now", width: 104, number: true },
+  device: { name: "Device", title: "Device of the last attempt", width: 100 },
+  cause: { name: "Cause", title: "Failure cause of the last attempt", width: 128 },
+  tags: { name: "Tags", title: "Tags", width: 140 },
   attempt: { name: "Attempts", title: "Attempts so far", width: 90, number: true },
-  sampler: { name: "Sampler", title: "Who chose its parameters", width: 110 },
-  started_at: { name: "Started", title: "When it started first", width: 166 },
-  ended_at: { name: "Ended", title: "When it ended", width: 166 },
-  id: { name: "Id", title: "Id of the trial, for commands and the REST API", width: 84, number: true },
+  sampler: { name: "Sampler", title: "Sampler that proposed the parameters", width: 110 },
+  started_at: { name: "Started", title: "Time of the first start", width: 166 },
+  ended_at: { name: "Ended", title: "End time", width: 166 },
+  id: { name: "Id", title: "Trial id, for the command line and the REST API", width: 84, number: true },
 };
-/** On a phone state and result are to be seen together. */
+/** On a phone, state and result fit on one screen. */
 const NARROW: Record<string, number> = { number: 56, state: 106 };
 const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
 const UNSHOWN = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
@@ -41,14 +41,14 @@ const GROUPS: Record<string, string> = {
   constraints: "Constraints",
   attrs: "Attributes",
 };
-const MAX_PARAMS = 14; // shown at first
+const MAX_PARAMS = 14; // by default
 const SORTABLE_NOT = ["tags"];
 
 export function isSortable(key: string): boolean {
   return !SORTABLE_NOT.includes(key);
 }
 
-/** All columns that there are, in the order in which they stand. */
+/** All columns, in display order. */
 export function columnsOf(sweep: Sweep, found: readonly string[]): Column[] {
   const objectives = objectivesOf(sweep);
   const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !UNSHOWN.includes(key));
@@ -70,7 +70,7 @@ function placeOf(key: string): number {
   return place < 0 ? order.length : place;
 }
 
-/** Those that are shown unless somebody chooses others. */
+/** The columns that are visible by default. */
 export function shownAtFirst(columns: readonly Column[], sweep: Sweep): string[] {
   const constant = new Set(constantsOf(sweep).map(name => `params.${name}`));
   const params = columns.filter(({ key }) => key.startsWith("params.") && !constant.has(key)).slice(0, MAX_PARAMS);
@@ -143,7 +143,7 @@ function Value({ value, best, violated }: { value: unknown; best: boolean; viola
         </span>
       )}
       {violated && (
-        <span role="img" aria-label="violates a constraint" title="It violates a constraint: it is never the best">
+        <span role="img" aria-label="violates a constraint" title="Violates a constraint: not eligible as best">
           ▲{" "}
         </span>
       )}
@@ -152,7 +152,7 @@ function Value({ value, best, violated }: { value: unknown; best: boolean; viola
   );
 }
 
-/** What a trial that has no value reported last. */
+/** The last report of a trial without a value. */
 function Reported({ value, step }: { value: number; step: number }) {
   return (
     <span className="trials-reported" title={`${value}, reported at step ${step}; the trial has no result`}>
@@ -174,7 +174,7 @@ function showPlain(key: string, row: Row): ReactNode {
 
 function State({ state, requested }: { state: string; requested: unknown }) {
   const asked = requested === "stop" ? "stopping" : requested === "retry" ? "waiting" : null;
-  return <StateBadge state={asked ?? state} title={asked ? `${state}; asked to ${String(requested)}` : undefined} />;
+  return <StateBadge state={asked ?? state} title={asked ? `${state}; ${String(requested)} requested` : undefined} />;
 }
 
 function Tags({ tags = [] }: { tags?: readonly string[] }) {

@@ -1,4 +1,4 @@
-// The curves of some trials over each other, each in a colour of its own.
+// The curves of the compared trials in one chart, each in its own colour.
 import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { useLocation } from "wouter";
@@ -55,7 +55,7 @@ export function CompareCurves({ sweepId, ids }: { sweepId: number; ids: readonly
     <Panel title="Curves" actions={actions}>
       {view === undefined && query.isError && <Failure error={query.error} onRetry={() => void query.refetch()} />}
       {view === undefined && !query.isError && <Loading rows={4} what="Loading the curves" />}
-      {view && (shown === null || curves.length === 0) && <p>None of these trials has reported a metric at a step.</p>}
+      {view && (shown === null || curves.length === 0) && <p>None of these trials has reported a metric by step.</p>}
       {view && shown !== null && curves.length > 0 && (
         <Curves
           curves={curves}

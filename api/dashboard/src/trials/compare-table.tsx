@@ -1,4 +1,4 @@
-// Trials side by side: what came out and their parameters, what differs marked, and by how much from the first.
+// Trials side by side: results and parameters, with differences from the first marked.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Schemas } from "../api";
@@ -15,16 +15,16 @@ type Line = { name: ReactNode; key: string; cells: readonly ReactNode[]; differs
 type CompareProps = {
   sweep: Sweep;
   trials: readonly Trial[];
-  only: boolean; // what differs
+  only: boolean; // rows that differ
   onFirst: (trialId: number) => void;
   onDrop: (trialId: number) => void;
 };
 
 export function CompareTable({ sweep, trials, only, onFirst, onDrop }: CompareProps) {
   const groups = [
-    { name: "What came out", lines: outcomes(sweep, trials) },
+    { name: "Results", lines: outcomes(sweep, trials) },
     { name: "Parameters", lines: parameters(sweep, trials) },
-    { name: "How it ran", lines: circumstances(trials) },
+    { name: "Run", lines: circumstances(trials) },
   ];
   return (
     <div className="compare-frame">
@@ -41,14 +41,14 @@ export function CompareTable({ sweep, trials, only, onFirst, onDrop }: ComparePr
                     <Button
                       quiet
                       small
-                      title={`Compare the others with trial ${trial.number}`}
+                      title={`Use trial ${trial.number} as the reference`}
                       onClick={() => onFirst(trial.id)}
                     >
                       <Icon name="left" size={14} />
                     </Button>
                   )}
                   {trials.length > 2 && (
-                    <Button quiet small title={`Take trial ${trial.number} out`} onClick={() => onDrop(trial.id)}>
+                    <Button quiet small title={`Remove trial ${trial.number}`} onClick={() => onDrop(trial.id)}>
                       <Icon name="close" size={14} />
                     </Button>
                   )}
@@ -76,7 +76,7 @@ function Group({ name, span, lines }: { name: string; span: number; lines: reado
       <tr>
         <th colSpan={span} scope="colgroup" className="compare-group">
           {name}
-          {lines.length === 0 && <span className="compare-same"> the same in all</span>}
+          {lines.length === 0 && <span className="compare-same"> same in all trials</span>}
         </th>
       </tr>
       {lines.map(line => (
@@ -85,7 +85,7 @@ function Group({ name, span, lines }: { name: string; span: number; lines: reado
             {line.name}
           </th>
           {line.cells.map((cell, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a cell is of the trial at that place
+            // biome-ignore lint/suspicious/noArrayIndexKey: a cell is identified by its trial's index
             <td key={at}>{cell}</td>
           ))}
         </tr>

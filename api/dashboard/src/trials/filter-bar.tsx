@@ -1,4 +1,4 @@
-// The bar above a sweep's tabs: one filter for all of them, with suggestions, what is wrong with it, and what it finds.
+// The filter above a sweep's tabs, shared by all of them: input, suggestions, errors, and the number of matches.
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { ApiError } from "../api";
 import { formatCount } from "../format";
@@ -41,7 +41,7 @@ export function FilterBar({ sweepId }: { sweepId: number }) {
   );
 }
 
-/** The refusal of the filter that is in the URL; null where it can be read. */
+/** The error of the filter in the URL; null if it is valid. */
 export function useWrongFilter(sweepId: number): ApiError | null {
   const [filter] = useQueryState("filter");
   const { error } = useFilterCount(sweepId, filter);
@@ -52,7 +52,7 @@ function trialsOf(count: number): string {
   return `${formatCount(count)} ${count === 1 ? "trial" : "trials"}`;
 }
 
-/** The filter with the wrong part marked, and what to write instead. */
+/** The filter with the invalid part marked, and the error message. */
 function Wrong({ filter, error }: { filter: string; error: ApiError }) {
   const position = Number(error.problem.position ?? 0);
   const end = position + Number(error.problem.length ?? filter.length);
@@ -124,7 +124,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
   const shown = open && found.length > 0;
 
   useEffect(() => setDraft(filter), [filter]);
-  useKeys("Sweep", { "/": { does: "filter the trials", run: () => input.current?.focus() } });
+  useKeys("Sweep", { "/": { does: "filter trials", run: () => input.current?.focus() } });
 
   const apply = (text: string) => {
     setOpen(false);
@@ -170,7 +170,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
         ref={input}
         type="text"
         role="combobox"
-        aria-label="Filter the trials"
+        aria-label="Filter trials"
         aria-expanded={shown}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
@@ -180,7 +180,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
         autoCapitalize="off"
         spellCheck={false}
         maxLength={2000}
-        placeholder={`Filter, as in ${EXAMPLE}`}
+        placeholder={`Filter, for example ${EXAMPLE}`}
         value={draft}
         onChange={event => {
           setDraft(event.target.value);
@@ -198,14 +198,14 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
           /
         </span>
       ) : (
-        <Button quiet small title="Clear the filter" onClick={() => apply("")}>
+        <Button quiet small title="Clear filter" onClick={() => apply("")}>
           <Icon name="close" size={14} />
         </Button>
       )}
       <div className="filter-list" hidden={!shown}>
         <div id={`${id}-list`} role="listbox" aria-label="Suggestions">
           {found.map((each, at) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field's own keys choose it
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys
             <div
               key={each.insert}
               id={`${id}-${at}`}
@@ -221,7 +221,9 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
             </div>
           ))}
         </div>
-        <p className="filter-hint">Enter filters · spaces join terms · a minus before a term turns it round</p>
+        <p className="filter-hint">
+          Enter applies · terms are combined with AND · <code>-term</code> excludes
+        </p>
       </div>
     </div>
   );

@@ -1,4 +1,4 @@
-// The filter's language as far as the page must know it: what to suggest while it is written, and terms set by clicks.
+// The part of the filter language that the page needs: suggestions while typing, and terms set by clicks.
 
 export type Known = {
   params: readonly { name: string; values: readonly unknown[] | null }[];
@@ -17,30 +17,30 @@ const CAUSES = [
   "infrastructure",
 ];
 const FIELDS: Record<string, Field> = {
-  state: { hint: "where it is in its life", values: STATES },
-  value: { hint: "what came out" },
-  top: { hint: "the best so many", values: ["10", "50", "100"] },
-  duration_s: { hint: "how long it took, in seconds" },
-  tag: { hint: "a tag; * is any", text: true },
-  note: { hint: "words of the note; * is any", text: true },
-  device: { hint: "where it ran; cuda-* is all of a kind", text: true },
-  cause: { hint: "why it failed", values: CAUSES },
-  number: { hint: "its number in the sweep; #17 for short" },
-  attempt: { hint: "how many attempts it took" },
-  sampler: { hint: "who chose it", text: true },
-  feasible: { hint: "whether it holds the constraints", values: ["yes", "no"] },
-  id: { hint: "its id" },
+  state: { hint: "trial state", values: STATES },
+  value: { hint: "objective value" },
+  top: { hint: "the N best trials", values: ["10", "50", "100"] },
+  duration_s: { hint: "duration in seconds" },
+  tag: { hint: "tag; * is a wildcard", text: true },
+  note: { hint: "words in the note; * is a wildcard", text: true },
+  device: { hint: "device; cuda-* matches all of a kind", text: true },
+  cause: { hint: "failure cause", values: CAUSES },
+  number: { hint: "number in the sweep; short form #17" },
+  attempt: { hint: "number of attempts" },
+  sampler: { hint: "sampler", text: true },
+  feasible: { hint: "whether all constraints are satisfied", values: ["yes", "no"] },
+  id: { hint: "trial id" },
 };
 const OPERATORS = [
   ["<", "below"],
   [">", "above"],
-  [":", "this, these with commas between, or a range: 0.1..0.5"],
-  ["!=", "not this"],
+  [":", "a value, a comma-separated list, or a range: 0.1..0.5"],
+  ["!=", "not equal"],
 ] as const;
 const TERM = /^("(?:[^"\\]|\\.)*"|[^\s"<>=!:,]+)(<=|>=|!=|==|<|>|=|:)(.*)$/s;
 const PLAIN = /^[^\s"<>=!:,#-][^\s"<>=!:,]*$/;
 
-/** The terms of a filter, with where each stands; an open quote takes all that follows. */
+/** The terms of a filter with their positions; an unclosed quote extends to the end. */
 export function tokensOf(text: string): Token[] {
   const found: Token[] = [];
   for (const match of text.matchAll(/(?:"(?:[^"\\]|\\.)*"?|[^\s"])+/g))
@@ -48,17 +48,17 @@ export function tokensOf(text: string): Token[] {
   return found;
 }
 
-/** A name as the filter reads it: quoted where it has spaces or signs. */
+/** A name in filter syntax: quoted if it contains spaces or operators. */
 export function nameOf(name: string): string {
   return PLAIN.test(name) ? name : quoted(name);
 }
 
-/** A parameter's name as the filter reads it, also where a column has the same. */
+/** A parameter's name in filter syntax, also if a column has the same name. */
 export function paramName(name: string): string {
   return nameOf(name in FIELDS || name.includes(".") ? `params.${name}` : name);
 }
 
-/** A value as the filter reads it: text that looks like something else is quoted. */
+/** A value in filter syntax: strings that would be parsed as another type are quoted. */
 export function textOf(value: unknown): string {
   if (typeof value !== "string") return String(value);
   const other = value.trim() === "" || Number.isFinite(Number(value)) || /^(true|false|null|none)$/i.test(value);
@@ -73,7 +73,7 @@ function termName(token: string): string {
   return TERM.exec(token)?.[1] ?? "";
 }
 
-/** The filter with its plain terms on `name` (as `nameOf` or `paramName` writes it) replaced by `term`; "": by none. */
+/** The filter with its plain terms on `name` (as written by `nameOf` or `paramName`) replaced by `term`; "" removes them. */
 export function withTerm(filter: string, name: string, term: string): string {
   const others = tokensOf(filter).filter(token => termName(token.text) !== name);
   return [...others.map(token => token.text), ...(term ? [term] : [])].join(" ");
@@ -84,7 +84,7 @@ export function termsOn(filter: string, name: string): string[] {
   return tokensOf(filter).flatMap(token => (termName(token.text) === name ? [token.text] : []));
 }
 
-/** What may stand at the cursor; each replaces `start` to `end` of the text. */
+/** The completions at the cursor; each replaces `start` to `end` of the text. */
 export function suggest(
   text: string,
   cursor: number,
@@ -121,13 +121,13 @@ function names(minus: string, typed: string, known: Known): Suggestion[] {
       hint: param.values ? `parameter: ${param.values.map(textOf).slice(0, 4).join(", ")}` : "parameter",
       colon: param.values !== null,
     })),
-    ...known.objectives.map(name => ({ name: nameOf(name), hint: "what came out", colon: false })),
+    ...known.objectives.map(name => ({ name: nameOf(name), hint: "objective value", colon: false })),
     ...Object.entries(FIELDS).map(([name, field]) => ({
       name,
       hint: field.hint,
       colon: field.values !== undefined || field.text === true,
     })),
-    ...known.others.map(name => ({ name: nameOf(name), hint: "what it said of itself", colon: false })),
+    ...known.others.map(name => ({ name: nameOf(name), hint: "attribute set by the trial", colon: false })),
   ];
   const lower = typed.toLowerCase();
   const exact = all.find(each => each.name === typed);

@@ -8,8 +8,8 @@ import { aSweep } from "../sweep/example";
 import { SelectedActions } from "./selected-actions";
 
 test.each([
-  ["finished", "The sweep is finished; a retry starts it again."],
-  ["failed", "The sweep has failed; a retry starts it again."],
+  ["finished", "The sweep is finished; a retry restarts it."],
+  ["failed", "The sweep has failed; a retry restarts it."],
   ["running", ""],
 ])("a retry in a sweep that is %s says what becomes of the sweep", async (state, words) => {
   const queries = new QueryClient();
@@ -23,7 +23,7 @@ test.each([
       <SelectedActions sweepId={7} />
     </QueryClientProvider>,
   );
-  await userEvent.click(screen.getByRole("button", { name: "Run again" }));
-  const text = screen.getByText(/Those that failed or were cancelled are run again\./);
-  expect(text.textContent).toBe(`Those that failed or were cancelled are run again. ${words}`);
+  await userEvent.click(screen.getByRole("button", { name: "Retry" }));
+  const text = screen.getByText(/Failed and cancelled trials run again\./);
+  expect(text.textContent).toBe(`Failed and cancelled trials run again. ${words}`);
 });

@@ -1,4 +1,4 @@
-// What can be done with the trials that are selected: compare, join an ensemble, stop, run again, tag.
+// Bulk actions on the selected trials: compare, build an ensemble, stop, retry, tag.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -21,8 +21,12 @@ export const MAX_COMPARED = 12;
 type Asked = "stop" | "retry" | "tag" | null;
 
 const WORDS = {
-  stop: { title: "Stop", done: "stopped", text: "What waits or runs of them ends; the sweep goes on without them." },
-  retry: { title: "Run again", done: "to run again", text: "Those that failed or were cancelled are run again." },
+  stop: {
+    title: "Stop",
+    done: "stopped",
+    text: "Waiting and running trials are cancelled; the sweep continues without them.",
+  },
+  retry: { title: "Retry", done: "queued for retry", text: "Failed and cancelled trials run again." },
   tag: { title: "Tag", done: "tagged", text: "" },
 };
 
@@ -33,8 +37,8 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
   const mayChange = useMayChange();
   const ids = [...selected];
   const compare = () => {
-    if (ids.length < 2) toast("Select two trials or more to compare (x selects the row).", "failed");
-    else if (ids.length > MAX_COMPARED) toast(`Up to ${MAX_COMPARED} trials can be compared; select fewer.`, "failed");
+    if (ids.length < 2) toast("Select at least two trials to compare (x selects a row).", "failed");
+    else if (ids.length > MAX_COMPARED) toast(`At most ${MAX_COMPARED} trials can be compared.`, "failed");
     else go(`/sweeps/${sweepId}/compare?trials=${ids.join()}`);
   };
   const ensemble = () => {
@@ -43,9 +47,9 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
     go(withQuery(`/sweeps/${sweepId}/ensemble`, query));
   };
   useKeys("Table of trials", {
-    c: { does: "compare the selected trials", run: compare },
-    e: { does: "build an ensemble of the selected trials", run: ensemble },
-    u: { does: "unselect all", run: () => select(sweepId, []) },
+    c: { does: "compare selected trials", run: compare },
+    e: { does: "build an ensemble of selected trials", run: ensemble },
+    u: { does: "clear selection", run: () => select(sweepId, []) },
   });
   if (ids.length === 0) return null;
   return (
@@ -63,7 +67,7 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
             Tag
           </Button>
           <Button small onClick={() => setAsked("retry")}>
-            Run again
+            Retry
           </Button>
           <Button small danger onClick={() => setAsked("stop")}>
             Stop
@@ -71,7 +75,7 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
         </>
       )}
       <Button small quiet onClick={() => select(sweepId, [])}>
-        Unselect
+        Clear selection
       </Button>
       {asked && <Ask sweepId={sweepId} what={asked} ids={ids} onClose={() => setAsked(null)} />}
     </section>
@@ -88,7 +92,7 @@ function Ask({ sweepId, what, ids, onClose }: AskProps) {
   const again = what === "retry" ? goesOnSaid(sweep?.state, "a retry") : "";
   const count = `${formatCount(ids.length)} ${ids.length === 1 ? "trial" : "trials"}`;
   const run = async () => {
-    if (what === "tag" && tag.trim() === "") throw new Error("Write a tag first.");
+    if (what === "tag" && tag.trim() === "") throw new Error("Enter a tag.");
     const outcome = await forEach(ids, id => tell(what, id, tag.trim()));
     void queries.invalidateQueries({ queryKey: keys.sweep(sweepId) });
     for (const id of ids) void queries.invalidateQueries({ queryKey: keys.trial(id) });
@@ -103,7 +107,7 @@ function Ask({ sweepId, what, ids, onClose }: AskProps) {
       onClose={onClose}
     >
       {what === "tag" ? (
-        <Field label="Tag" hint="The filter finds them again: tag:keep">
+        <Field label="Tag" hint="Find tagged trials with the filter tag:keep">
           <input value={tag} maxLength={100} onChange={event => setTag(event.target.value)} placeholder="keep" />
         </Field>
       ) : (

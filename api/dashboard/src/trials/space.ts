@@ -1,4 +1,4 @@
-// What a sweep file says of objectives and parameters, as the views of its trials need it.
+// Objectives and parameters of a sweep file, as the trial views need them.
 import { objectivesOf, type Sweep } from "../sweep/words";
 import type { Known } from "./filter-language";
 
@@ -6,7 +6,7 @@ type Spec = {
   parameters?: Record<string, { value?: unknown; values?: unknown[] | null; min?: unknown }>;
 };
 
-/** The names of parameters that are the same in every trial. */
+/** The names of constant parameters. */
 export function constantsOf(sweep: Sweep): string[] {
   const parameters = (sweep.spec as Spec).parameters ?? {};
   return Object.entries(parameters).flatMap(([name, each]) => (isConstant(each) ? [name] : []));
@@ -17,14 +17,14 @@ function isConstant({ values, value, min }: { value?: unknown; values?: unknown[
   return value !== undefined && (min === undefined || min === null);
 }
 
-/** A range, or a choice of numbers alone: it stands to the right. */
+/** Whether a parameter is numeric (a range, or a choice of numbers only), and right-aligned. */
 export function isNumeric(sweep: Sweep, name: string): boolean {
   const parameter = (sweep.spec as Spec).parameters?.[name];
   const values = parameter?.values ?? [];
   return typeof parameter?.min === "number" || (values.length > 0 && values.every(each => typeof each === "number"));
 }
 
-/** What a filter may name: the sweep file's parameters, and those that its trials have beside. */
+/** The names that a filter may use: the sweep file's parameters, and others that its trials have. */
 export function knownOf(sweep: Sweep | undefined, columns: readonly string[]): Known {
   const parameters = (sweep?.spec as Spec | undefined)?.parameters ?? {};
   const seen = columns.flatMap(column => (column.startsWith("params.") ? [column.slice("params.".length)] : []));

@@ -1,4 +1,4 @@
-// The tools above the table of trials: go to a trial, choose columns, download.
+// The toolbar of the trial table: go to a trial, select columns, download.
 import { type FormEvent, useState } from "react";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
@@ -15,11 +15,11 @@ export function GoTo({ onGo }: { onGo: (number: number) => void }) {
   return (
     <form className="table-goto" onSubmit={submit}>
       <input
-        aria-label="Go to the trial with this number"
+        aria-label="Go to trial number"
         placeholder="Go to trial"
         inputMode="numeric"
         pattern="#?[0-9]{1,9}"
-        title="The number of a trial; Enter goes there"
+        title="Trial number; press Enter to go"
         value={text}
         onChange={event => setText(event.target.value)}
       />
@@ -65,7 +65,7 @@ export function ColumnsMenu({ columns, shown, onShown, onReset }: ColumnsProps) 
           </fieldset>
         ))}
         <Button quiet onClick={onReset}>
-          As at first
+          Reset columns
         </Button>
       </div>
     </Menu>
@@ -98,7 +98,7 @@ export function DownloadMenu({ sweepId, filter }: { sweepId: number; filter: str
           {name}
         </a>
       ))}
-      {filter && <p className="table-download">The trials that the filter finds.</p>}
+      {filter && <p className="table-download">Trials that match the filter.</p>}
     </Menu>
   );
 }

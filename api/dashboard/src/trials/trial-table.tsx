@@ -1,4 +1,4 @@
-// The table of trials: rows that are in view alone, sorted by clicks on its head, walked through by keys.
+// The trial table: renders only the rows in view, sorted by header clicks, navigated by keys.
 import { type MouseEvent, useEffect } from "react";
 import { hover, useSelection } from "../selection";
 import { Icon } from "../widgets/icon";
@@ -71,7 +71,7 @@ function lookOf(row: Row, selected: ReadonlySet<number>, hovered: number | null,
     .join(" ");
 }
 
-/** The height of the rows that are not in view. */
+/** A spacer for the rows that are not in view. */
 function Gap({ height, span }: { height: number; span: number }) {
   if (height <= 0) return null;
   return (
@@ -99,8 +99,8 @@ function Head({ columns, sort, onSort, all, onAll }: TableProps) {
         <th className="trials-check">
           <input
             type="checkbox"
-            aria-label="Select the trials that the filter finds"
-            title="Select the trials that the filter finds, up to 500"
+            aria-label="Select all matching trials"
+            title="Select all matching trials, up to 500"
             checked={all === "all"}
             ref={box => {
               if (box) box.indeterminate = all === "some";

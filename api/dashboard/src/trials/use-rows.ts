@@ -1,21 +1,21 @@
-// Which rows of a long table are in view: all are of one height, so that it can be reckoned.
+// Row virtualization of a long table: all rows have the same height, so the visible range is computed.
 import { type RefCallback, useCallback, useRef, useState } from "react";
 
 const ROW_PX = 34;
-const HEAD_PX = 38; // it stays on top, over the rows
+const HEAD_PX = 38; // sticky above the rows
 const AHEAD = 12;
 
 export type Rows = {
   first: number;
-  last: number; // below `first` where there are none
-  above: number; // px of the rows before and after those
+  last: number; // below `first` if there are none
+  above: number; // px of the rows before and after
   below: number;
   frame: RefCallback<HTMLElement>;
   scrollTo: (index: number) => void;
   toTop: () => void;
 };
 
-/** The rows in view of so many, and some ahead. */
+/** The rows in view, plus some ahead. */
 export function useRows(count: number): Rows {
   const element = useRef<HTMLElement>(null);
   const [view, setView] = useState({ top: 0, shown: 20 });

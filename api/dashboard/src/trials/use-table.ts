@@ -1,4 +1,4 @@
-// The trials of a sweep's table: fetched by windows as they come into view, kept while the next ones come.
+// The trials of a sweep's table: fetched in windows as they scroll into view; previous rows stay while the next load.
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { api, done, type Schemas } from "../api";
@@ -11,11 +11,11 @@ export type Trials = {
   matching: number;
   columns: readonly string[];
   row: (index: number) => Row | undefined;
-  stale: boolean; // what is shown is of the filter or the order before
+  stale: boolean; // the rows belong to the previous filter or order
 };
 
 const WINDOW = 100;
-const RUNNING_MS = 10_000; // how long a trial has run is news, though nothing happens
+const RUNNING_MS = 10_000; // running durations change without events
 
 type Wanted = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
 
@@ -25,7 +25,7 @@ export function fetchTable(sweepId: number, wanted: Wanted, signal?: AbortSignal
   return done(api.GET("/api/v1/sweeps/{sweep_id}/table", { params: { path: { sweep_id: sweepId }, query }, signal }));
 }
 
-/** How many trials a filter finds, and what is wrong with it; the first row tells the columns. */
+/** The number of trials that a filter matches, and its error; the first row provides the columns. */
 export function useFilterCount(sweepId: number, filter: string) {
   return useQuery({
     queryKey: keys.sweep(sweepId, "filter", filter),
@@ -34,7 +34,7 @@ export function useFilterCount(sweepId: number, filter: string) {
   });
 }
 
-/** The trials from the `first` to the `last` row in view, and how many there are in all. */
+/** The trials from the `first` to the `last` row in view, and the total number. */
 export function useTable(sweepId: number, filter: string, sort: string, first: number, last: number) {
   const from = Math.floor(first / WINDOW);
   const windows = Array.from({ length: Math.floor(Math.max(first, last) / WINDOW) - from + 1 }, (_, at) => from + at);

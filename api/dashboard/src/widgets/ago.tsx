@@ -1,4 +1,4 @@
-// How long ago something was, as time goes on; the exact time stands in its title.
+// A relative time that updates; the exact time is in its title.
 import { formatAgo, formatTime } from "../format";
 import { useNow } from "../now";
 

@@ -1,4 +1,4 @@
-// The state of a sweep, trial, device, ensemble or member: a sign, a colour and the word.
+// The state of a sweep, trial, device, ensemble or member: an icon, a colour and a label.
 import "./badge.css";
 
 type Look = { tone: "waiting" | "running" | "finished" | "pruned" | "failed"; sign: string };
@@ -20,6 +20,7 @@ const LOOKS: Record<string, Look> = {
   degraded: { tone: "pruned", sign: "▲" },
   suspect: { tone: "pruned", sign: "▲" },
   half_open: { tone: "pruned", sign: "▲" },
+  drained: { tone: "pruned", sign: "❚❚" },
   "set aside": { tone: "pruned", sign: "❚❚" },
   finished: { tone: "finished", sign: "✓" },
   ready: { tone: "finished", sign: "✓" },
@@ -30,6 +31,9 @@ const LOOKS: Record<string, Look> = {
   stopped: { tone: "waiting", sign: "■" },
   retired: { tone: "waiting", sign: "■" },
 };
+
+// The API reports a drained device as "set aside".
+const LABELS: Record<string, string> = { "set aside": "drained" };
 
 export function lookOf(state: string): Look {
   return LOOKS[state] ?? { tone: "waiting", sign: "•" };
@@ -42,7 +46,7 @@ export function StateBadge({ state, title }: { state: string; title?: string }) 
       <span aria-hidden="true" className="badge-sign">
         {sign}
       </span>
-      {state.replace("_", " ")}
+      {LABELS[state] ?? state.replaceAll("_", " ")}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-// Keeps a page's own failure from taking the rest with it.
+// Error boundary: a page that fails does not break the rest.
 import { Component, type ReactNode } from "react";
 import { Failure } from "./states";
 

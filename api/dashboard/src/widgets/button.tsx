@@ -1,4 +1,4 @@
-// Buttons, and links that look like them.
+// Buttons, and links styled as buttons.
 import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Link } from "wouter";
 import "./button.css";
@@ -21,7 +21,7 @@ type ButtonProps = Look & {
   children: ReactNode;
 } & ButtonHTMLAttributes<HTMLButtonElement>;
 
-/** A button; one that shows an icon alone takes its name from `title`. */
+/** A button; an icon-only button takes its accessible name from `title`. */
 export function Button({
   primary,
   danger,

@@ -1,4 +1,4 @@
-// A button that puts a text on the clipboard.
+// A button that copies text to the clipboard.
 import { useState } from "react";
 import { Button } from "./button";
 import { Icon } from "./icon";
@@ -12,7 +12,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      toast(`The browser does not let the page copy. Here it is: ${text}`, "failed");
+      toast(`The browser denied access to the clipboard. Copy this text: ${text}`, "failed");
       return;
     }
     setDone(true);

@@ -28,7 +28,7 @@ test("without a field it begins at what changes nothing, not at what does nor at
       <p>It ends.</p>
     </Confirm>,
   );
-  expect(screen.getByRole("button", { name: "Back" })).toHaveFocus();
+  expect(screen.getByRole("button", { name: "Cancel" })).toHaveFocus();
   await userEvent.keyboard("{Enter}");
   expect([run.mock.calls.length, onClose.mock.calls.length]).toEqual([0, 1]);
 });
@@ -52,6 +52,6 @@ test("a dialog that only shows something begins at Close", () => {
       <p>Words</p>
     </Dialog>,
   );
-  expect(screen.queryByRole("button", { name: "Back" })).toBeNull();
+  expect(screen.queryByRole("button", { name: "Cancel" })).toBeNull();
   expect(screen.getByRole("button", { name: "Close" })).toBeVisible();
 });

@@ -1,4 +1,4 @@
-// A dialog on the browser's own <dialog>: focus begins at its first field and stays in it, Escape closes it.
+// A dialog on the native <dialog>: it focuses its first field and traps focus; Escape closes it.
 import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "./button";
 import { Icon } from "./icon";
@@ -7,9 +7,9 @@ import "./dialog.css";
 type DialogProps = {
   title: string;
   onClose: () => void;
-  onSubmit?: () => void; // Enter in a field, and the action of type "submit"
+  onSubmit?: () => void; // Enter in a field, or a button of type "submit"
   children: ReactNode;
-  actions?: ReactNode; // the one that changes nothing first: without a field, the focus begins there
+  actions?: ReactNode; // the safe action first: without a field, it gets the focus
   wide?: boolean;
 };
 
@@ -18,7 +18,7 @@ const FIELDS = "input:not([disabled]), select:not([disabled]), textarea:not([dis
 export function Dialog({ title, onClose, onSubmit, children, actions, wide }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Closed while it is still in the page: only then does the browser give the focus back to where it was.
+  // Closed while it is still in the document: only then does the browser restore the previous focus.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (element && !element.open) element.showModal();
@@ -73,12 +73,13 @@ type ConfirmProps = {
   children: ReactNode;
   action: string;
   danger?: boolean;
+  dismiss?: string;
   run: () => Promise<unknown>;
   onClose: () => void;
 };
 
-/** Asks before something is done; stays open with the reason when it is refused. */
-export function Confirm({ title, children, action, danger, run, onClose }: ConfirmProps) {
+/** Asks for confirmation; stays open with the error message if the action fails. */
+export function Confirm({ title, children, action, danger, dismiss = "Cancel", run, onClose }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState("");
   const go = async () => {
@@ -94,7 +95,7 @@ export function Confirm({ title, children, action, danger, run, onClose }: Confi
   };
   const actions = (
     <>
-      <Button onClick={onClose}>Back</Button>
+      <Button onClick={onClose}>{dismiss}</Button>
       <Button primary danger={danger} busy={busy} type="submit">
         {action}
       </Button>

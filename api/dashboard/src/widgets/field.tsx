@@ -1,4 +1,4 @@
-// A labelled control with its hint and what is wrong with it.
+// A labelled control with its hint and error message.
 import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
 import "./field.css";
 

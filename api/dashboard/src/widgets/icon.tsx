@@ -1,4 +1,4 @@
-// The few icons there are, drawn as strokes in the colour of the text; never alone without a name beside them.
+// Stroke icons in the text colour; always used with a label or an accessible name.
 
 const PATHS = {
   sun: "M12 4V2m0 20v-2m8-8h2M2 12h2m13.7-5.7 1.4-1.4M4.9 19.1l1.4-1.4m11.4 0 1.4 1.4M4.9 4.9l1.4 1.4M16 12a4 4 0 1 1-8 0 4 4 0 0 1 8 0Z",

@@ -1,4 +1,4 @@
-// A button that opens a small panel below it: on the browser's own popover, which closes by Escape or a click beside it.
+// A button with a popover menu, on the native popover, which closes on Escape or an outside click.
 import { type ReactNode, useId, useRef } from "react";
 import "./menu.css";
 

@@ -1,4 +1,4 @@
-// What an address that leads to nothing shows; the tab is called so too, not like the page before.
+// A page for unknown addresses, which also sets the document title.
 import { type ReactNode, useEffect } from "react";
 import { Empty } from "./states";
 

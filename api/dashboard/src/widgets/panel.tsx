@@ -1,4 +1,4 @@
-// The head of a page, panels in it, and the figures that stand on top.
+// Page headers, panels, and summary figures.
 import type { ReactNode } from "react";
 import "./panel.css";
 
@@ -43,7 +43,7 @@ export function Panel({
   );
 }
 
-/** One figure with its name; put some into a <Stats>. */
+/** One labelled figure, for use in <Stats>. */
 export function Stat({ name, children, hint }: { name: string; children: ReactNode; hint?: ReactNode }) {
   return (
     <div className="stat">

@@ -1,4 +1,4 @@
-// What stands where there is nothing yet: empty, loading, and failed with a way to try again.
+// Placeholder states: empty, loading, and failed with a retry button.
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ApiError } from "../api";
@@ -15,7 +15,7 @@ export function Empty({ title, hint, children }: { title: string; hint?: ReactNo
   );
 }
 
-/** Grey rows in the place of what comes; silent for the first moment, so that quick answers do not flicker. */
+/** Skeleton rows; hidden for a moment, so that fast responses do not flicker. */
 export function Loading({ rows = 3, what = "Loading" }: { rows?: number; what?: string }) {
   return (
     <div className="state-loading" role="status" aria-label={what}>
@@ -28,7 +28,7 @@ export function Loading({ rows = 3, what = "Loading" }: { rows?: number; what?: 
 
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const status = error instanceof ApiError ? error.status : -1;
-  const title = status === 404 ? "Not found" : status === 0 ? "No answer" : "This could not be shown";
+  const title = status === 404 ? "Not found" : status === 0 ? "No response" : "Failed to load";
   return (
     <div className="state state-failure" role="alert">
       <h2>{title}</h2>
@@ -42,7 +42,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
-/** A query's data, or in its place that it loads or why it failed. Data that is there already stays on a failure. */
+/** A query's data, or its loading or error state. Existing data stays visible after an error. */
 export function Answer<T>({
   query,
   rows,

@@ -1,4 +1,4 @@
-// Tabs that are places: each has a URL of its own, which keeps the query.
+// Tabs as links: each has its own URL and keeps the query.
 import { Link, useSearch } from "wouter";
 import "./tabs.css";
 

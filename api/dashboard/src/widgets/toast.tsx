@@ -1,4 +1,4 @@
-// Short notes at the foot of the page: what was done, or why not.
+// Toasts at the bottom of the page: results of actions and error messages.
 import { useEffect, useSyncExternalStore } from "react";
 import { useLocation } from "wouter";
 import { Button } from "./button";
@@ -9,7 +9,7 @@ type Tone = "done" | "failed";
 type Toast = { id: number; text: string; tone: Tone; at: number };
 
 const SHOWN_MS = 6_000;
-const READ_MS = 1_000; // what was said just before another page came is of that step
+const READ_MS = 1_000; // a message shown right before a navigation belongs to that navigation
 let toasts: readonly Toast[] = [];
 let last = 0;
 const listeners = new Set<() => void>();
@@ -23,7 +23,7 @@ function drop(id: number): void {
   change(toasts.filter(each => each.id !== id));
 }
 
-/** Say something. A failure stays until it is closed, by Escape too, or another page is opened. */
+/** Shows a toast. An error stays until it is closed, also by Escape, or another page is opened. */
 export function toast(text: string, tone: Tone = "done"): void {
   last += 1;
   const id = last;
@@ -31,7 +31,7 @@ export function toast(text: string, tone: Tone = "done"): void {
   if (tone === "done") setTimeout(() => drop(id), SHOWN_MS);
 }
 
-/** Run a command of the user's: say `done` when it is, and why not when it is refused. */
+/** Runs a user command and shows `doneText`, or the error message if it fails. */
 export async function attempt(run: () => Promise<unknown>, doneText: string): Promise<boolean> {
   try {
     await run();
@@ -48,7 +48,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Escape closes them all, unless it is for something else: a dialog, a field, a chart. */
+/** Escape closes all toasts, unless a dialog, field or chart handles it. */
 function onEscape(event: KeyboardEvent): void {
   if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (toasts.length > 0) change([]);
@@ -57,7 +57,7 @@ function onEscape(event: KeyboardEvent): void {
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   const [path] = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is what it is about
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the page changes
   useEffect(() => {
     const isOfBefore = (each: Toast) => each.tone === "failed" && Date.now() - each.at > READ_MS;
     if (toasts.some(isOfBefore)) change(toasts.filter(each => !isOfBefore(each)));

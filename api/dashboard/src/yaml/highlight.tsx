@@ -1,4 +1,4 @@
-// YAML with its keys, texts, numbers and comments told apart by colour; line by line, so that a long file stays quick.
+// YAML syntax highlighting, line by line, so that long files stay fast.
 import { memo } from "react";
 import "./yaml.css";
 
@@ -7,7 +7,7 @@ type Token = { text: string; kind: "plain" | "comment" | "text" | "key" | "numbe
 const PARTS =
   /(?<comment>(?<=^|\s)#.*$)|(?<text>"(?:\\.|[^"\\])*"|'(?:''|[^'])*')|(?<key>[\w.$-]+)(?=\s*:(?:\s|$))|(?<number>(?<![\w.-])-?\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?(?![\w.-]))|(?<word>(?<![\w.-])(?:true|false|null)(?![\w.-]))/g;
 
-/** One line in pieces; put together they are the line again. */
+/** The tokens of one line; concatenated they equal the line. */
 export function tokensOf(line: string): Token[] {
   const tokens: Token[] = [];
   let end = 0;
@@ -41,10 +41,10 @@ export const YamlLine = memo(function YamlLine({ line, wrong }: { line: string; 
   );
 });
 
-/** A whole file, to be read. */
+/** A whole file, read-only. */
 export function Yaml({ text, label }: { text: string; label: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section className="yaml" aria-label={label} tabIndex={0}>
       <pre className="yaml-text-block">
         {numbered(text.trimEnd()).map(([number, line]) => (

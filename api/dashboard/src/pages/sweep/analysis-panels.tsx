@@ -1,4 +1,4 @@
-// The charts of the analysis, each in its panel with its own controls; what they show is in the URL.
+// The charts of the analysis, each in a panel with its own controls; their settings are in the URL.
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import type { Axis } from "../../charts/axis";
@@ -22,7 +22,7 @@ import type { Linked } from "./linked";
 
 type Charted = Linked & { points: Points; metric: Axis };
 
-const MOST_AXES = 12; // at first; more can be chosen
+const MOST_AXES = 12; // initially; more can be selected
 const MOST_SLICES = 24;
 
 export function useShares(points: Points, metric: Axis): Float64Array {
@@ -34,7 +34,7 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
   const [log] = useQueryState("log");
   const actions = (
     <Choice
-      label="By"
+      label="X axis"
       value={by === "time" ? "time" : "number"}
       options={[
         { value: "number", name: "trial" },
@@ -57,13 +57,13 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
 
 export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceView> }) {
   return (
-    <Framed size="third" title="Importance" hint="How much of the trials' ranking each parameter explains (fANOVA)">
+    <Framed size="third" title="Importance" hint="How much of the variance in rank each parameter explains (fANOVA)">
       <Answer query={query} rows={5}>
         {importance => {
           if (importance.importances) return <Importance importance={importance} />;
           const { state, reason } = importance;
-          if (state === "computing") return <Empty title="Being judged" hint="It takes some seconds." />;
-          if (state === "failed") return <Empty title="Cannot be judged" hint={`${reason}.`} />;
+          if (state === "computing") return <Empty title="Computing…" hint="This takes a few seconds." />;
+          if (state === "failed") return <Empty title="Not available" hint={`${reason}.`} />;
           return <Empty title="Too few trials" hint={`${reason}.`} />;
         }}
       </Answer>
@@ -93,8 +93,8 @@ export function ParallelPanel({
   const isBrushed = Object.keys(charts.brushes).length > 0;
   const actions = (
     <>
-      {isBrushed && <Button onClick={() => charts.onBrushes({}, true)}>Clear the brushes</Button>}
-      <Menu label="Axes" name="Choose the axes">
+      {isBrushed && <Button onClick={() => charts.onBrushes({}, true)}>Clear brushes</Button>}
+      <Menu label="Axes" name="Select axes">
         <div className="analysis-axes">
           {all.map(axis => (
             <Switch
@@ -112,7 +112,7 @@ export function ParallelPanel({
     <Framed
       size="wide"
       title="Parallel coordinates"
-      hint={`Drag along an axis to choose trials: the filter and every view follow. Colour: ${nameOf(metric)}`}
+      hint={`Drag along an axis to filter trials in all views. Colour: ${nameOf(metric)}`}
       actions={actions}
     >
       <Parallel
@@ -137,7 +137,7 @@ export function ParallelPanel({
   );
 }
 
-/** Those that the URL names; or the first parameters with what they are judged by at the end. */
+/** The axes named in the URL; by default the first parameters and the objectives. */
 function chosenAxes(all: readonly Axis[], named: string, metric: Axis): Axis[] {
   const found = named.split(",").flatMap(key => all.find(axis => axis.key === key) ?? []);
   if (found.length > 1) return found;
@@ -160,7 +160,7 @@ export function ParetoPanel({
   const [log] = useQueryState("log");
   if (!x || !y) return null;
   return (
-    <Framed size="half" title="Pareto front" hint="Trials that no other beats in both" actions={pick}>
+    <Framed size="half" title="Pareto front" hint="Trials that no other trial dominates" actions={pick}>
       <Pareto
         points={points}
         x={x}
@@ -208,7 +208,7 @@ export function ContourPanel({
   );
 }
 
-/** Two of these axes, chosen in the head of the panel, kept in the URL; the first two until somebody chooses. */
+/** Two of these axes, selected in the header of the panel and stored in the URL; the first two by default. */
 function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | undefined, ReactNode] {
   const [named, setNamed] = useQueryState(key);
   const [xKey, yKey] = named.split("|");
@@ -219,13 +219,13 @@ function usePair(key: string, axes: readonly Axis[]): [Axis | undefined, Axis | 
   const controls = (
     <>
       <Choice
-        label="Across"
+        label="X axis"
         value={x.key}
         options={options}
         onChange={value => setNamed(`${value}|${value === y.key ? x.key : y.key}`)}
       />
       <Choice
-        label="Up"
+        label="Y axis"
         value={y.key}
         options={options}
         onChange={value => setNamed(`${value === x.key ? y.key : x.key}|${value}`)}

@@ -37,9 +37,9 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   const [log, setLog] = useQueryState("log");
   const outcomes = charts.outcomes;
   const metric = outcomes.find(axis => axis.name === named) ?? outcomes[0];
-  // Of a sample, what is brushed is a sample of a sample: then the service is asked for the brushed ones too.
+  // Brushing a sample would select a sample of the sample, so the service is asked for the brushed trials too.
   const isSample = points.shown < points.matching && Object.keys(charts.brushes).length > 0;
-  // Until it answers, and while brushes move, the sample is narrowed here.
+  // Until it responds, and while brushes move, the sample is filtered here.
   const exact = usePoints(sweepId, filter, isSample && !charts.moving);
   const drawn = isSample && !charts.moving && exact.data && !exact.isPlaceholderData ? exact.data : points;
   const linked = useLinked(sweepId, drawn, charts);
@@ -58,7 +58,7 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
         <p>{sampleOf(drawn)}</p>
         <span className="analysis-controls">
           <Choice
-            label="Judged by"
+            label="Metric"
             value={metric.name}
             options={outcomes.map(axis => ({
               value: axis.name,
@@ -87,10 +87,10 @@ function Analysis({ sweepId, filter, charts, points }: Props) {
   );
 }
 
-/** What is not drawn must be said; how many match is said beside the filter. */
+/** Tells the user if only a sample is drawn; the number of matches is shown next to the filter. */
 function sampleOf({ shown, matching }: Points): string {
   if (shown >= matching) return "";
-  return `Drawn are ${formatCount(shown)} of ${formatCount(matching)} trials: the best, and of the others an even sample.`;
+  return `Showing ${formatCount(shown)} of ${formatCount(matching)} trials: the best, and an even sample of the others.`;
 }
 
 function byImportance(parameters: readonly Axis[], importances: Record<string, number>): Axis[] {
@@ -98,10 +98,10 @@ function byImportance(parameters: readonly Axis[], importances: Record<string, n
 }
 
 function Nothing({ filter }: { filter: string }) {
-  if (filter === "") return <Empty title="No trials yet" hint="Charts appear with the first of them." />;
+  if (filter === "") return <Empty title="No trials yet" hint="Charts appear with the first trial." />;
   return (
-    <Empty title="No trial matches the filter" hint={filter}>
-      <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
+    <Empty title="No matching trials" hint={filter}>
+      <Button onClick={() => setQuery({ filter: "" })}>Clear filter</Button>
     </Empty>
   );
 }

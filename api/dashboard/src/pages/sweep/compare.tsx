@@ -1,4 +1,4 @@
-// Some trials of a sweep side by side: their parameters, values and curves. The URL says which.
+// Trials of a sweep side by side: parameters, values and curves. The URL lists them.
 import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
@@ -46,11 +46,11 @@ function Compared({ sweep }: { sweep: Sweep }) {
   return (
     <>
       <PageHead title="Compare trials" above={above}>
-        <ButtonLink href={`/sweeps/${sweep.id}/ensemble?trials=${ids.join()}`}>Build an ensemble of these</ButtonLink>
+        <ButtonLink href={`/sweeps/${sweep.id}/ensemble?trials=${ids.join()}`}>Build ensemble</ButtonLink>
       </PageHead>
       {ids.length < 2 ? (
-        <Empty title="Choose two trials or more" hint="Select them in the table with x, then press c.">
-          <ButtonLink href={back}>To the table</ButtonLink>
+        <Empty title="Select at least two trials" hint="Select trials in the table with x, then press c.">
+          <ButtonLink href={back}>Back to the table</ButtonLink>
         </Empty>
       ) : failed ? (
         <Failure error={failed.error} onRetry={() => void failed.refetch()} />
@@ -60,7 +60,7 @@ function Compared({ sweep }: { sweep: Sweep }) {
         <>
           <Panel
             title="Parameters and values"
-            hint="Differences are to the first trial."
+            hint="Differences are relative to the first trial."
             actions={
               <label className="compare-only">
                 <input
@@ -68,7 +68,7 @@ function Compared({ sweep }: { sweep: Sweep }) {
                   checked={only === "differences"}
                   onChange={event => setOnly(event.target.checked ? "differences" : "all")}
                 />
-                Only what differs
+                Differences only
               </label>
             }
           >

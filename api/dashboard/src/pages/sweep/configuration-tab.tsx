@@ -1,4 +1,4 @@
-// A sweep's configuration: its file, its space, and what it takes to get the same results again.
+// A sweep's configuration: its file, its search space, and what is needed to reproduce it.
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -58,7 +58,7 @@ function File({ sweep }: { sweep: Sweep }) {
     </>
   );
   return (
-    <Panel title="Sweep file" hint="As it was submitted." actions={actions}>
+    <Panel title="Sweep file" hint="As submitted." actions={actions}>
       <Answer query={query} rows={8}>
         {text => <Yaml text={text} label="Sweep file" />}
       </Answer>
@@ -72,10 +72,10 @@ function Again({ sweep }: { sweep: Sweep }) {
   const validation = asBlock(sweep.spec.validation);
   const bundle = typeof program.bundle === "string" ? program.bundle : null;
   return (
-    <Panel title="Reproducibility" hint="Seeds, code, data and versions that the results depend on.">
+    <Panel title="Reproducibility" hint="The seeds, code, data and versions that the results depend on.">
       <Facts>
-        <Fact name="Seed of the search">{String(sweep.spec.seed ?? 0)}</Fact>
-        <Fact name="Seed of the split">{Object.keys(data).length > 0 ? String(validation.seed ?? 0) : null}</Fact>
+        <Fact name="Search seed">{String(sweep.spec.seed ?? 0)}</Fact>
+        <Fact name="Split seed">{Object.keys(data).length > 0 ? String(validation.seed ?? 0) : null}</Fact>
         <Fact name="Program">{programText(program)}</Fact>
         <Fact name="Code (SHA-256)">
           {bundle && (
@@ -86,7 +86,7 @@ function Again({ sweep }: { sweep: Sweep }) {
           )}
         </Fact>
         <Fact name="Data">{dataText(data)}</Fact>
-        <Fact name="State of the files">{typeof data.source === "string" ? <code>{data.source}</code> : null}</Fact>
+        <Fact name="Data fingerprint">{typeof data.source === "string" ? <code>{data.source}</code> : null}</Fact>
         {Object.entries(sweep.versions ?? {}).map(([name, version]) => (
           <Fact key={name} name={VERSION_NAMES[name] ?? name}>
             {version}
@@ -103,7 +103,7 @@ function Again({ sweep }: { sweep: Sweep }) {
           {sweep.provenance.git_commit && (
             <>
               <code>{sweep.provenance.git_commit}</code>
-              {sweep.provenance.git_dirty && " with changes that are not committed"}
+              {sweep.provenance.git_dirty && " with uncommitted changes"}
             </>
           )}
         </Fact>
@@ -141,7 +141,7 @@ function Bounds({ sweep }: { sweep: Sweep }) {
   const submitted = Number(sweep.spec.run_cap ?? sweep.run_cap);
   const earlier = Array.isArray(sweep.spec.warm_start) ? (sweep.spec.warm_start as number[]) : [];
   return (
-    <Panel title="Bounds, as they are now">
+    <Panel title="Limits and budget">
       <Facts>
         <Fact name="Trials">
           {formatCount(sweep.run_cap)}
@@ -152,7 +152,7 @@ function Bounds({ sweep }: { sweep: Sweep }) {
         <Fact name="Device time">{budget && spent(budget.device_s)}</Fact>
         <Fact name="Plateau">
           {budget?.plateau &&
-            `ends after ${trialsText(budget.plateau.allowed)} without a better value; ${budget.plateau.used} so far`}
+            `stops after ${trialsText(budget.plateau.allowed)} without improvement; ${budget.plateau.used} so far`}
         </Fact>
         <Fact name="Target">
           {budget?.target &&
@@ -165,7 +165,7 @@ function Bounds({ sweep }: { sweep: Sweep }) {
               {earlier.map(id => (
                 <Link key={id} href={`/sweeps/${id}`}>{` sweep ${id}`}</Link>
               ))}
-              {warm.dropped > 0 && `; ${trialsText(warm.dropped)} did not fit: ${warm.why.join("; ")}`}
+              {warm.dropped > 0 && `; ${trialsText(warm.dropped)} skipped: ${warm.why.join("; ")}`}
             </>
           )}
         </Fact>
@@ -176,7 +176,7 @@ function Bounds({ sweep }: { sweep: Sweep }) {
 
 function spent({ used, allowed }: { used: number; allowed: number | null }): string {
   return allowed === null
-    ? `${formatDuration(used)}, no bound`
+    ? `${formatDuration(used)}, unlimited`
     : `${formatDuration(used)} of ${formatDuration(allowed)}`;
 }
 
@@ -184,7 +184,10 @@ function Space({ sweep }: { sweep: Sweep }) {
   const rows = spaceOf(sweep.spec.parameters);
   if (rows.length === 0) {
     return (
-      <Panel title="Parameters" hint="The file names none: the program suggests its own, which each trial shows.">
+      <Panel
+        title="Parameters"
+        hint="The sweep file defines no parameters: the program suggests them at run time (define-by-run). Each trial shows its own."
+      >
         {null}
       </Panel>
     );

@@ -1,4 +1,4 @@
-// The learning curves of a sweep's trials, growing while they run.
+// The learning curves of a sweep's trials, updated while they run.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
@@ -19,12 +19,12 @@ import { Panel } from "../../widgets/panel";
 import { Answer, Empty } from "../../widgets/states";
 
 type CurvesView = Schemas["CurvesView"];
-type Tail = Record<number, [number, number][]>; // by trial, what came since the curves were fetched
+type Tail = Record<number, [number, number][]>; // by trial, the points received since the curves were fetched
 
 const COUNTS = ["20", "50", "100", "300"];
 const SMOOTHEST = 0.95;
-const MOST_LIVE = 240; // points of a curve that came live; then all are fetched, which thins them
-const POINTS = 1_000; // of each curve, at most: twice what a wide panel has pixels for is not drawn better
+const MOST_LIVE = 240; // live points per curve; above it all curves are fetched again and downsampled
+const POINTS = 1_000; // per curve; more than twice the pixels of a wide panel is not visible
 
 export function CurvesTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
@@ -96,7 +96,7 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
   return (
     <Panel title={view.metric} hint={hintOf(view)} actions={actions}>
       {curves.length === 0 ? (
-        <Empty title="No curve to show" hint={`No trial that matches has reported ${view.metric}.`} />
+        <Empty title="No curve to show" hint={`No matching trial has reported ${view.metric}.`} />
       ) : (
         <Curves
           curves={curves}
@@ -118,12 +118,12 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
 function hintOf(view: CurvesView): string {
   const all = `${formatCount(view.matching)} ${view.matching === 1 ? "trial has" : "trials have"} reported it`;
   if (view.curves.length > 0 && view.curves.every(curve => curve.points === 1))
-    return `${all}, once each: a point and no line`;
+    return `${all}, once each, so there are points instead of lines`;
   if (view.curves.length >= view.matching) return all;
-  return `${all}; shown are ${formatCount(view.curves.length)}: those that run, then the best, then the newest`;
+  return `${all}; showing ${formatCount(view.curves.length)}: running trials first, then the best, then the newest`;
 }
 
-/** The curves with what running trials have reported since they were fetched. */
+/** The curves with the values that running trials have reported since they were fetched. */
 function useGrowing(sweepId: number, view: CurvesView): readonly Curve[] {
   const queries = useQueryClient();
   const [grown, setGrown] = useState<{ of: CurvesView; tail: Tail }>({ of: view, tail: {} });
@@ -163,18 +163,18 @@ function Nothing({ sweepId, filter }: { sweepId: number; filter: string }) {
   const sweep = useSweep(sweepId).data;
   if (filter !== "") {
     return (
-      <Empty title="No curves" hint={`No trial that matches ${filter} has reported a metric at a step.`}>
-        <Button onClick={() => setQuery({ filter: "" })}>Take the filter away</Button>
+      <Empty title="No curves" hint={`No trial that matches ${filter} has reported a metric by step.`}>
+        <Button onClick={() => setQuery({ filter: "" })}>Clear filter</Button>
       </Empty>
     );
   }
   if (sweep && OVER.includes(sweep.state)) {
     return (
       <Empty
-        title="This sweep has no curves"
-        hint="It is over, and none of its trials reported a metric at a step. What they ended with is in Table and Analysis."
+        title="No curves"
+        hint="The sweep has ended, and no trial reported a metric by step. See Table and Analysis for final values."
       />
     );
   }
-  return <Empty title="No curves yet" hint="They appear as soon as a trial reports a metric at a step." />;
+  return <Empty title="No curves yet" hint="Curves appear when a trial reports a metric by step." />;
 }

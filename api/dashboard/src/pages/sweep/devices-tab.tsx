@@ -1,4 +1,4 @@
-// The devices of a sweep: what each ran from its start to its end, how busy they were, and why they were not.
+// The devices of a sweep from its start to its end: a timeline of trials, utilization, and idle time by reason.
 import { useMemo } from "react";
 import { usePoints } from "../../charts/data";
 import { idsOf } from "../../charts/points";
@@ -19,20 +19,17 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
     <Answer query={timeline} rows={5}>
       {fetched =>
         fetched.view.devices.length === 0 ? (
-          <Empty
-            title="Nothing is recorded of this time"
-            hint="No device was up, or the sweep was imported and ran elsewhere."
-          />
+          <Empty title="No recorded activity" hint="No device was running, or the sweep was imported." />
         ) : (
           <>
             <Panel
               title="Devices"
-              hint="Bars are trials, shades are time without one and why. Drag, or press + and −, to zoom."
+              hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
               actions={<Figures fetched={fetched} />}
             >
               <TimelineView fetched={fetched} sweepId={sweepId} matching={matching} {...state} />
             </Panel>
-            <Panel title="Where the time went" hint="Of all devices together, when no trial ran on them.">
+            <Panel title="Idle time by reason" hint="Total time without a running trial, over all devices.">
               <Reasons lines={fetched.view.devices} />
             </Panel>
           </>
@@ -42,7 +39,7 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
   );
 }
 
-/** The trials that the page's filter finds; null without one, or where they are too many to name them all. */
+/** The trials that match the page's filter; null without a filter, or if there are too many to list. */
 function useMatching(sweepId: number): ReadonlySet<number> | null {
   const [filter] = useQueryState("filter");
   const { data } = usePoints(sweepId, filter, filter !== "");

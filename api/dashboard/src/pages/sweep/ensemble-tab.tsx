@@ -1,4 +1,4 @@
-// A part of the sweep's page: the ensembles that were built of it, and the builder of another.
+// The ensemble tab of a sweep: its ensembles, and the builder.
 import { Builder } from "../../ensembles/builder";
 import { EnsemblesOfSweep } from "../../ensembles/of-sweep";
 import { useSweep } from "../../sweep/use-sweep";

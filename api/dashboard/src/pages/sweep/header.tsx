@@ -1,4 +1,4 @@
-// The head of a sweep's page: its state and why, how far it is, its best, what is left, and what can be done.
+// The header of a sweep's page: state and reason, progress, best value, remaining budget, and commands.
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatShare } from "../../format";
@@ -40,7 +40,7 @@ function Head({ sweep }: { sweep: Sweep }) {
         <StateBadge state={sweep.state} />
         {sweep.reason && <span>{sweep.reason}</span>}
       </p>
-      {sweep.ensemble_error !== null && <p className="sweep-warning">No ensemble was built: {sweep.ensemble_error}</p>}
+      {sweep.ensemble_error !== null && <p className="sweep-warning">Ensemble not built: {sweep.ensemble_error}</p>}
       {sweep.warnings.map(warning => (
         <p key={warning.code} className="sweep-warning sweep-warning-mild" role="status">
           <strong>Warning:</strong> {warning.message}
@@ -96,13 +96,13 @@ function TimeStat({ sweep }: { sweep: Sweep }) {
   const now = useNow(!over);
   const took = tookS(sweep, now);
   if (!over && !sweep.started_at && sweep.created_at) {
-    return <Stat name="Has waited">{formatDuration(Math.max(0, (now - Date.parse(sweep.created_at)) / 1000))}</Stat>;
+    return <Stat name="Queued for">{formatDuration(Math.max(0, (now - Date.parse(sweep.created_at)) / 1000))}</Stat>;
   }
   if (over || sweep.eta_s === null) {
-    return <Stat name={over ? "Took" : "Since its first trial"}>{took === null ? "–" : formatDuration(took)}</Stat>;
+    return <Stat name={over ? "Duration" : "Running for"}>{took === null ? "–" : formatDuration(took)}</Stat>;
   }
   return (
-    <Stat name="Time left, at most" hint={took === null ? undefined : `${formatDuration(took)} so far`}>
+    <Stat name="Time left (max)" hint={took === null ? undefined : `${formatDuration(took)} so far`}>
       about {roughly(sweep.eta_s)}
     </Stat>
   );

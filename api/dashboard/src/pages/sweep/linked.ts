@@ -1,4 +1,4 @@
-// What links the charts of a sweep: the same trials drawn, the same one pointed at, the same ones selected.
+// Links the charts of a sweep: they draw the same trials and share the hovered and the selected ones.
 import { useCallback, useDeferredValue, useMemo } from "react";
 import { useLocation } from "wouter";
 import type { ChartPoints } from "../../charts/data";
@@ -7,13 +7,13 @@ import { countIn } from "../../charts/terms";
 import { useRowsIn } from "../../charts/use-rows-in";
 import { hover, useSelection } from "../../selection";
 
-/** For charts of these points: rows are places in its columns. */
+/** For charts of these points: rows are indices into their columns. */
 export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoints) {
   const [, go] = useLocation();
   const { hovered, selected } = useSelection(sweepId);
   const ids = idsOf(points);
   const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
-  const settled = useDeferredValue(brushes); // the chart that is brushed is drawn first, then all others
+  const settled = useDeferredValue(brushes); // the brushed chart is drawn first, then the others
   const inside = useRowsIn(points, settled);
   const count = useMemo(() => countIn(inside), [inside]);
   const onActive = useCallback(

@@ -163,7 +163,7 @@ test("suggestions are taken by keys", async () => {
   const user = userEvent.setup();
   open();
   await rowOf(0);
-  const field = screen.getByRole("combobox", { name: "Filter the trials" });
+  const field = screen.getByRole("combobox", { name: "Filter trials" });
   await user.type(field, "opt{ArrowDown}{Enter}");
   expect(field).toHaveValue("optimizer:");
   expect(screen.getAllByRole("option").map(each => each.textContent)).toContain("adam");
@@ -175,13 +175,13 @@ test("a filter that cannot be read is shown with its wrong part, and the view wa
   open("?filter=stat:failed");
   expect(await screen.findByRole("alert")).toHaveTextContent("stat:failedthere is no 'stat' (did you mean state?)");
   expect(document.querySelector("mark")).toHaveTextContent("stat");
-  expect(screen.getByText("The filter cannot be read")).toBeVisible();
+  expect(screen.getByText("Invalid filter")).toBeVisible();
 });
 
 test("a filter that finds nothing can be cleared", async () => {
   const user = userEvent.setup();
   open("?filter=tag:none");
-  await user.click(await screen.findByRole("button", { name: "Clear the filter" }));
+  await user.click(await screen.findByRole("button", { name: "Clear filter" }));
   await waitFor(() => expect(window.location.search).toBe(""));
   expect(await rowOf(0)).toBeVisible();
 });
@@ -206,7 +206,7 @@ test("columns are chosen, and the URL keeps them", async () => {
   await user.click(screen.getByLabelText("fixed"));
   expect(await screen.findByRole("columnheader", { name: "fixed" })).toBeVisible();
   expect(new URLSearchParams(window.location.search).get("columns")).toContain("params.fixed");
-  await user.click(screen.getByRole("button", { name: "As at first" }));
+  await user.click(screen.getByRole("button", { name: "Reset columns" }));
   expect(new URLSearchParams(window.location.search).get("columns")).toBeNull();
 });
 
@@ -263,7 +263,7 @@ test("a sweep that is over without curves says so", async () => {
     request.url.endsWith("/api/v1/sweeps/7") ? Response.json({ ...SWEEP, state: "finished" }) : serve(request),
   );
   open("", <SweepPage sweepId={7} tab="curves" />);
-  expect(await screen.findByText("This sweep has no curves")).toBeVisible();
+  expect(await screen.findByText("No curves")).toBeVisible();
 });
 
 test("a viewer may select and compare, and nothing more", async () => {
@@ -273,7 +273,7 @@ test("a viewer may select and compare, and nothing more", async () => {
   fireEvent.click(screen.getByLabelText("Select trial 1"));
   const tools = within(screen.getByRole("region", { name: "Selected trials" }));
   const names = tools.getAllByRole("button").map(button => button.textContent);
-  expect(names).toEqual(["Compare", "Unselect"]);
+  expect(names).toEqual(["Compare", "Clear selection"]);
 });
 
 test("trials side by side: what differs, and by how much from the first", async () => {
@@ -282,8 +282,8 @@ test("trials side by side: what differs, and by how much from the first", async 
   const lr = within((await screen.findByRole("rowheader", { name: "lr" })).closest("tr") as HTMLElement);
   expect(lr.getByText("+0.01")).toBeVisible();
   expect(screen.getByRole("rowheader", { name: "optimizer" })).toBeVisible();
-  await user.click(screen.getByLabelText("Only what differs"));
+  await user.click(screen.getByLabelText("Differences only"));
   await waitFor(() => expect(screen.queryByRole("rowheader", { name: "optimizer" })).toBeNull());
-  await user.click(screen.getByRole("button", { name: "Take trial 2 out" }));
+  await user.click(screen.getByRole("button", { name: "Remove trial 2" }));
   expect(new URLSearchParams(window.location.search).get("trials")).toBe("10000,10001");
 });

@@ -1,4 +1,4 @@
-// The page of one sweep: its head, the filter that drives every view, and the tabs.
+// The page of one sweep: header, the filter that all views share, and the tabs.
 import { ApiError } from "../../api";
 import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
@@ -30,7 +30,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   const wrong = useWrongFilter(sweepId) !== null;
   if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
     return (
-      <Missing title={`There is no sweep ${sweepId}`} hint="It may be of another service.">
+      <Missing title={`Sweep ${sweepId} not found`} hint="It may belong to another service.">
         <ButtonLink href="/">All sweeps</ButtonLink>
       </Missing>
     );
@@ -43,7 +43,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       <FilterBar sweepId={sweepId} />
       <Tabs tabs={places} current={known} label="Views of the sweep" />
       {wrong && known !== "configuration" ? (
-        <Empty title="The filter cannot be read" hint="What is wrong stands in red below the filter." />
+        <Empty title="Invalid filter" hint="See the message below the filter." />
       ) : (
         <Body sweepId={sweepId} />
       )}

@@ -1,4 +1,4 @@
-// The table of a sweep's trials: as many as there are, sorted and filtered by the service, fetched as they come into view.
+// The table of a sweep's trials: sorted and filtered by the service, fetched as rows scroll into view.
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
@@ -38,10 +38,10 @@ function TableOf({ sweep }: { sweep: Sweep }) {
   const goTo = async (number: number) => {
     const { found } = await fetchTable(sweep.id, { filter, sort, limit: 1, find: number });
     if (found !== null) walk.to(found);
-    else toast(`Trial ${number} is not among those that the filter finds.`, "failed");
+    else toast(`Trial ${number} does not match the filter.`, "failed");
   };
   const { setActive } = walk;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what these find begins at the top
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new result starts at the top
   useEffect(() => {
     rows.toTop();
     setActive(null);
@@ -60,8 +60,8 @@ function TableOf({ sweep }: { sweep: Sweep }) {
         <DownloadMenu sweepId={sweep.id} filter={filter} />
       </div>
       {trials.matching === 0 ? (
-        <Empty title="No trial is like that" hint="The filter finds none of this sweep's trials.">
-          <Button onClick={() => setFilter("")}>Clear the filter</Button>
+        <Empty title="No matching trials" hint="No trial of this sweep matches the filter.">
+          <Button onClick={() => setFilter("")}>Clear filter</Button>
         </Empty>
       ) : (
         <TrialTable
@@ -87,14 +87,14 @@ function NoTrials({ sweep }: { sweep: Sweep }) {
   return (
     <Empty
       title={over ? "This sweep has no trials" : "No trials yet"}
-      hint={sweep.reason || "They appear here as soon as the search has chosen the first."}
+      hint={sweep.reason || "Trials appear when the search has proposed the first one."}
     >
       {over && <ButtonLink href={`/new?from=${sweep.id}`}>New sweep from this one</ButtonLink>}
     </Empty>
   );
 }
 
-/** The columns, and which of them are shown: by the URL, or as at first. */
+/** All columns, and the visible ones: from the URL, or the defaults. */
 function useColumns(sweep: Sweep, found: readonly string[]) {
   const [chosen] = useQueryState("columns");
   const columns: Column[] = columnsOf(sweep, found);
@@ -107,7 +107,7 @@ function useColumns(sweep: Sweep, found: readonly string[]) {
   };
 }
 
-/** The row that the keys are on. */
+/** The row that has the keyboard cursor. */
 function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => void) {
   const { sweepId } = of;
   const [active, setActive] = useState<number | null>(null);
@@ -128,7 +128,7 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
       const { offset, limit, cut } = rangeOf(anchor, index, MAX_SELECTED);
       const choose = (ids: readonly number[]) => {
         select(sweepId, [...selected, ...ids]);
-        if (cut) toast(`The first ${MAX_SELECTED} of the range are selected: more cannot be at once.`);
+        if (cut) toast(`Selected the first ${MAX_SELECTED} of the range, the maximum.`);
       };
       const known = Array.from({ length: limit }, (_, at) => trials.row(offset + at)?.id);
       if (known.every(id => id !== undefined)) choose(known);
@@ -137,15 +137,15 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
     setAnchor(index);
   };
   useKeys("Table of trials", {
-    j: { does: "the next row", run: () => step(1) },
-    k: { does: "the row before", run: () => step(-1) },
-    x: { does: "select the row", run: () => row && active !== null && onToggle(row, active, false) },
-    o: { does: "open the trial", run: () => row && go(`/trials/${row.id}`) },
+    j: { does: "next row", run: () => step(1) },
+    k: { does: "previous row", run: () => step(-1) },
+    x: { does: "select row", run: () => row && active !== null && onToggle(row, active, false) },
+    o: { does: "open trial", run: () => row && go(`/trials/${row.id}`) },
   });
   return { active, setActive, to, onToggle };
 }
 
-/** Whether all that the filter finds are selected; a click selects them, or none. */
+/** Whether all matching trials are selected; a click selects or clears them. */
 function useAll(sweepId: number, filter: string, sort: string, matching: number) {
   const { selected } = useSelection(sweepId);
   const all: "none" | "some" | "all" =
@@ -154,12 +154,12 @@ function useAll(sweepId: number, filter: string, sort: string, matching: number)
     if (selected.size > 0) return select(sweepId, []);
     const table = await fetchTable(sweepId, { filter, sort, limit: MAX_SELECTED });
     select(sweepId, (table.columns.id ?? []) as number[]);
-    if (matching > MAX_SELECTED) toast(`The first ${MAX_SELECTED} are selected: more cannot be at once.`);
+    if (matching > MAX_SELECTED) toast(`Selected the first ${MAX_SELECTED} trials, the maximum.`);
   };
   return { all, onAll: () => void onAll().catch((error: Error) => toast(error.message, "failed")) };
 }
 
-/** "best" as the column and the way that it is. */
+/** "best" as a column and its direction. */
 function asColumn(sort: string, sweep: Sweep): string {
   const key = sort.replace(/^-/, "");
   const several = sweep.spec.metrics as { name: string; goal: string }[] | undefined;
@@ -169,7 +169,7 @@ function asColumn(sort: string, sweep: Sweep): string {
   return `${falling ? "-" : ""}${several ? `values.${first.name}` : "value"}`;
 }
 
-/** A click on a column's head: that way, then the other way, then the best first again. */
+/** Clicking a column header cycles through ascending, descending, and best first. */
 export function nextSort(key: string, sort: string, sweep: Sweep): string {
   const now = asColumn(sort, sweep);
   const best = asColumn(BEST_FIRST, sweep);

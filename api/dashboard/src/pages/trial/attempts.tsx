@@ -1,4 +1,4 @@
-// The attempts of a trial, newest first: where each ran, why it failed, and its traceback.
+// The attempts of a trial, newest first: device, failure cause, and traceback.
 import { formatDuration, formatTime } from "../../format";
 import { useQueryState } from "../../url";
 import { StateBadge } from "../../widgets/badge";
@@ -7,24 +7,24 @@ import { Copy } from "../../widgets/copy";
 import { Panel } from "../../widgets/panel";
 import type { Attempt, Trial } from "./data";
 
-/** The causes of docs/sweeps.md, as words. */
+/** Labels of the failure causes in docs/sweeps.md. */
 const CAUSES: Record<string, string> = {
-  user_error: "The code raised an exception",
-  bad_report: "It reported what is no number",
-  non_finite: "It reported NaN or an infinity",
-  exited: "It ended before its function returned",
-  signal: "It was ended by a signal",
-  timeout: "It took longer than it may",
-  stalled: "It reported nothing for too long",
-  disk_quota: "It filled its own folders",
-  disk_full: "A file system had no space left",
-  pinning: "It saw another device than its slot's",
-  host_memory: "It took too much memory",
-  device_memory: "It took too much memory of the device",
-  start_timeout: "It did not start in time",
-  infrastructure: "It lost its slot",
-  node_lost: "It lost its machine",
-  cancelled: "It was stopped on request",
+  user_error: "Exception",
+  bad_report: "Non-numeric report",
+  non_finite: "NaN or infinite report",
+  exited: "Exited before the function returned",
+  signal: "Killed by a signal",
+  timeout: "Time limit",
+  stalled: "Report timeout",
+  disk_quota: "Disk quota exceeded",
+  disk_full: "Disk full",
+  pinning: "Device pinning error",
+  host_memory: "Out of memory",
+  device_memory: "Out of device memory",
+  start_timeout: "Start timeout",
+  infrastructure: "Worker lost",
+  node_lost: "Node lost",
+  cancelled: "Stopped on request",
 };
 
 export function wordsOf(cause: string): string {
@@ -36,7 +36,7 @@ export function Attempts({ trial }: { trial: Trial }) {
   return (
     <Panel
       title={trial.attempts.length > 1 ? `Attempts (${trial.attempts.length})` : "Attempt"}
-      hint={trial.attempts.length === 0 ? "The trial waits for a device; its first attempt begins there." : undefined}
+      hint={trial.attempts.length === 0 ? "The trial is waiting for a device." : undefined}
     >
       {newest.length > 0 && (
         <ol className="trial-attempts" reversed>
@@ -64,7 +64,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
         </span>
         {many && (
           <Button small quiet onClick={() => showLog(latest ? "" : String(attempt.number))}>
-            Show its log
+            Show log
           </Button>
         )}
       </header>
@@ -98,10 +98,10 @@ function factsOf(attempt: Attempt): string[] {
   if (attempt.import_s) facts.push(`program loaded in ${formatDuration(attempt.import_s)}`);
   if (attempt.torch_device) facts.push(`torch device ${attempt.torch_device}`);
   if (attempt.visible_devices) facts.push(`visible devices ${attempt.visible_devices}`);
-  const told = attempt.state === "failed" && attempt.exit === "0"; // it said by itself what failed
+  const told = attempt.state === "failed" && attempt.exit === "0"; // the attempt reported the failure itself
   if (attempt.exit !== null && !told)
     facts.push(/^-?\d+$/.test(attempt.exit) ? `exit status ${attempt.exit}` : attempt.exit);
-  if (attempt.orphans_killed > 0) facts.push(`${attempt.orphans_killed} left processes ended`);
-  if (attempt.late_prune_answers > 0) facts.push(`${attempt.late_prune_answers} late answers on pruning`);
+  if (attempt.orphans_killed > 0) facts.push(`${attempt.orphans_killed} orphaned processes killed`);
+  if (attempt.late_prune_answers > 0) facts.push(`${attempt.late_prune_answers} late pruning responses`);
   return facts;
 }

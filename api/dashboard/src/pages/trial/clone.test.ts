@@ -13,7 +13,7 @@ test("a field's text has the type of the trial's own value", () => {
 });
 
 test("ranges are hints", () => {
-  expect(hintOf({ min: 1e-4, max: 0.1, log: true })).toBe("1e−4 to 0.1, logarithmic");
+  expect(hintOf({ min: 1e-4, max: 0.1, log: true })).toBe("1e−4 to 0.1, log scale");
   expect(hintOf({ values: [1, 2] })).toBe("");
 });
 

@@ -1,4 +1,4 @@
-// Adds a trial with the same parameters, some of them changed, to the sweep.
+// Clones a trial: adds a trial with the same parameters, optionally with some changes.
 import { useState } from "react";
 import { ApiError, api, done } from "../../api";
 import { formatNumber } from "../../format";
@@ -10,7 +10,7 @@ import { toast } from "../../widgets/toast";
 import type { Sweep, Trial } from "./data";
 import { isLog, type ParameterSpec, parametersOf, type Scalar } from "./difference";
 
-/** What stands in a field, as the value that the trial's own has the type of. */
+/** The text of a field, converted to the type of the trial's value. */
 export function parse(text: string, own: Scalar): Scalar {
   const typed = text.trim();
   if (typeof own === "number" && typed !== "" && Number.isFinite(Number(typed))) return Number(typed);
@@ -21,7 +21,7 @@ export function parse(text: string, own: Scalar): Scalar {
 
 export function hintOf(spec: ParameterSpec | undefined): string {
   if (spec?.min === undefined || spec.max === undefined) return "";
-  return `${formatNumber(spec.min)} to ${formatNumber(spec.max)}${isLog(spec) ? ", logarithmic" : ""}`;
+  return `${formatNumber(spec.min)} to ${formatNumber(spec.max)}${isLog(spec) ? ", log scale" : ""}`;
 }
 
 export function CloneDialog({
@@ -55,7 +55,7 @@ export function CloneDialog({
       setBusy(false);
       return;
     }
-    toast(`A clone of trial ${trial.number} is added to the sweep${count ? "" : ", with the same parameters"}.`);
+    toast(`Cloned trial ${trial.number}${count ? "" : " unchanged"}`);
     onClose();
   };
   const change = (name: string, text: string) => setTexts({ ...texts, [name]: text });
@@ -66,7 +66,7 @@ export function CloneDialog({
       onSubmit={() => void clone()}
       actions={
         <>
-          <Button onClick={onClose}>Back</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button primary busy={busy} type="submit">
             {count === 0 ? "Clone unchanged" : `Clone with ${count} ${count === 1 ? "change" : "changes"}`}
           </Button>
@@ -74,7 +74,7 @@ export function CloneDialog({
       }
     >
       <p className="trial-dim">
-        A new trial of the same sweep; it runs before those that the search proposes.{" "}
+        Adds a trial to the same sweep. It runs before trials proposed by the search.{" "}
         {goesOnSaid(sweep?.state, "a clone")}
       </p>
       {problems[""] && (
@@ -132,7 +132,7 @@ function Parameter({ name, spec, text, changed, problem, onChange }: ParameterPr
   );
 }
 
-/** What the service says of each parameter; "" has what is said of none. */
+/** The service's problem of each parameter; "" collects the others. */
 export function problemsOf(error: unknown, names: string[]): Record<string, string> {
   const message = error instanceof Error ? error.message : String(error);
   const told = error instanceof ApiError && Array.isArray(error.problem.errors) ? error.problem.errors : [];

@@ -1,4 +1,4 @@
-// The metrics of a trial as curves, growing while it runs; one small chart each, with one pointer for all.
+// The metrics of a trial as curves, updated while it runs; one small chart each, with a shared pointer.
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { api, done } from "../../api";
@@ -17,8 +17,8 @@ type Point = [number, number];
 export type Curves = Record<string, Point[]>;
 
 const MAX_POINTS = 1_200;
-const MOST_LIVE = 2 * MAX_POINTS; // a curve that has grown to so many is thinned by the service again
-const FILL_MS = 3_000; // after which steps between those that came live are fetched
+const MOST_LIVE = 2 * MAX_POINTS; // a curve with more points is fetched again and downsampled by the service
+const FILL_MS = 3_000; // delay before steps missing between live points are fetched
 const TABLE_ROWS = 200;
 
 type TrialCurvesProps = { trial: Trial; sweep: Sweep | undefined; query: UseQueryResult<Curves> };
@@ -32,7 +32,7 @@ export function TrialCurves({ trial, sweep, query }: TrialCurvesProps) {
         query.data &&
         Object.keys(query.data).length > 0 && (
           <Button small aria-pressed={scale === "log"} onClick={() => setScale(scale === "log" ? "" : "log")}>
-            Logarithmic
+            Log scale
           </Button>
         )
       }
@@ -52,7 +52,7 @@ function Charts({ curves, trial, objectives, logarithmic }: ChartsProps) {
   const rank = (name: string) => (objectives.includes(name) ? objectives.indexOf(name) : objectives.length);
   const names = Object.keys(curves).sort((one, other) => rank(one) - rank(other) || one.localeCompare(other));
   if (names.length === 0)
-    return <p className="trial-none">{isOver(trial) ? "It reported no metric." : "Nothing is reported yet."}</p>;
+    return <p className="trial-none">{isOver(trial) ? "No metrics reported" : "No metrics reported yet"}</p>;
   return (
     <>
       <div className="curves">
@@ -69,7 +69,7 @@ function Charts({ curves, trial, objectives, logarithmic }: ChartsProps) {
         ))}
       </div>
       <details className="curves-table">
-        <summary>The same as a table</summary>
+        <summary>Show as table</summary>
         <CurveTable names={names} curves={curves} />
       </details>
     </>
@@ -116,7 +116,7 @@ function CurveTable({ names, curves }: { names: string[]; curves: Curves }) {
   );
 }
 
-/** The curves, thinned by the service; what comes live is put at their ends, and gaps are filled every few seconds. */
+/** The curves, downsampled by the service; live points are appended, and gaps are filled every few seconds. */
 export function useCurves(trial: Trial) {
   const queries = useQueryClient();
   const key = keys.trial(trial.id, "curves");

@@ -1,4 +1,4 @@
-// What the trial's page fetches, and what it asks of a trial.
+// Queries and commands of the trial page.
 import { type QueryClient, useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../../api";
 import { keys } from "../../keys";
@@ -14,7 +14,7 @@ export function isOver(trial: Trial): boolean {
   return OVER.includes(trial.state);
 }
 
-/** The names of what a sweep searches for, the first one deciding. */
+/** The names of a sweep's objectives, the first one being the primary. */
 export function objectiveNames(sweep: Sweep | undefined): string[] {
   return sweep ? objectivesOf(sweep).map(({ name }) => name) : [];
 }
@@ -30,7 +30,7 @@ export function useTrial(trialId: number, enabled = true) {
 
 export type Neighbours = { before: number | null; after: number | null };
 
-/** The ids of the trials before and after one, by number. */
+/** The ids of the previous and next trials by number. */
 export function useNeighbours(trial: Trial) {
   const { sweep_id, number } = trial;
   return useQuery({

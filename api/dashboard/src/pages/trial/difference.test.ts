@@ -8,7 +8,7 @@ test("a factor on a logarithmic scale, an amount on others", () => {
   expect(difference(0.5, 0.25, false)).toEqual({ kind: "more", text: "+0.25" });
   expect(difference(32, 128, false)).toEqual({ kind: "less", text: "−96" });
   expect(difference(-1, 2, true)).toEqual({ kind: "less", text: "−3" });
-  expect(difference(0.10000001, 0.1, true)).toEqual({ kind: "same", text: "nearly same" });
+  expect(difference(0.10000001, 0.1, true)).toEqual({ kind: "same", text: "almost equal" });
 });
 
 test("text, sameness and holes", () => {

@@ -1,4 +1,4 @@
-// How a trial's parameters differ from another's: by a factor where the scale is logarithmic, else by an amount.
+// Differences between the parameters of two trials: a factor on a log scale, else an amount.
 import { formatNumber } from "../../format";
 
 export type Scalar = string | number | boolean | null;
@@ -11,7 +11,7 @@ export type ParameterSpec = {
   distribution?: string;
 };
 
-/** The parameters that a sweep file names, by name. */
+/** The parameters in a sweep file, by name. */
 export function parametersOf(spec: Record<string, unknown> | undefined): Record<string, ParameterSpec> {
   const found = spec?.parameters;
   return typeof found === "object" && found !== null ? (found as Record<string, ParameterSpec>) : {};
@@ -23,7 +23,7 @@ export function isLog(spec: ParameterSpec | undefined): boolean {
 
 export type Difference = { kind: "same" | "more" | "less" | "other" | "missing"; text: string };
 
-/** What has to be done to `theirs` to get `mine`. */
+/** The change from `theirs` to `mine`. */
 export function difference(mine: Scalar | undefined, theirs: Scalar | undefined, logarithmic: boolean): Difference {
   if (mine === undefined || theirs === undefined) return { kind: "missing", text: "–" };
   if (mine === theirs) return { kind: "same", text: "same" };
@@ -32,7 +32,7 @@ export function difference(mine: Scalar | undefined, theirs: Scalar | undefined,
   if (logarithmic && mine > 0 && theirs > 0) {
     const factor = mine / theirs;
     const text = `×${formatNumber(factor, 3)}`;
-    return text === "×1" ? { kind: "same", text: "nearly same" } : { kind, text };
+    return text === "×1" ? { kind: "same", text: "almost equal" } : { kind, text };
   }
   const amount = mine - theirs;
   return { kind, text: `${amount > 0 ? "+" : ""}${formatNumber(amount, 3)}` };

@@ -1,4 +1,4 @@
-// The files that a trial left, to download, and whether its network can join an ensemble.
+// The files of a trial, to download, and whether its network can join an ensemble.
 import { formatBytes } from "../../format";
 import { Copy } from "../../widgets/copy";
 import { Icon } from "../../widgets/icon";
@@ -6,8 +6,8 @@ import { Panel } from "../../widgets/panel";
 import { isOver, type Trial } from "./data";
 
 const KINDS: Record<string, string> = {
-  "model.safetensors": "the trained network",
-  "checkpoint.safetensors": "the last checkpoint",
+  "model.safetensors": "trained network",
+  "checkpoint.safetensors": "last checkpoint",
   "predictions.safetensors": "predictions on the shared split",
 };
 
@@ -17,7 +17,7 @@ export function Files({ trial }: { trial: Trial }) {
   return (
     <Panel title="Files" hint={trial.unfit ?? undefined}>
       {trial.artifacts.length === 0 ? (
-        <p className="trial-none">{isOver(trial) ? "It left no files." : "Nothing saved yet."}</p>
+        <p className="trial-none">{isOver(trial) ? "No files" : "No files yet"}</p>
       ) : (
         <ul className="trial-files">
           {trial.artifacts.map(file => (

@@ -1,4 +1,4 @@
-// The head of the trial's page: which trial of which sweep, its neighbours, and what can be asked of it.
+// The header of the trial page: the trial and its sweep, its neighbours, and commands.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
@@ -14,7 +14,7 @@ import { attempt, toast } from "../../widgets/toast";
 import { CloneDialog } from "./clone";
 import { isOver, type Sweep, type Trial, tell, useNeighbours } from "./data";
 
-const DOING: Record<string, string> = { stop: "being stopped", retry: "being repeated" };
+const DOING: Record<string, string> = { stop: "stopping", retry: "retrying" };
 
 export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
   const queries = useQueryClient();
@@ -24,16 +24,16 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
   const may = useMayChange();
   const canStop = may && !isOver(trial) && trial.requested === null;
   const canRetry = may && ["failed", "cancelled"].includes(trial.state) && trial.requested === null;
-  const taken = sweep?.state !== "cancelled"; // a cancelled sweep takes no trials
+  const taken = sweep?.state !== "cancelled"; // a cancelled sweep accepts no trials
   const to = (id: number | null | undefined) => id != null && go(`/trials/${id}`);
   useKeys("Trial", {
     j: { does: "next trial", run: () => to(around?.after) },
-    k: { does: "trial before", run: () => to(around?.before) },
+    k: { does: "previous trial", run: () => to(around?.before) },
     c: { does: "clone this trial", run: () => may && taken && setAsking("clone") },
-    u: { does: "up to the sweep", run: () => go(`/sweeps/${trial.sweep_id}`) },
+    u: { does: "go to the sweep", run: () => go(`/sweeps/${trial.sweep_id}`) },
   });
   const again = goesOnSaid(sweep?.state, "a retry");
-  const retried = `Trial ${trial.number} is repeated.`;
+  const retried = `Retrying trial ${trial.number}`;
   const retry = () => (again ? setAsking("retry") : void attempt(() => tell(queries, trial.id, "retry"), retried));
   return (
     <>
@@ -45,19 +45,19 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           </span>
         }
         above={
-          <nav aria-label="Where this is">
+          <nav aria-label="Breadcrumb">
             <Link href="/">Sweeps</Link> /{" "}
             <Link href={`/sweeps/${trial.sweep_id}`}>{sweep?.name ?? `Sweep ${trial.sweep_id}`}</Link>
           </nav>
         }
       >
-        <Step to={around?.before} name="Trial before (k)" icon="left" />
+        <Step to={around?.before} name="Previous trial (k)" icon="left" />
         <Step to={around?.after} name="Next trial (j)" icon="right" />
         {canRetry && taken && <Button onClick={retry}>{again ? "Retry…" : "Retry"}</Button>}
         {may && (
           <Button
             disabled={!taken}
-            title={taken ? undefined : "Its sweep is cancelled and takes no more trials"}
+            title={taken ? undefined : "The sweep is cancelled and accepts no more trials"}
             onClick={() => setAsking("clone")}
           >
             Clone…
@@ -76,11 +76,11 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           danger
           run={async () => {
             await tell(queries, trial.id, "stop");
-            toast(`Trial ${trial.number} is being stopped.`);
+            toast(`Stopping trial ${trial.number}`);
           }}
           onClose={() => setAsking(null)}
         >
-          <p>It ends as cancelled. Its sweep goes on with other trials; you can retry this one later.</p>
+          <p>The trial will be cancelled. The sweep continues with other trials, and you can retry this one later.</p>
         </Confirm>
       )}
       {asking === "retry" && (
@@ -93,7 +93,7 @@ export function TrialHead({ trial, sweep }: { trial: Trial; sweep: Sweep | undef
           }}
           onClose={() => setAsking(null)}
         >
-          <p>{again} It goes on until this trial, or another in its place, has ended.</p>
+          <p>{again} It runs until this trial or a replacement has ended.</p>
         </Confirm>
       )}
       {asking === "clone" && <CloneDialog trial={trial} sweep={sweep} onClose={() => setAsking(null)} />}

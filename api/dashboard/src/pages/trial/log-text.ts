@@ -1,15 +1,15 @@
-// The text of a log, made readable: without what moves a terminal's cursor, in pieces, searchable.
+// The text of a log: control sequences removed, split into chunks, searchable.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-Z\\-_]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-export const MAX_SHOWN = 2_000_000; // characters; before them there is the download
+export const MAX_SHOWN = 2_000_000; // characters; earlier output is in the download
 export const CHUNK_LINES = 200;
 const MAX_MATCHES = 5_000;
 
-/** Lines as a terminal would leave them: of what a carriage return wrote over, the last. */
+/** Lines as a terminal would show them: text overwritten after a carriage return is dropped. */
 export function linesOf(text: string): string[] {
   return text
     .replace(ESCAPES, "")
@@ -20,10 +20,10 @@ export function linesOf(text: string): string[] {
     });
 }
 
-/** Pieces of lines: those before the last never change while a log grows, so they are not drawn again. */
+/** Chunks of lines. Chunks before the last never change while a log grows, so they are not rendered again. */
 export function chunksOf(lines: readonly string[]): string[] {
   const chunks: string[] = [];
-  const count = lines.at(-1) === "" ? lines.length - 1 : lines.length; // the end of the last line begins none
+  const count = lines.at(-1) === "" ? lines.length - 1 : lines.length; // a final line break does not start another line
   for (let start = 0; start < count; start += CHUNK_LINES)
     chunks.push(lines.slice(start, Math.min(count, start + CHUNK_LINES)).join("\n"));
   return chunks;
@@ -31,7 +31,7 @@ export function chunksOf(lines: readonly string[]): string[] {
 
 export type Match = { chunk: number; start: number };
 
-/** Where `wanted` is, in any case of letters. */
+/** The positions of `wanted`, ignoring case. */
 export function matchesOf(chunks: readonly string[], wanted: string): Match[] {
   const needle = wanted.toLowerCase();
   if (needle === "") return [];
@@ -46,7 +46,7 @@ export function matchesOf(chunks: readonly string[], wanted: string): Match[] {
   return found;
 }
 
-/** The end of a text that may be shown, from the beginning of a line on. */
+/** The end of a text that is short enough to show, starting at the beginning of a line. */
 export function shownEnd(text: string): string {
   if (text.length <= MAX_SHOWN) return text;
   const cut = text.slice(text.length - MAX_SHOWN);

@@ -1,4 +1,4 @@
-// What an attempt prints, as it prints it: followed, searched, wrapped, downloaded.
+// The output of an attempt as it is printed: follow, search, wrap, download.
 import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { formatBytes } from "../../format";
 import { useKeys } from "../../keyboard";
@@ -38,7 +38,7 @@ export function Log({ trial }: { trial: Trial }) {
   const field = useRef<HTMLInputElement>(null);
   useKeys("Log", {
     "/": { does: "find in the log", run: () => field.current?.focus() },
-    f: { does: "follow the log, or stop", run: () => setFollow(!follow) },
+    f: { does: "toggle following the log", run: () => setFollow(!follow) },
   });
   if (trial.attempt === 0) return null;
   return (
@@ -49,7 +49,7 @@ export function Log({ trial }: { trial: Trial }) {
         <>
           {trial.attempts.length > 1 && (
             <select
-              aria-label="Attempt whose log is shown"
+              aria-label="Attempt"
               value={attempt}
               onChange={event => choose(Number(event.target.value) === trial.attempt ? "" : event.target.value)}
             >
@@ -81,9 +81,7 @@ export function Log({ trial }: { trial: Trial }) {
     >
       {log.status === "loading" && <Loading rows={4} what="Loading the log" />}
       {log.status === "failed" && <Failure error={log.error} onRetry={() => void retry()} />}
-      {log.status === "empty" && (
-        <p className="trial-none">{running ? "It has printed nothing yet." : "It printed nothing."}</p>
-      )}
+      {log.status === "empty" && <p className="trial-none">{running ? "No output yet" : "No output"}</p>}
       {log.status === "there" && (
         <Text
           chunks={chunks}
@@ -127,7 +125,7 @@ function Find({ field, wanted, onFind, at, count, onStep }: FindProps) {
           <span className="log-count" role="status">
             {count === 0 ? "none" : `${at + 1} of ${count}`}
           </span>
-          <Button small quiet title="Match before" disabled={count === 0} onClick={() => onStep(-1)}>
+          <Button small quiet title="Previous match" disabled={count === 0} onClick={() => onStep(-1)}>
             <Icon name="up" size={14} />
           </Button>
           <Button small quiet title="Next match" disabled={count === 0} onClick={() => onStep(1)}>
@@ -154,12 +152,12 @@ type TextProps = {
 function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, onEarlier }: TextProps) {
   const box = useRef<HTMLElement>(null);
   const { onScroll } = useFollowing(box, follow, onFollow, chunks);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the match that is current now
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the current match
   useEffect(() => {
     const mark = box.current?.querySelector<HTMLElement>("mark[data-current]");
     if (!box.current || !mark) return;
     const above = mark.getBoundingClientRect().top - box.current.getBoundingClientRect().top;
-    box.current.scrollTop += above - box.current.clientHeight / 2; // the box alone: the page stays where it is
+    box.current.scrollTop += above - box.current.clientHeight / 2; // scrolls the box only, not the page
   }, [match?.chunk, match?.start, wanted]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
@@ -172,7 +170,7 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, o
               Show more
             </button>
           ) : (
-            "The download has them."
+            "Download the log to see them."
           )}
         </p>
       )}
@@ -189,14 +187,14 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, o
   );
 }
 
-/** Stay at the end while the log grows; scrolling up stops that, scrolling to the end begins it again. */
+/** Keeps the end in view while the log grows; scrolling up pauses that, scrolling to the end resumes it. */
 function useFollowing(
   box: RefObject<HTMLElement | null>,
   follow: boolean,
   onFollow: (follow: boolean) => void,
   grown: unknown,
 ) {
-  const set = useRef(0); // where we scrolled to ourselves
+  const set = useRef(0); // our own scroll position
   // biome-ignore lint/correctness/useExhaustiveDependencies: the log has grown
   useLayoutEffect(() => {
     if (!follow || !box.current) return;

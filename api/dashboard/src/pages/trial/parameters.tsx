@@ -1,4 +1,4 @@
-// The parameters of a trial beside those of the best one, or of the trial that it was cloned from.
+// The parameters of a trial compared with those of the best trial, or of the trial that it was cloned from.
 import { Link } from "wouter";
 import { formatValue } from "../../format";
 import { useQueryState } from "../../url";
@@ -16,9 +16,9 @@ function bestOf(trial: Trial, sweep: Sweep | undefined): Other | null {
 }
 
 function hintOf(trial: Trial, sweep: Sweep | undefined, other: Other | null): string {
-  if (other) return `Beside trial ${other.name.match(/\d+/)?.[0]}`;
+  if (other) return `Compared with trial ${other.name.match(/\d+/)?.[0]}`;
   if (sweep?.best?.trial_id === trial.id) return "This is the best trial so far";
-  return sweep?.best === null ? "No trial has finished yet to compare with" : "";
+  return sweep?.best === null ? "No finished trial to compare with yet" : "";
 }
 
 export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
@@ -32,7 +32,7 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
   const other = against === "origin" ? origin : bestOf(trial, sweep);
   const specs = parametersOf(sweep?.spec);
   const given = new Set([...Object.keys(trial.params), ...Object.keys(other?.params ?? {})]);
-  const inFile = Object.keys(specs).filter(name => given.has(name)); // in its order, as everywhere
+  const inFile = Object.keys(specs).filter(name => given.has(name)); // in file order, as in all views
   const names = [...new Set([...inFile, ...[...given].sort()])];
   return (
     <Panel
@@ -42,8 +42,8 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
         <>
           {trial.cloned_from !== null && (
             <select aria-label="Compare with" value={against} onChange={event => setAgainst(event.target.value)}>
-              <option value="best">Beside the best</option>
-              <option value="origin">Beside its origin</option>
+              <option value="best">Best trial</option>
+              <option value="origin">Original trial</option>
             </select>
           )}
           {other && (
@@ -55,7 +55,7 @@ export function Parameters({ trial, sweep }: { trial: Trial; sweep: Sweep | unde
       }
     >
       {names.length === 0 ? (
-        <p className="trial-none">This trial has no parameters yet.</p>
+        <p className="trial-none">No parameters yet.</p>
       ) : (
         <div className="trial-scroll">
           <table className="trial-table">

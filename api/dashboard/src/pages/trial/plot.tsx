@@ -1,4 +1,4 @@
-// One metric over the steps of a trial; the pointer on one chart marks the same step on all of its group.
+// One metric over the steps of a trial; the charts of a group share the hovered step.
 import { type PointerEvent, useCallback, useMemo, useRef, useSyncExternalStore } from "react";
 import { useCanvas, useSize } from "../../canvas";
 import { type Axis, numberAt, numberAxis, placeOn, withRoom } from "../../charts/axis";
@@ -8,7 +8,7 @@ import { formatCount, formatNumber } from "../../format";
 import { SERIES, token } from "../../theme";
 
 const HEIGHT = 190;
-const FEW = 60; // points: then each is marked
+const FEW = 60; // points; with fewer, each one is marked
 
 type PlotProps = {
   name: string;
@@ -79,7 +79,7 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
         <canvas ref={line} className="curve-canvas" />
         <canvas ref={mark} className="curve-canvas" />
       </div>
-      {logarithmic && !positive && <p className="trial-dim">Not all values are above 0, so the scale is linear.</p>}
+      {logarithmic && !positive && <p className="trial-dim">Some values are not positive, so the scale is linear.</p>}
     </figure>
   );
 }
@@ -121,7 +121,7 @@ function drawMark(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: A
   context.fill();
 }
 
-/** The figures of a curve in a sentence. */
+/** The summary of a curve as a sentence. */
 export function words(name: string, points: [number, number][]): string {
   const first = points[0];
   const last = points.at(-1);
@@ -136,7 +136,7 @@ export function words(name: string, points: [number, number][]): string {
   return `${name}: ${at(first)}, ${at(last)}; lowest ${at(low)}, highest ${at(high)}`;
 }
 
-// The step that the pointer is on, by group of charts.
+// The hovered step, by group of charts.
 const steps = new Map<string, number>();
 const listeners = new Set<() => void>();
 

@@ -1,4 +1,4 @@
-// What people write about a trial: a note, saved by a button or Ctrl-Enter, and tags to find it by.
+// Notes and tags of a trial. A note is saved by a button or Ctrl-Enter.
 import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { Link } from "wouter";
@@ -42,11 +42,7 @@ function Tags({ trial, may }: { trial: Trial; may: boolean }) {
         <span key={tag} className="trial-tag">
           <Link href={`/sweeps/${trial.sweep_id}/table?filter=${encodeURIComponent(`tag:${tag}`)}`}>{tag}</Link>
           {may && (
-            <button
-              type="button"
-              aria-label={`Remove the tag ${tag}`}
-              onClick={() => void change({ remove_tags: [tag] })}
-            >
+            <button type="button" aria-label={`Remove tag ${tag}`} onClick={() => void change({ remove_tags: [tag] })}>
               <Icon name="close" size={12} />
             </button>
           )}
@@ -56,7 +52,7 @@ function Tags({ trial, may }: { trial: Trial; may: boolean }) {
         <form onSubmit={event => void add(event)} className="trial-tag-new">
           <input
             aria-label="New tag"
-            placeholder={trial.tags.length === 0 ? "Add a tag, as in keep" : "Add a tag"}
+            placeholder={trial.tags.length === 0 ? "Add a tag, for example keep" : "Add a tag"}
             value={typed}
             maxLength={200}
             onChange={event => setTyped(event.target.value)}
@@ -73,14 +69,14 @@ function Tags({ trial, may }: { trial: Trial; may: boolean }) {
 function Note({ trial, may }: { trial: Trial; may: boolean }) {
   const queries = useQueryClient();
   const id = useId();
-  const [draft, setDraft] = useState<string | null>(null); // null: as it is stored
+  const [draft, setDraft] = useState<string | null>(null); // null: unchanged
   const [busy, setBusy] = useState(false);
   const text = draft ?? trial.note;
   const changed = draft !== null && draft.trim() !== trial.note;
   const save = async () => {
     if (!changed) return;
     setBusy(true);
-    if (await attempt(() => remark(queries, trial.id, { note: text }), "The note is saved.")) setDraft(null);
+    if (await attempt(() => remark(queries, trial.id, { note: text }), "Note saved")) setDraft(null);
     setBusy(false);
   };
   return (
@@ -91,7 +87,7 @@ function Note({ trial, may }: { trial: Trial; may: boolean }) {
       <textarea
         id={id}
         rows={Math.min(12, Math.max(2, text.split("\n").length))}
-        placeholder={may ? "What is worth remembering of this trial?" : "No note"}
+        placeholder={may ? "Add a note about this trial" : "No note"}
         readOnly={!may}
         value={text}
         maxLength={10_000}

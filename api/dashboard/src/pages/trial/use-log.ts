@@ -1,17 +1,17 @@
-// The log of one attempt as it grows: its end first, then what comes, told by the live stream or asked for.
+// The log of one attempt as it grows: its end first, then new output, announced by the live stream or polled.
 import { useCallback, useEffect, useRef, useState } from "react";
-import { ApiError, api, refusal } from "../../api";
+import { ApiError, api, errorFrom } from "../../api";
 import { type LiveLog, useLive, useLiveState } from "../../live";
 import { shownEnd } from "./log-text";
 
 const TAIL_BYTES = 256 * 1024;
-export const MORE_TAIL_BYTES = 1024 * 1024; // the most that one answer has
+export const MORE_TAIL_BYTES = 1024 * 1024; // the maximum length of a response
 const POLL_MS = 3_000;
 
 export type LogState = {
   text: string;
-  next: number; // the byte to go on from
-  earlier: boolean; // there is more before it
+  next: number; // the next byte to read
+  earlier: boolean; // there is earlier output
   status: "loading" | "there" | "empty" | "failed";
   error: unknown;
 };
@@ -28,7 +28,7 @@ async function part(
     params: { path: { trial_id: trialId }, query: { attempt, ...query } },
     parseAs: "text",
   });
-  if (!response.ok) throw refusal(response.status, readable(error));
+  if (!response.ok) throw errorFrom(response.status, readable(error));
   return { text: data ?? "", next: Number(response.headers.get("Podium-Next-Byte")) };
 }
 
@@ -60,7 +60,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
       } catch (error) {
         if (shown.current !== mine) return;
         const silent = error instanceof ApiError && error.status === 404;
-        mine.loaded = silent; // it has printed nothing yet
+        mine.loaded = silent; // no output yet
         setLog({ ...NOTHING, status: silent ? "empty" : "failed", error: silent ? null : error });
       }
       mine.busy = false;
@@ -70,7 +70,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
 
   const more = useCallback(async () => {
     const mine = shown.current;
-    mine.again = mine.busy; // what comes while one is asked is asked for after it
+    mine.again = mine.busy; // output that arrives during a request is fetched after it
     if (mine.busy || !mine.loaded) return;
     mine.busy = true;
     try {
@@ -101,7 +101,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
     setLog(NOTHING);
     if (attempt > 0) void load(TAIL_BYTES);
     return () => {
-      shown.current = { ...shown.current }; // answers on their way are for nobody
+      shown.current = { ...shown.current }; // responses in flight are ignored
     };
   }, [load, attempt]);
 
@@ -109,7 +109,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
     if (said.trial_id === trialId && said.attempt === attempt && said.size_bytes !== shown.current.next) void more();
   });
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was printed last is asked for when it ends
+  // biome-ignore lint/correctness/useExhaustiveDependencies: fetches the last output when the attempt ends
   useEffect(() => void more(), [more, running]);
 
   useEffect(() => {
