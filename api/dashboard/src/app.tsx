@@ -15,9 +15,9 @@ import { SweepPage } from "./pages/sweep/page";
 import { SweepsPage } from "./pages/sweeps";
 import { TrialPage } from "./pages/trial";
 import { TopBar } from "./top-bar";
-import { Boundary } from "./widgets/boundary";
 import { ButtonLink } from "./widgets/button";
-import { Missing } from "./widgets/missing";
+import { ErrorBoundary } from "./widgets/error-boundary";
+import { NotFound } from "./widgets/not-found";
 import { Toasts } from "./widgets/toast";
 import "./app.css";
 
@@ -39,7 +39,7 @@ const queries = new QueryClient({
 export function App() {
   return (
     <QueryClientProvider client={queries}>
-      <Boundary>
+      <ErrorBoundary>
         <Switch>
           <Route path="/login" component={LoginPage} />
           <Route>
@@ -48,7 +48,7 @@ export function App() {
             </LiveProvider>
           </Route>
         </Switch>
-      </Boundary>
+      </ErrorBoundary>
       <Toasts />
     </QueryClientProvider>
   );
@@ -72,7 +72,7 @@ function Frame() {
       </a>
       <TopBar onHelp={() => setHelp(true)} />
       <main id="page" className="app-page" tabIndex={-1}>
-        <Boundary key={path.replace(TAB, "")}>
+        <ErrorBoundary key={path.replace(TAB, "")}>
           <Switch>
             <Route path="/" component={SweepsPage} />
             <Route path="/new" component={NewSweepPage} />
@@ -92,7 +92,7 @@ function Frame() {
               <NoSuchPage />
             </Route>
           </Switch>
-        </Boundary>
+        </ErrorBoundary>
       </main>
       {help && <KeyboardHelp onClose={() => setHelp(false)} />}
     </>
@@ -105,8 +105,8 @@ function numbered(id: string, page: (id: number) => ReactNode): ReactNode {
 
 function NoSuchPage() {
   return (
-    <Missing title="Page not found" hint="The address may be incomplete, or belong to another version of Podium.">
+    <NotFound title="Page not found" hint="The address may be incomplete, or belong to another version of Podium.">
       <ButtonLink href="/">All sweeps</ButtonLink>
-    </Missing>
+    </NotFound>
   );
 }

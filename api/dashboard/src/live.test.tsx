@@ -2,8 +2,8 @@
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { act, render, screen } from "@testing-library/react";
 import { useState } from "react";
-import { keys } from "./keys";
 import { type LivePoints, LiveProvider, useFocus, useLive, useLiveState } from "./live";
+import { keys } from "./query-keys";
 
 class FakeSource {
   static latest: FakeSource;

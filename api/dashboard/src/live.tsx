@@ -1,9 +1,9 @@
 // One event stream per tab: changed data is fetched again, other messages are passed to subscribers.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import { keys } from "./keys";
-import { Stale } from "./stale";
-import { type Hear, Stream, type StreamState } from "./stream";
+import { InvalidationQueue } from "./invalidation-queue";
+import { keys } from "./query-keys";
+import { type MessageHandler, Stream, type StreamState } from "./stream";
 
 /** What the page shows; the stream sends more details about it. */
 export type Focus = { sweep?: number; trial?: number; ensemble?: number };
@@ -23,8 +23,8 @@ export type LiveLog = { trial_id: number; attempt: number; size_bytes: number };
 
 const POLL_MS = 5_000;
 
-type Live = { look: (focus: Focus) => void; listen: (hear: Hear) => () => void };
-const LiveContext = createContext<Live>({ look: () => undefined, listen: () => () => undefined });
+type Live = { setFocus: (focus: Focus) => void; listen: (handler: MessageHandler) => () => void };
+const LiveContext = createContext<Live>({ setFocus: () => undefined, listen: () => () => undefined });
 const LiveStateContext = createContext<LiveState>("connecting");
 
 export function useLiveState(): LiveState {
@@ -33,21 +33,21 @@ export function useLiveState(): LiveState {
 
 /** Declares what the page shows while the component is mounted. */
 export function useFocus({ sweep, trial, ensemble }: Focus): void {
-  const { look } = useContext(LiveContext);
+  const { setFocus } = useContext(LiveContext);
   useEffect(() => {
-    look({ sweep, trial, ensemble });
-    return () => look({});
-  }, [look, sweep, trial, ensemble]);
+    setFocus({ sweep, trial, ensemble });
+    return () => setFocus({});
+  }, [setFocus, sweep, trial, ensemble]);
 }
 
 /** Subscribes to messages of one kind ("metrics", "log", "health", "changes", "reset"). */
-export function useLive<T>(kind: string, hear: (data: T) => void): void {
+export function useLive<T>(kind: string, handler: (data: T) => void): void {
   const { listen } = useContext(LiveContext);
-  const latest = useRef(hear);
+  const latest = useRef(handler);
   useEffect(() => {
-    latest.current = hear;
+    latest.current = handler;
   });
-  useEffect(() => listen((said, data) => said === kind && latest.current(data as T)), [listen, kind]);
+  useEffect(() => listen((messageKind, data) => messageKind === kind && latest.current(data as T)), [listen, kind]);
 }
 
 export function LiveProvider({ children }: { children: ReactNode }) {
@@ -55,19 +55,19 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const [state, setState] = useState<LiveState>("connecting");
   const stream = useRef<Stream | null>(null);
   const focus = useRef("");
-  const listeners = useRef(new Set<Hear>());
+  const listeners = useRef(new Set<MessageHandler>());
 
   useEffect(() => {
-    const stale = new Stale(queries);
+    const stale = new InvalidationQueue(queries);
     stream.current = new Stream({
-      hear: (kind, data) => {
+      onMessage: (kind, data) => {
         if (kind === "changes") stale.add(staleKeys(data as Changes));
         if (kind === "reset") stale.add([[]]);
         for (const listener of listeners.current) listener(kind, data);
       },
       onState: setState,
     });
-    stream.current.look(focus.current);
+    stream.current.setQuery(focus.current);
     return () => {
       stream.current?.close();
       stream.current = null;
@@ -87,13 +87,13 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   }, [state, queries]);
 
   const [live] = useState<Live>(() => ({
-    look: next => {
+    setFocus: next => {
       focus.current = asQuery(next);
-      stream.current?.look(focus.current);
+      stream.current?.setQuery(focus.current);
     },
-    listen: hear => {
-      listeners.current.add(hear);
-      return () => listeners.current.delete(hear);
+    listen: handler => {
+      listeners.current.add(handler);
+      return () => listeners.current.delete(handler);
     },
   }));
   return (

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 
 type Selection = { selected: ReadonlySet<number>; hovered: number | null };
 
-const NOTHING: Selection = { selected: new Set(), hovered: null };
+const EMPTY: Selection = { selected: new Set(), hovered: null };
 const stores = new Map<number, Selection>();
 const listeners = new Set<() => void>();
 
@@ -13,7 +13,7 @@ function change(sweepId: number, next: Partial<Selection>): void {
 }
 
 function selectionOf(sweepId: number): Selection {
-  return stores.get(sweepId) ?? NOTHING;
+  return stores.get(sweepId) ?? EMPTY;
 }
 
 function subscribe(listener: () => void): () => void {

@@ -1,7 +1,7 @@
 // The current session and its permissions.
 import { useQuery } from "@tanstack/react-query";
 import { api, done, type Schemas } from "./api";
-import { keys } from "./keys";
+import { keys } from "./query-keys";
 
 export type Session = Schemas["SessionView"];
 
@@ -11,13 +11,13 @@ export function useSession(): Session | undefined {
 }
 
 /** Whether the session is known to be read-only; sends no request, since the top bar has done so. */
-export function useOnlyLooks(): boolean {
+export function useIsViewer(): boolean {
   const queryFn = () => done(api.GET("/api/v1/session"));
   return useQuery({ queryKey: keys.session, queryFn, enabled: false }).data?.role === "viewer";
 }
 
 /** Whether the user may submit, control and build; a viewer may not. */
-export function useMayChange(): boolean {
+export function useCanEdit(): boolean {
   const session = useSession();
   return session !== undefined && session.role !== "viewer";
 }

@@ -49,7 +49,7 @@ beforeEach(() => {
   FakeSource.opened = [];
   heard = [];
   states = [];
-  stream = new Stream({ hear: (kind, data) => heard.push([kind, data]), onState: state => states.push(state) });
+  stream = new Stream({ onMessage: (kind, data) => heard.push([kind, data]), onState: state => states.push(state) });
 });
 
 afterEach(() => {
@@ -60,7 +60,7 @@ afterEach(() => {
 });
 
 test("what is looked at first is in the first address", () => {
-  stream.look("sweep=3");
+  stream.setQuery("sweep=3");
   vi.advanceTimersByTime(200);
   expect(urls()).toEqual(["/api/v1/events?sweep=3"]);
 });
@@ -71,8 +71,8 @@ test("another view goes on where the stream was", () => {
   latest().say("hello", {}, "41");
   latest().say("changes", { sweeps: [1] }, "42");
   latest().say("log", { trial_id: 1 });
-  stream.look("");
-  stream.look("trial=7");
+  stream.setQuery("");
+  stream.setQuery("trial=7");
   vi.advanceTimersByTime(200);
   expect(urls()).toEqual(["/api/v1/events", "/api/v1/events?trial=7&after=42"]);
   expect(FakeSource.opened[0]?.readyState).toBe(2);
@@ -81,10 +81,10 @@ test("another view goes on where the stream was", () => {
 });
 
 test("back to the same view is no new stream", () => {
-  stream.look("sweep=3");
+  stream.setQuery("sweep=3");
   vi.advanceTimersByTime(200);
-  stream.look("");
-  stream.look("sweep=3");
+  stream.setQuery("");
+  stream.setQuery("sweep=3");
   vi.advanceTimersByTime(1_000);
   expect(urls()).toHaveLength(1);
 });

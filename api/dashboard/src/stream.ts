@@ -1,7 +1,7 @@
 // The event stream of a tab: resumes after interruptions, and closes while the tab is hidden.
 
 export type StreamState = "connecting" | "live" | "reconnecting";
-export type Hear = (kind: string, data: unknown) => void;
+export type MessageHandler = (kind: string, data: unknown) => void;
 
 export const KINDS = ["hello", "changes", "metrics", "log", "health", "reset"];
 const FOCUS_MS = 150; // two pages in quick succession share one stream
@@ -9,7 +9,7 @@ const HIDDEN_MS = 5_000; // a browser has six connections per host: hidden tabs 
 const FIRST_RETRY_MS = 2_000;
 const LAST_RETRY_MS = 30_000;
 
-type Options = { hear: Hear; onState: (state: StreamState) => void };
+type Options = { onMessage: MessageHandler; onState: (state: StreamState) => void };
 
 /** The browser reconnects a broken connection itself; a rejected one is retried with backoff. */
 export class Stream {
@@ -29,7 +29,7 @@ export class Stream {
   }
 
   /** What the page shows, as a query: "sweep=3&trial=7". */
-  look(query: string): void {
+  setQuery(query: string): void {
     if (query === this.query) return;
     this.query = query;
     this.later(FOCUS_MS);
@@ -92,11 +92,12 @@ export class Stream {
       this.later(this.retryMs);
       this.retryMs = Math.min(2 * this.retryMs, LAST_RETRY_MS);
     };
-    for (const kind of KINDS) source.addEventListener(kind, event => this.hear(kind, event as MessageEvent<string>));
+    for (const kind of KINDS)
+      source.addEventListener(kind, event => this.onMessage(kind, event as MessageEvent<string>));
   }
 
-  private hear(kind: string, event: MessageEvent<string>): void {
+  private onMessage(kind: string, event: MessageEvent<string>): void {
     if (event.lastEventId) this.last = event.lastEventId;
-    this.options.hear(kind, JSON.parse(event.data || "{}"));
+    this.options.onMessage(kind, JSON.parse(event.data || "{}"));
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { forgetText, keepText, keptText } from "./new-sweep/draft";
+import { clearStoredText, storedText, storeText } from "./new-sweep/draft";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -8,11 +8,11 @@ test.each([
   ["is full", { getItem: () => null, setItem: refuse, removeItem: () => undefined }],
 ])("what is written stays where the browser's storage %s", (_, storage) => {
   vi.stubGlobal("sessionStorage", storage);
-  expect(keptText(3)).toBeNull();
-  keepText("name: a", 3);
-  expect([keptText(3), keptText()]).toEqual(["name: a", null]);
-  forgetText(3);
-  expect(keptText(3)).toBeNull();
+  expect(storedText(3)).toBeNull();
+  storeText("name: a", 3);
+  expect([storedText(3), storedText()]).toEqual(["name: a", null]);
+  clearStoredText(3);
+  expect(storedText(3)).toBeNull();
 });
 
 function refuse(): never {

@@ -1,17 +1,17 @@
 // Per-tab storage that survives a reload; kept in memory if the browser's storage is unavailable.
 
-const kept = new Map<string, string>();
+const fallback = new Map<string, string>();
 
-export function readKept(key: string): string | null {
+export function readStored(key: string): string | null {
   try {
-    return sessionStorage.getItem(key) ?? kept.get(key) ?? null;
+    return sessionStorage.getItem(key) ?? fallback.get(key) ?? null;
   } catch {
-    return kept.get(key) ?? null;
+    return fallback.get(key) ?? null;
   }
 }
 
-export function writeKept(key: string, text: string): void {
-  kept.set(key, text);
+export function writeStored(key: string, text: string): void {
+  fallback.set(key, text);
   try {
     sessionStorage.setItem(key, text);
   } catch {
@@ -19,8 +19,8 @@ export function writeKept(key: string, text: string): void {
   }
 }
 
-export function forgetKept(key: string): void {
-  kept.delete(key);
+export function removeStored(key: string): void {
+  fallback.delete(key);
   try {
     sessionStorage.removeItem(key);
   } catch {

@@ -3,7 +3,7 @@ import { token } from "../theme";
 
 export const SHADES = 24;
 const FAINTEST = 0.12; // of the ramp; a fainter line is not visible
-export const POINTED_AT = "--series-2"; // contrasts with every shade of the ramp, in both themes
+export const HOVER_TOKEN = "--series-2"; // contrasts with every shade of the ramp, in both themes
 
 export type Rgb = [number, number, number];
 

@@ -2,7 +2,7 @@
 import type { Places } from "./draw-points";
 
 export const [COLUMNS, ROWS] = [64, 44];
-export const FEWEST = 20; // trials; with fewer, the surface is noise
+export const MIN_TRIALS = 20; // trials; with fewer, the surface is noise
 const FAR = 0.05; // minimum weight; cells without a trial nearby stay blank
 
 /** Expected shares by cell, row by row from the bottom; NaN where no trial is near. Positions and shares are from 0 to 1. */
@@ -17,10 +17,10 @@ export function surface({ xs, ys, rows }: Places, shares: Float64Array): Float64
     near[cell] = 1;
   }
   const width = bandwidth(rows.length);
-  const [total, weighed] = [spread(count, width, add), spread(sum, width, add)];
+  const [total, smoothed] = [spread(count, width, add), spread(sum, width, add)];
   const nearest = spread(near, width, Math.max);
   return total.map((weight, cell) =>
-    (nearest[cell] as number) > FAR ? (weighed[cell] as number) / weight : Number.NaN,
+    (nearest[cell] as number) > FAR ? (smoothed[cell] as number) / weight : Number.NaN,
   );
 }
 

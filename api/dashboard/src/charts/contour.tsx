@@ -3,14 +3,14 @@ import { memo, useCallback, useMemo } from "react";
 import { formatCount } from "../format";
 import { token } from "../theme";
 import { type Axis, withRoom } from "./axis";
-import { POINTED_AT, SHADES, shades } from "./colour";
-import { COLUMNS, FEWEST, ROWS, surface } from "./contour-grid";
+import { HOVER_TOKEN, SHADES, shades } from "./colour";
+import { COLUMNS, MIN_TRIALS, ROWS, surface } from "./contour-grid";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
 import { closest } from "./scatter";
-import { TrialTip } from "./tip";
+import { TrialTip } from "./trial-tooltip";
 
 type ContourProps = {
   points: Points;
@@ -49,8 +49,8 @@ export const Contour = memo(function Contour({
     return { xs, ys, rows };
   }, [points, x, y, inside, shares]);
   const { rows } = places;
-  const hasGround = rows.length >= FEWEST;
-  const cells = useMemo(() => (hasGround ? surface(places, shares) : null), [places, shares, hasGround]);
+  const hasSurface = rows.length >= MIN_TRIALS;
+  const cells = useMemo(() => (hasSurface ? surface(places, shares) : null), [places, shares, hasSurface]);
 
   const pointOf = useCallback((row: number, frame: Frame): Point => pointIn(places, row, frame), [places]);
   const draw = useCallback(
@@ -59,7 +59,7 @@ export const Contour = memo(function Contour({
         context,
         frame,
         () => {
-          if (cells) drawGround(context, frame, cells, shades());
+          if (cells) drawSurface(context, frame, cells, shades());
           drawPoints(context, frame, places, shares, columnOf(points, "feasible"));
         },
         0,
@@ -70,7 +70,7 @@ export const Contour = memo(function Contour({
     (context: CanvasRenderingContext2D, frame: Frame) => {
       if (active === null || !inside[active]) return;
       const { x: px, y: py } = pointOf(active, frame);
-      context.strokeStyle = token(POINTED_AT);
+      context.strokeStyle = token(HOVER_TOKEN);
       context.lineWidth = 2;
       context.beginPath();
       context.arc(px, py, 7, 0, 2 * Math.PI);
@@ -82,7 +82,7 @@ export const Contour = memo(function Contour({
     (from: Point, frame: Frame) => closest(rows, from, row => pointOf(row, frame), NEAR),
     [rows, pointOf],
   );
-  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasGround ? "" : "; too few for a surface"}.`;
+  const label = `${metric.name} over ${x.name} and ${y.name}, ${formatCount(rows.length)} finished trials${hasSurface ? "" : "; too few for a surface"}.`;
   return (
     <>
       <Plot
@@ -95,7 +95,7 @@ export const Contour = memo(function Contour({
         nearest={nearest}
         order={() => rows}
         pointOf={pointOf}
-        tell={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
+        describe={row => <TrialTip points={points} row={row} axes={[metric, x, y]} />}
         active={active !== null && inside[active] ? active : null}
         onActive={onActive}
         onOpen={onOpen}
@@ -103,24 +103,24 @@ export const Contour = memo(function Contour({
       <ul className="plot-legend">
         <li>
           <span className="plot-ramp" /> {metric.name}, worst to best by rank
-          {hasGround && "; the surface shows expected values, blank where no trial is near"}
+          {hasSurface && "; the surface shows expected values, blank where no trial is near"}
         </li>
-        {!hasGround && <li>{notYet(rows.length)}</li>}
+        {!hasSurface && <li>{surfaceHint(rows.length)}</li>}
       </ul>
     </>
   );
 });
 
 /** Why there is no surface. */
-export function notYet(count: number): string {
-  return `Surface needs ${FEWEST} finished trials (${formatCount(count)} so far)`;
+export function surfaceHint(count: number): string {
+  return `Surface needs ${MIN_TRIALS} finished trials (${formatCount(count)} so far)`;
 }
 
 function isNumber(values: Float64Array, row: number): boolean {
   return !Number.isNaN(values[row]);
 }
 
-function drawGround(context: CanvasRenderingContext2D, frame: Frame, cells: Float64Array, colours: string[]): void {
+function drawSurface(context: CanvasRenderingContext2D, frame: Frame, cells: Float64Array, colours: string[]): void {
   const xs = Array.from({ length: COLUMNS + 1 }, (_, at) => Math.round(xAt(frame, at / COLUMNS)));
   const ys = Array.from({ length: ROWS + 1 }, (_, at) => Math.round(yAt(frame, at / ROWS)));
   context.globalAlpha = 0.5;

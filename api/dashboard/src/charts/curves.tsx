@@ -3,7 +3,7 @@ import { useCallback, useMemo, useRef } from "react";
 import { formatCount, formatNumber } from "../format";
 import { SERIES, token } from "../theme";
 import { type Axis, type Goal, numberAt, numberAxis, placeOn, robustAxis, withRoom } from "./axis";
-import { POINTED_AT, shadeOf, shades } from "./colour";
+import { HOVER_TOKEN, shadeOf, shades } from "./colour";
 import { bestValue, type Curve, endShares, nearestIndex, smoothed } from "./curve-lines";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
@@ -91,7 +91,7 @@ export function Curves(props: CurvesProps) {
         context.strokeStyle = token("--surface");
         context.lineWidth = 7;
         trace(context, frame, active);
-        context.strokeStyle = context.fillStyle = token(POINTED_AT);
+        context.strokeStyle = context.fillStyle = token(HOVER_TOKEN);
         context.lineWidth = 3;
         trace(context, frame, active);
         dot(context, pointAt(active, cursor.current, frame), 4.5);
@@ -127,7 +127,7 @@ export function Curves(props: CurvesProps) {
         nearest={nearest}
         order={order}
         pointOf={(item, frame) => pointAt(item, cursor.current, frame)}
-        tell={item => <CurveTip curve={curves[item] as Curve} step={cursor.current} metric={metric} goal={goal} />}
+        describe={item => <CurveTip curve={curves[item] as Curve} step={cursor.current} metric={metric} goal={goal} />}
         active={active}
         onActive={item => onHover(idOf(item))}
         onOpen={item => onOpen?.((curves[item] as Curve).trial_id)}

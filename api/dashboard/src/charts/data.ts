@@ -2,12 +2,12 @@
 import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api, done } from "../api";
-import { keys } from "../keys";
 import { type Changes, useLive } from "../live";
+import { keys } from "../query-keys";
 import type { Axis } from "./axis";
+import { type Brushes, readBrushes, withoutRanges } from "./brush-filter";
 import type { ImportanceView } from "./importance";
 import { outcomeAxes, type Points, parameterAxes } from "./points";
-import { type Brushes, readBrushes, withoutRanges } from "./terms";
 
 const OFTEN_MS = 1_500; // at most, while trials change
 const PATIENCE = 8; // and not before this many times the response time of the last request
@@ -72,7 +72,7 @@ export function useImportance(sweepId: number, metric: string): UseQueryResult<I
 export function useFreshness(sweepId: number, kind: string): void {
   const queries = useQueryClient();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const took = useRef(0);
+  const responseMs = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   useLive<Changes>("changes", changes => {
     if (!(sweepId in changes.trials) && !changes.sweeps.includes(sweepId)) return;
@@ -80,9 +80,9 @@ export function useFreshness(sweepId: number, kind: string): void {
     const fetchAgain = async () => {
       const start = performance.now();
       await queries.invalidateQueries({ queryKey: keys.charts(sweepId, kind) });
-      took.current = performance.now() - start;
+      responseMs.current = performance.now() - start;
       timer.current = undefined;
     };
-    timer.current = setTimeout(() => void fetchAgain(), Math.max(OFTEN_MS, PATIENCE * took.current));
+    timer.current = setTimeout(() => void fetchAgain(), Math.max(OFTEN_MS, PATIENCE * responseMs.current));
   });
 }

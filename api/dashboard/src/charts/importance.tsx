@@ -39,9 +39,9 @@ export function Importance({ importance }: { importance: ImportanceView }) {
         <details className="importance-note">
           <summary>{formatCount(left.length)} not computed</summary>
           <ul>
-            {left.map(([name, why]) => (
+            {left.map(([name, reason]) => (
               <li key={name}>
-                <b>{name}</b>: {why}
+                <b>{name}</b>: {reason}
               </li>
             ))}
           </ul>

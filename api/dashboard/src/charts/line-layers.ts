@@ -1,10 +1,10 @@
 // The two canvas layers of parallel coordinates: lines outside the brushes, and above them the lines inside.
 import { useCallback, useMemo, useRef } from "react";
 import { type Size, useCanvas } from "../canvas";
+import { countIn } from "./brush-filter";
 import { shadeParts, shadesOf, tokenParts } from "./colour";
 import { LineRaster } from "./line-raster";
 import { drawBehind, drawLines, type Lines } from "./parallel-lines";
-import { countIn } from "./terms";
 
 const MANY = 1_500; // lines; fewer are stroked, which is smoother
 const FEW = 600; // of many: up to this number of lines is stroked above the others
@@ -40,20 +40,20 @@ export function useLineLayers(lines: Lines, inside: Uint8Array, shares: Float64A
 function drawPicture(
   context: CanvasRenderingContext2D,
   size: Size,
-  kept: { current: Picture | null },
+  cached: { current: Picture | null },
   lines: Lines,
   shades: Uint8Array,
   inside: Uint8Array,
   lit: boolean,
 ): void {
   const { width, height } = context.canvas;
-  const before = kept.current?.raster;
+  const before = cached.current?.raster;
   const isSame = before?.lines === lines && before.shades === shades && before.width === width;
   const { raster, image } =
-    isSame && kept.current && before.height === height
-      ? kept.current
+    isSame && cached.current && before.height === height
+      ? cached.current
       : { raster: new LineRaster(lines, shades, width, height, size), image: context.createImageData(width, height) };
-  kept.current = { raster, image };
+  cached.current = { raster, image };
   raster.show(inside);
   const colours = { shades: [tokenParts("--line-strong"), ...shadeParts()], behind: tokenParts("--line") };
   raster.paint(new Uint32Array(image.data.buffer), colours, lit);

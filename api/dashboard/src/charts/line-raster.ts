@@ -83,18 +83,18 @@ export class LineRaster {
   /** The image, one number per pixel in canvas format. Without `lit`, only lines outside are drawn. */
   paint(pixels: Uint32Array, colours: RasterColours, lit = true): void {
     const { sums, width, height } = this;
-    const look = lookOf(colours);
+    const style = styleOf(colours);
     for (let left = 0; left < width; left += BLOCK) {
       const right = Math.min(left + BLOCK, width);
       for (let y = 0; y < height; y += 1) {
         let at = PARTS * (left * height + y);
         for (let place = y * width + left; place < y * width + right; place += 1) {
           const weight = lit ? (sums[at] as number) : 0;
-          const outside = Math.min(sums[at + 2] as number, look.behind.length - 1);
-          if (weight === 0) pixels[place] = look.behind[outside] as number;
+          const outside = Math.min(sums[at + 2] as number, style.behind.length - 1);
+          if (weight === 0) pixels[place] = style.behind[outside] as number;
           else {
             const mix = ((MIXES * (sums[at + 1] as number)) / weight + 0.5) | 0;
-            pixels[place] = weight < OPAQUE ? mixed(look, mix, weight, outside) : (look.opaque[mix] as number);
+            pixels[place] = weight < OPAQUE ? mixed(style, mix, weight, outside) : (style.opaque[mix] as number);
           }
           at += PARTS * height;
         }
@@ -112,7 +112,7 @@ type Look = {
   behindAlpha: Float32Array;
 };
 
-function lookOf({ shades, behind: below }: RasterColours): Look {
+function styleOf({ shades, behind: below }: RasterColours): Look {
   const ramp = Array.from({ length: (shades.length - 1) * MIXES + 1 }, (_, at) => {
     const low = Math.min(Math.floor(at / MIXES), shades.length - 2);
     const share = at / MIXES - low;
@@ -136,11 +136,11 @@ function alphas(count: number, power: number): Float32Array {
   return Float32Array.from({ length: count }, (_, weight) => 1 - (1 - FAINT) ** (weight ** power));
 }
 
-function mixed(look: Look, mix: number, weight: number, outside: number): number {
-  const alpha = look.litAlpha[weight] as number;
-  const shining = (look.behindAlpha[outside] as number) * (1 - alpha);
+function mixed(style: Look, mix: number, weight: number, outside: number): number {
+  const alpha = style.litAlpha[weight] as number;
+  const shining = (style.behindAlpha[outside] as number) * (1 - alpha);
   const all = alpha + shining;
-  const [one, other] = [look.ramp[mix] as Rgb, look.below];
+  const [one, other] = [style.ramp[mix] as Rgb, style.below];
   const red = (one[0] * alpha + other[0] * shining) / all;
   const green = (one[1] * alpha + other[1] * shining) / all;
   const blue = (one[2] * alpha + other[2] * shining) / all;

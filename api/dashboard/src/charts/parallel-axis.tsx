@@ -2,8 +2,8 @@
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { formatNumber, formatValue } from "../format";
 import { type Axis, numberAt, placeOn, type Scalar, ticksOf } from "./axis";
+import type { Brush } from "./brush-filter";
 import { BOTTOM, placeAt, placeY, TOP } from "./parallel-lines";
-import type { Brush } from "./terms";
 
 export type AxisProps = {
   axis: Axis;
@@ -18,7 +18,7 @@ export type AxisProps = {
   onMove: (by: number) => void; // left or right of its neighbours
 };
 
-const [STEP, LEAP] = [1 / 40, 1 / 8];
+const [STEP, LARGE_STEP] = [1 / 40, 1 / 8];
 
 export function ParallelAxis(props: AxisProps) {
   const { axis, x, gap, last, absent, height } = props;
@@ -99,7 +99,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
     const top = event.currentTarget.parentElement?.getBoundingClientRect().top ?? 0;
     return placeAt(event.clientY - top, height);
   };
-  const begin = (event: PointerEvent, anchored: number) => {
+  const startDrag = (event: PointerEvent, anchored: number) => {
     event.preventDefault();
     event.stopPropagation();
     event.currentTarget.setPointerCapture?.(event.pointerId);
@@ -131,7 +131,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
       aria-valuemax={axis.high}
       aria-valuenow={numberAt(axis, place)}
       aria-valuetext={formatNumber(numberAt(axis, place))}
-      onPointerDown={event => begin(event, other)}
+      onPointerDown={event => startDrag(event, other)}
       {...moves}
       onKeyDown={event => {
         const moved = movedBy(event, place);
@@ -152,7 +152,7 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
       <div
         className="parallel-strip"
         style={{ top: TOP, bottom: BOTTOM }}
-        onPointerDown={event => begin(event, at(event))}
+        onPointerDown={event => startDrag(event, at(event))}
         {...moves}
       />
       {range && (
@@ -170,10 +170,15 @@ function Range({ axis, height, brush, onBrush }: AxisProps) {
 /** The position a key moves a handle to; null: remove the brush; undefined: the key is not handled. */
 function movedBy(event: KeyboardEvent, place: number): number | null | undefined {
   if (event.altKey || event.ctrlKey || event.metaKey) return undefined;
-  const step = event.shiftKey ? LEAP : STEP;
-  const by = { ArrowUp: step, ArrowRight: step, ArrowDown: -step, ArrowLeft: -step, PageUp: LEAP, PageDown: -LEAP }[
-    event.key
-  ];
+  const step = event.shiftKey ? LARGE_STEP : STEP;
+  const by = {
+    ArrowUp: step,
+    ArrowRight: step,
+    ArrowDown: -step,
+    ArrowLeft: -step,
+    PageUp: LARGE_STEP,
+    PageDown: -LARGE_STEP,
+  }[event.key];
   if (by !== undefined) return Math.max(0, Math.min(1, place + by));
   if (event.key === "Home") return 0;
   if (event.key === "End") return 1;

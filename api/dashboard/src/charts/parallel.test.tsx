@@ -3,10 +3,10 @@ import { fireEvent, render, screen } from "@testing-library/react";
 import { useState } from "react";
 import { beforeAll, expect, test, vi } from "vitest";
 import { type Axis, numberAxis } from "./axis";
+import type { Brushes } from "./brush-filter";
 import { pointsOf } from "./fixture";
 import { Parallel } from "./parallel";
 import { isAbsentOn, linesOf, placeY } from "./parallel-lines";
-import type { Brushes } from "./terms";
 
 const LR = numberAxis("params.lr", "lr", [0, 1]);
 const OPTIMIZER: Axis = { ...LR, key: "params.optimizer", name: "optimizer", kind: "choice", choices: ["adam", "sgd"] };

@@ -3,13 +3,13 @@ import { type PointerEvent, useCallback, useMemo, useRef, useState } from "react
 import { useCanvas, useSize } from "../canvas";
 import { formatCount } from "../format";
 import type { Axis } from "./axis";
-import { POINTED_AT } from "./colour";
+import { type Brush, type Brushes, countIn } from "./brush-filter";
+import { HOVER_TOKEN } from "./colour";
 import { useLineLayers } from "./line-layers";
 import { ParallelAxis } from "./parallel-axis";
 import { axisX, drawOver, isAbsentOn, lineAt, linesOf } from "./parallel-lines";
 import type { Points } from "./points";
-import { type Brush, type Brushes, countIn } from "./terms";
-import { TrialTip } from "./tip";
+import { TrialTip } from "./trial-tooltip";
 import { useRowsIn } from "./use-rows-in";
 import "./parallel.css";
 
@@ -45,7 +45,7 @@ export function Parallel(props: ParallelProps) {
     useCallback(
       (context, size) => {
         drawOver(context, size, lines, chosen, "--accent");
-        if (active !== null) drawOver(context, size, lines, [active], POINTED_AT);
+        if (active !== null) drawOver(context, size, lines, [active], HOVER_TOKEN);
       },
       [lines, chosen, active],
     ),
@@ -64,7 +64,7 @@ export function Parallel(props: ParallelProps) {
     onOrder(keys);
   };
   const [at, setAt] = useState({ x: 0, y: 0 });
-  const [isHere, setHere] = useState(false);
+  const [isActive, setIsActive] = useState(false);
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
     const place = event.currentTarget.getBoundingClientRect();
     const [x, y] = [event.clientX - place.left, event.clientY - place.top];
@@ -84,9 +84,9 @@ export function Parallel(props: ParallelProps) {
         className="parallel-inner"
         style={{ width: room > 0 ? width : "100%", height: HEIGHT }}
         onPointerMove={onPointerMove}
-        onPointerEnter={() => setHere(true)}
+        onPointerEnter={() => setIsActive(true)}
         onPointerLeave={() => {
-          setHere(false);
+          setIsActive(false);
           onActive(null);
         }}
         onClick={event => active !== null && event.target instanceof HTMLCanvasElement && onOpen?.(active)}
@@ -115,7 +115,7 @@ export function Parallel(props: ParallelProps) {
               onMove={by => move(index, by)}
             />
           ))}
-        {active !== null && isHere && (
+        {active !== null && isActive && (
           <div
             className="plot-tip"
             style={{ left: at.x + TIP + 24 > width ? at.x - TIP - 12 : at.x + 14, top: at.y, width: TIP }}

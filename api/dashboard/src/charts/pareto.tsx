@@ -18,7 +18,7 @@ export const Pareto = memo(function Pareto({ points, x: xMetric, y: yMetric, log
   const x = useValueAxis(points, xMetric, log, inside);
   const y = useValueAxis(points, yMetric, log, inside);
   const front = useMemo(() => frontOf(points, xMetric, yMetric, inside), [points, xMetric, yMetric, inside]);
-  const line = useMemo(() => stairs(points, front, x, y), [points, front, x, y]);
+  const line = useMemo(() => staircase(points, front, x, y), [points, front, x, y]);
   const label = `${yMetric.name} against ${xMetric.name}: ${formatCount(front.length)} of ${formatCount(points.shown)} trials are not dominated.`;
   return (
     <>
@@ -61,7 +61,7 @@ export function frontOf(points: Points, x: Axis, y: Axis, inside: Uint8Array): n
 }
 
 /** A staircase between the points of the front: everything beyond a corner is not dominated. */
-function stairs(points: Points, front: readonly number[], x: Axis, y: Axis): Point[] {
+function staircase(points: Points, front: readonly number[], x: Axis, y: Axis): Point[] {
   const line: Point[] = [];
   for (const row of front) {
     const place = {

@@ -15,13 +15,13 @@ export type PlotProps = {
   nearest: (at: Point, frame: Frame) => number | null; // the item under the pointer
   order: () => readonly number[]; // the order in which arrow keys visit the items; computed on a key press, not on every brush
   pointOf: (item: number, frame: Frame) => Point;
-  tell: (item: number) => ReactNode;
+  describe: (item: number) => ReactNode;
   active: number | null;
   onActive: (item: number | null) => void;
   onOpen?: (item: number) => void;
 };
 
-const NOTHING = () => undefined;
+const NO_LAYER = () => undefined;
 const TIP = 210; // its approximate width
 
 export function Plot(props: PlotProps) {
@@ -31,19 +31,19 @@ export function Plot(props: PlotProps) {
     label,
     height = 280,
     draw,
-    drawOver = NOTHING,
+    drawOver = NO_LAYER,
     nearest,
     active,
     onActive,
     onOpen,
-    tell,
+    describe,
     pointOf,
   } = props;
   const box = useRef<HTMLDivElement>(null);
   const { width } = useSize(box);
   const size = useMemo(() => ({ width, height }), [width, height]);
   const frame = useMemo(() => frameIn(size, y), [size, y]);
-  const [isHere, setHere] = useState(false); // has the pointer or the focus: other charts highlight the same trial without a tooltip
+  const [isActive, setIsActive] = useState(false); // has the pointer or the focus: other charts highlight the same trial without a tooltip
   const drawAll = useCallback(
     (context: CanvasRenderingContext2D) => {
       drawFrame(context, frame, x, y);
@@ -60,7 +60,7 @@ export function Plot(props: PlotProps) {
     return nearest({ x: event.clientX - place.left, y: event.clientY - place.top }, frame);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    setHere(true);
+    setIsActive(true);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step !== undefined) onActive(next(props.order(), active, step));
     else if (event.key === "Home") onActive(props.order()[0] ?? null);
@@ -82,14 +82,14 @@ export function Plot(props: PlotProps) {
       aria-label={`${label} Use the arrow keys to step through it and Enter to open the trial.`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through the items
       tabIndex={0}
-      onPointerEnter={() => setHere(true)}
+      onPointerEnter={() => setIsActive(true)}
       onPointerMove={event => event.pointerType === "mouse" && onActive(under(event))}
       onPointerLeave={event => {
-        setHere(false);
+        setIsActive(false);
         if (event.pointerType === "mouse") onActive(null);
       }}
-      onFocus={event => setHere(event.currentTarget.matches(":focus-visible"))}
-      onBlur={() => setHere(false)}
+      onFocus={event => setIsActive(event.currentTarget.matches(":focus-visible"))}
+      onBlur={() => setIsActive(false)}
       onPointerUp={event => {
         const item = under(event);
         if (event.pointerType !== "mouse") onActive(item);
@@ -100,13 +100,13 @@ export function Plot(props: PlotProps) {
     >
       <canvas ref={base} className="plot-canvas" role="img" aria-label={label} />
       <canvas ref={top} className="plot-canvas" />
-      {isHere && isOnPlot && active !== null && (
+      {isActive && isOnPlot && active !== null && (
         <div className="plot-tip" style={tipStyle(shown, size.width)}>
-          {tell(active)}
+          {describe(active)}
         </div>
       )}
       <span className="hidden-text" aria-live="polite">
-        {isHere && active !== null && tell(active)}
+        {isActive && active !== null && describe(active)}
       </span>
     </div>
   );

@@ -2,12 +2,12 @@
 import { useCallback, useMemo } from "react";
 import { token } from "../theme";
 import type { Axis, Scalar } from "./axis";
-import { POINTED_AT } from "./colour";
+import { HOVER_TOKEN } from "./colour";
 import { drawPoints, placesOf, pointIn } from "./draw-points";
 import { clipped, type Frame, type Point, xAt, yAt } from "./frame";
 import { Plot } from "./plot";
 import { columnOf, type Points } from "./points";
-import { TrialTip } from "./tip";
+import { TrialTip } from "./trial-tooltip";
 
 export type ScatterProps = {
   points: Points;
@@ -68,7 +68,7 @@ export function Scatter(props: ScatterProps) {
     (context: CanvasRenderingContext2D, frame: Frame) => {
       if (active === null || !inside[active]) return;
       context.lineWidth = 2;
-      ring(context, pointOf(active, frame), 7, POINTED_AT);
+      ring(context, pointOf(active, frame), 7, HOVER_TOKEN);
     },
     [active, inside, pointOf],
   );
@@ -88,7 +88,7 @@ export function Scatter(props: ScatterProps) {
       nearest={nearest}
       order={order}
       pointOf={pointOf}
-      tell={row => <TrialTip points={points} row={row} axes={axes.filter(axis => axis.key in points.columns)} />}
+      describe={row => <TrialTip points={points} row={row} axes={axes.filter(axis => axis.key in points.columns)} />}
       active={active !== null && inside[active] ? active : null}
       onActive={onActive}
       onOpen={onOpen}

@@ -2,9 +2,9 @@
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { numberAxis } from "./axis";
+import { readBrushes } from "./brush-filter";
 import type { ChartPoints } from "./data";
 import { pointsOf } from "./fixture";
-import { readBrushes } from "./terms";
 import { useBrushing } from "./use-brushing";
 import { useRowsIn } from "./use-rows-in";
 
@@ -46,7 +46,7 @@ test("a held key moves the brush at every press and writes the filter once, when
 test("what is let go of is written at once", () => {
   const { result } = show();
   act(() => result.current.onBrushes(brush(0.5), false));
-  act(() => result.current.onRest());
+  act(() => result.current.onCommit());
   expect(written()).toBe("lr:0..0.5");
   act(() => result.current.onBrushes(brush(0.4), true));
   expect(written()).toBe("lr:0..0.4");

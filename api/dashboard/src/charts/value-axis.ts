@@ -4,15 +4,15 @@ import { type Axis, numberAxis, robustAxis, withRoom } from "./axis";
 import { numbersOf, type Points } from "./points";
 
 export function useValueAxis(points: Points, metric: Axis, log: boolean, inside: Uint8Array): Axis {
-  const kept = useRef<Axis | null>(null);
+  const previous = useRef<Axis | null>(null);
   return useMemo(() => {
     const values = numbersOf(points, metric.key, inside);
     const isLog = log && values.every(value => value > 0);
-    const whole = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
-    const axis = withRoom(robustAxis(whole, values));
-    const before = kept.current;
+    const fullAxis = numberAxis(metric.key, metric.name, values, { log: isLog, goal: metric.goal });
+    const axis = withRoom(robustAxis(fullAxis, values));
+    const before = previous.current;
     if (!before || (Object.keys(axis) as (keyof Axis)[]).some(key => key !== "choices" && before[key] !== axis[key]))
-      kept.current = axis;
-    return kept.current as Axis;
+      previous.current = axis;
+    return previous.current as Axis;
   }, [points, metric, log, inside]);
 }

@@ -1,10 +1,10 @@
 // The current state of each device: its reason, trial, ensemble members, and utilization.
 import { Link } from "wouter";
 import { formatCount, formatDuration, formatShare, formatTime } from "../format";
-import type { DeviceLine } from "../timeline/words";
+import type { DeviceLine } from "../timeline/segments";
 import { StateBadge } from "../widgets/badge";
-import { SteerDevice } from "./steer";
-import { type Device, placeOf } from "./words";
+import { type Device, placeOf } from "./device";
+import { DrainControls } from "./drain-controls";
 import "./devices.css";
 
 type Props = {
@@ -61,7 +61,7 @@ export function DeviceTable({ devices, lines, range, now, mayDrain }: Props) {
             </td>
             {mayDrain && (
               <td className="devices-actions">
-                <SteerDevice device={device} />
+                <DrainControls device={device} />
               </td>
             )}
           </tr>
@@ -93,13 +93,13 @@ function State({ device, now }: { device: Device; now: number }) {
 function Running({ device, now }: { device: Device; now: number }) {
   const { running } = device;
   if (!running) return <span className="devices-none">none</span>;
-  const took = Math.max(0, now - Date.parse(running.started_at) / 1000);
+  const durationS = Math.max(0, now - Date.parse(running.started_at) / 1000);
   return (
     <>
       <Link href={`/trials/${running.trial_id}`}>Trial {running.number}</Link> of{" "}
       <Link href={`/sweeps/${running.sweep_id}`}>{running.sweep_name}</Link>
       <span className="devices-hint">
-        for {formatDuration(took)}
+        for {formatDuration(durationS)}
         {running.attempt > 1 && `, attempt ${running.attempt}`}
       </span>
     </>

@@ -1,34 +1,34 @@
 // Commands on an ensemble: start, stop, roll back, promote the canary, retire.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { keys } from "../keys";
-import { useMayChange } from "../session";
+import { keys } from "../query-keys";
+import { useCanEdit } from "../session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { attempt, toast } from "../widgets/toast";
-import { type Action, act } from "./queries";
+import { type Action, runAction } from "./queries";
 import type { Ensemble } from "./types";
 
-export function useAct(ensemble: Ensemble) {
+export function useRunAction(ensemble: Ensemble) {
   const queries = useQueryClient();
   return async (action: Action) => {
-    const after = await act(ensemble.id, action);
+    const after = await runAction(ensemble.id, action);
     queries.setQueryData(keys.ensemble(ensemble.id), after);
     void queries.invalidateQueries({ queryKey: keys.ensembles() });
   };
 }
 
 export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
-  const run = useAct(ensemble);
-  const [asked, setAsked] = useState<"stop" | "retire" | null>(null);
+  const run = useRunAction(ensemble);
+  const [confirming, setConfirming] = useState<"stop" | "retire" | null>(null);
   const [busy, setBusy] = useState(false);
   const start = async () => {
     setBusy(true);
     await attempt(() => run("start"), `${ensemble.name} starts.`);
     setBusy(false);
   };
-  const may = useMayChange();
-  if (ensemble.state === "retired" || !may) return null;
+  const canEdit = useCanEdit();
+  if (ensemble.state === "retired" || !canEdit) return null;
   return (
     <>
       {ensemble.state === "stopped" ? (
@@ -36,12 +36,12 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
           Start
         </Button>
       ) : (
-        <Button onClick={() => setAsked("stop")}>Stop</Button>
+        <Button onClick={() => setConfirming("stop")}>Stop</Button>
       )}
-      <Button danger onClick={() => setAsked("retire")}>
+      <Button danger onClick={() => setConfirming("retire")}>
         Retire
       </Button>
-      {asked === "stop" && (
+      {confirming === "stop" && (
         <Confirm
           title={`Stop ${ensemble.name}?`}
           action="Stop"
@@ -49,12 +49,12 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
             await run("stop");
             toast(`${ensemble.name} stopped`);
           }}
-          onClose={() => setAsked(null)}
+          onClose={() => setConfirming(null)}
         >
           <p>Its members stop and release their devices. Predictions are rejected until it is started again.</p>
         </Confirm>
       )}
-      {asked === "retire" && (
+      {confirming === "retire" && (
         <Confirm
           title={`Retire ${ensemble.name}?`}
           action="Retire"
@@ -63,7 +63,7 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
             await run("retire");
             toast(`${ensemble.name} retired`);
           }}
-          onClose={() => setAsked(null)}
+          onClose={() => setConfirming(null)}
         >
           <p>This cannot be undone. The name stays reserved, and evaluations remain available.</p>
         </Confirm>

@@ -3,8 +3,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, done, type Schemas } from "../api";
-import { keys } from "../keys";
-import { useMayChange } from "../session";
+import { keys } from "../query-keys";
+import { useCanEdit } from "../session";
 import { setQuery } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
@@ -13,14 +13,14 @@ import { attempt, toast } from "../widgets/toast";
 import type { Request } from "./draft";
 import { useEnsemble } from "./queries";
 
-const LOOKS = "Requires the submitter role";
+const READ_ONLY = "Requires the submitter role";
 
 export function Build({ request }: { request: Request | null }) {
   const [name, setName] = useState("");
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
-  const may = useMayChange();
+  const canEdit = useCanEdit();
   const build = async () => {
     setBusy(true);
     const body = { ...request, name: name.trim() || null } as Schemas["EnsembleRequest"];
@@ -46,7 +46,13 @@ export function Build({ request }: { request: Request | null }) {
         value={name}
         onChange={event => setName(event.target.value)}
       />
-      <Button primary type="submit" busy={busy} disabled={request === null || !may} title={may ? undefined : LOOKS}>
+      <Button
+        primary
+        type="submit"
+        busy={busy}
+        disabled={request === null || !canEdit}
+        title={canEdit ? undefined : READ_ONLY}
+      >
         Build
       </Button>
     </form>
@@ -55,10 +61,10 @@ export function Build({ request }: { request: Request | null }) {
 
 export function BuildVersion({ request, ensembleId }: { request: Request | null; ensembleId: number }) {
   const [percent, setPercent] = useState("");
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
-  const may = useMayChange();
+  const canEdit = useCanEdit();
   const query = useEnsemble(ensembleId);
   const name = query.data?.name ?? `ensemble ${ensembleId}`;
   const share = Number(percent) / 100;
@@ -96,18 +102,18 @@ export function BuildVersion({ request, ensembleId }: { request: Request | null;
       </Field>
       <Button
         primary
-        disabled={request === null || problem !== undefined || !may}
-        title={may ? undefined : LOOKS}
-        onClick={() => setAsked(true)}
+        disabled={request === null || problem !== undefined || !canEdit}
+        title={canEdit ? undefined : READ_ONLY}
+        onClick={() => setConfirming(true)}
       >
         Build version
       </Button>
-      {asked && (
+      {confirming && (
         <Confirm
           title={`Build a new version of ${name}?`}
           action="Build version"
           run={build}
-          onClose={() => setAsked(false)}
+          onClose={() => setConfirming(false)}
         >
           <p>
             {canary === null

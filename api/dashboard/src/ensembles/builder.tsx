@@ -3,22 +3,22 @@ import { useQuery } from "@tanstack/react-query";
 import { ApiError, api, done, type Schemas } from "../api";
 import { useFreshness } from "../charts/data";
 import { formatCount, formatNumber } from "../format";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { useSelection } from "../selection";
 import { fetchTable } from "../trials/use-table";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
-import { Empty, Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading } from "../widgets/query-states";
 import { Build, BuildVersion } from "./build";
 import { Candidates } from "./candidates";
 import { type Request, read, trialsOf, useDraft } from "./draft";
 import { DraftForm } from "./draft-form";
-import { PathChart } from "./path";
-import { ReportGrid, ReportLead, rowsSaid } from "./report";
+import { ReportGrid, ReportLead, rowsText } from "./report";
+import { PathChart } from "./selection-path";
 import type { Preview } from "./types";
 import "./builder.css";
 
-const LOOKED_AT = 200;
+const MAX_LISTED = 200;
 
 type BuilderProps = { sweepId: number; metric: string };
 
@@ -39,7 +39,7 @@ function useMatching(sweepId: number): ReadonlySet<unknown> | null {
   const [filter] = useQueryState("filter");
   const { data } = useQuery({
     queryKey: keys.sweep(sweepId, "candidates", filter),
-    queryFn: ({ signal }) => fetchTable(sweepId, { filter, sort: "best", limit: LOOKED_AT }, signal),
+    queryFn: ({ signal }) => fetchTable(sweepId, { filter, sort: "best", limit: MAX_LISTED }, signal),
     enabled: filter !== "",
     retry: false,
   });
@@ -63,7 +63,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
     change({ choose: "explicit", trials: after.join(",") });
   };
   if (pool.isError)
-    return <NotThis title="Nothing to build from yet" error={pool.error} onRetry={() => void pool.refetch()} />;
+    return <PreviewError title="Nothing to build from yet" error={pool.error} onRetry={() => void pool.refetch()} />;
   if (!pool.data) return <Loading rows={5} />;
   const ticked = draft.choose === "explicit" ? new Map(trialsOf(draft).map(id => [id, weights.get(id) ?? 0])) : weights;
   return (
@@ -85,7 +85,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
         </Panel>
       </div>
       <div className="builder-preview" aria-busy={query.isFetching}>
-        <Panel title="Candidates" hint={candidatesSaid(pool.data, matching !== null)}>
+        <Panel title="Candidates" hint={candidatesText(pool.data, matching !== null)}>
           <Candidates
             pool={pool.data.contenders.filter(one => matching === null || matching.has(one.trial_id))}
             metric={metric}
@@ -94,7 +94,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
           />
         </Panel>
         {query.isError && request !== null ? (
-          <NotThis error={query.error} onRetry={() => void query.refetch()} />
+          <PreviewError error={query.error} onRetry={() => void query.refetch()} />
         ) : (
           request !== null && <Coming preview={preview} method={draft.choose} sweepId={sweepId} />
         )}
@@ -103,21 +103,21 @@ export function Builder({ sweepId, metric }: BuilderProps) {
   );
 }
 
-function candidatesSaid(pool: Preview, filtered: boolean): string {
+function candidatesText(pool: Preview, filtered: boolean): string {
   const shown = pool.contenders.length;
   const best = pool.candidates > shown ? `; only the best ${shown} are listed` : "";
-  const some = filtered ? " The filter affects only this list, not which trials may be selected." : "";
-  return `${formatCount(pool.candidates)} finished trials have a model${best}. Check trials to select them manually.${some}`;
+  const filterNote = filtered ? " The filter affects only this list, not which trials may be selected." : "";
+  return `${formatCount(pool.candidates)} finished trials have a model${best}. Check trials to select them manually.${filterNote}`;
 }
 
-type NotThisProps = { title?: string; error: Error; onRetry: () => void };
+type PreviewErrorProps = { title?: string; error: Error; onRetry: () => void };
 
 /** Having too few finished models is not an error of the user. */
-function NotThis({ title = "Cannot build this ensemble", error, onRetry }: NotThisProps) {
-  const said = error instanceof ApiError && error.status === 422;
+function PreviewError({ title = "Cannot build this ensemble", error, onRetry }: PreviewErrorProps) {
+  const isValidation = error instanceof ApiError && error.status === 422;
   return (
     <Panel>
-      {said ? <Empty title={title} hint={`${error.message}.`} /> : <Failure error={error} onRetry={onRetry} />}
+      {isValidation ? <Empty title={title} hint={`${error.message}.`} /> : <Failure error={error} onRetry={onRetry} />}
     </Panel>
   );
 }
@@ -135,8 +135,8 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
   const numbers = new Map(preview.contenders.map(one => [one.trial_id, one]));
   const members = preview.member_ids.map(id => {
     const of = numbers.get(id);
-    const elsewhere = of && of.sweep_id !== sweepId ? ` of sweep ${of.sweep_id}` : "";
-    return { name: of ? `Trial ${of.number}${elsewhere}` : `Trial id ${id}`, href: `/trials/${id}` };
+    const otherSweep = of && of.sweep_id !== sweepId ? ` of sweep ${of.sweep_id}` : "";
+    return { name: of ? `Trial ${of.number}${otherSweep}` : `Trial id ${id}`, href: `/trials/${id}` };
   });
   const { figures } = preview;
   return (
@@ -145,7 +145,7 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
         title={`${members.length} ${members.length === 1 ? "member" : "members"}, quorum ${preview.quorum}`}
         hint={
           figures
-            ? `Estimated from stored predictions on ${rowsSaid(figures.rows, figures.split, preview.rows_there)}; the test split is not used.`
+            ? `Estimated from stored predictions on ${rowsText(figures.rows, figures.split, preview.rows_there)}; the test split is not used.`
             : undefined
         }
       >

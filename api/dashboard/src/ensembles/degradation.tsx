@@ -1,7 +1,7 @@
 // The quality of the prediction when members are missing, and the safe quorum.
 
 import { formatCount } from "../format";
-import { Chart, type Series } from "./chart";
+import { Chart, type Series } from "./line-chart";
 import { ScrollX } from "./scroll-x";
 import { type Figures, figure, formatScore, metricOf } from "./types";
 
@@ -38,7 +38,7 @@ export function DegradationView({ figures }: { figures: Figures }) {
           series={series}
           xName="Responding members"
           yName={metricOf(main).name}
-          whole
+          integer
           height={200}
           until={safe === null || safe === 1 ? undefined : { x: safe, name: "safe" }}
         />
@@ -61,9 +61,9 @@ export function DegradationView({ figures }: { figures: Figures }) {
             </tr>
             <tr>
               {keys.flatMap(key =>
-                ["worst", "mean"].map(which => (
-                  <th key={`${which} ${key}`} scope="col" className="figures-number">
-                    {which}
+                ["worst", "mean"].map(column => (
+                  <th key={`${column} ${key}`} scope="col" className="figures-number">
+                    {column}
                   </th>
                 )),
               )}
@@ -80,8 +80,8 @@ export function DegradationView({ figures }: { figures: Figures }) {
                   {!size.every_subset && " (sampled)"}
                 </td>
                 {keys.flatMap(key =>
-                  [size.worst[key], size.mean[key]].map((value, which) => (
-                    <td key={`${which ? "mean" : "worst"} ${key}`} className="figures-number">
+                  [size.worst[key], size.mean[key]].map((value, column) => (
+                    <td key={`${column ? "mean" : "worst"} ${key}`} className="figures-number">
                       {formatScore(value)}
                     </td>
                   )),
@@ -96,11 +96,11 @@ export function DegradationView({ figures }: { figures: Figures }) {
 }
 
 /** One sentence on which quorum is safe. */
-export function quorumSaid(figures: Figures): string {
+export function quorumText(figures: Figures): string {
   const { safe_quorum: safe, sizes } = figures.degradation;
   if (safe === null)
     return "No quorum is safe: on these rows, the full ensemble does not match the best single network.";
-  const whole = `With at least ${safe} of ${sizes.length} members, the prediction is never worse than the best single network, whichever members are missing.`;
-  if (figures.quorum >= safe) return `${whole} The quorum is ${figures.quorum}.`;
-  return `${whole} The quorum is only ${figures.quorum}: a degraded prediction may be worse.`;
+  const sentence = `With at least ${safe} of ${sizes.length} members, the prediction is never worse than the best single network, whichever members are missing.`;
+  if (figures.quorum >= safe) return `${sentence} The quorum is ${figures.quorum}.`;
+  return `${sentence} The quorum is only ${figures.quorum}: a degraded prediction may be worse.`;
 }

@@ -23,7 +23,7 @@ type FormProps = {
 };
 
 export function DraftForm({ draft, change, problems, selected, values }: FormProps) {
-  const byHand = draft.choose === "explicit";
+  const isManual = draft.choose === "explicit";
   return (
     <div className="draft">
       <Field label="Members" hint={HINTS[draft.choose]} problem={problems.trials}>
@@ -34,7 +34,7 @@ export function DraftForm({ draft, change, problems, selected, values }: FormPro
           Use the {selected.length} selected in the table
         </Button>
       )}
-      {!byHand && (
+      {!isManual && (
         <Field label="How many (k)" problem={problems.k}>
           <Count value={draft.k} onChange={k => change({ k })} />
         </Field>

@@ -24,14 +24,14 @@ const DEFAULTS = {
 };
 export type Draft = typeof DEFAULTS;
 
-const EMPTIED = "none"; // in the URL: a field with a default that was cleared
+const CLEARED = "none"; // in the URL: a field with a default that was cleared
 
 export function draftOf(search: string): Draft {
   const query = new URLSearchParams(search);
   const found: Draft = { ...DEFAULTS };
   for (const key of Object.keys(DEFAULTS) as (keyof Draft)[]) {
     const given = query.get(key) ?? DEFAULTS[key];
-    found[key] = given === EMPTIED ? "" : given;
+    found[key] = given === CLEARED ? "" : given;
   }
   if (found.choose === "") found.choose = found.trials === "" ? "top_k" : "explicit";
   return found;
@@ -44,11 +44,11 @@ export function useDraft(): [Draft, (changes: Partial<Draft>) => void] {
 }
 
 export function changeDraft(changes: Partial<Draft>): void {
-  const kept = Object.entries(changes).map(([key, value]) => {
+  const entries = Object.entries(changes).map(([key, value]) => {
     if (value === DEFAULTS[key as keyof Draft]) return [key, ""];
-    return [key, value === "" ? EMPTIED : value];
+    return [key, value === "" ? CLEARED : value];
   });
-  setQuery(Object.fromEntries(kept));
+  setQuery(Object.fromEntries(entries));
 }
 
 /** The address of the builder with all settings of an ensemble, to build a new version of it. */
@@ -69,8 +69,8 @@ export function versionHref(ensemble: Ensemble): string {
     placement: ensemble.placement,
     precision: ensemble.precision,
   };
-  const said = Object.entries(draft).filter(([key, value]) => value !== DEFAULTS[key as keyof Draft]);
-  const query = new URLSearchParams({ version_of: String(ensemble.id), ...Object.fromEntries(said) });
+  const nonDefault = Object.entries(draft).filter(([key, value]) => value !== DEFAULTS[key as keyof Draft]);
+  const query = new URLSearchParams({ version_of: String(ensemble.id), ...Object.fromEntries(nonDefault) });
   return `/sweeps/${ensemble.sweep_id ?? members[0]?.sweep_id}/ensemble?${query}`;
 }
 
@@ -83,7 +83,7 @@ export type Read = { request: Request | null; problems: Partial<Record<keyof Dra
 /** The request, or the problem of each invalid field. */
 export function read(draft: Draft, sweepId: number): Read {
   const problems: Read["problems"] = {};
-  const whole = (key: keyof Draft, most: number, least = 1): number => {
+  const integer = (key: keyof Draft, most: number, least = 1): number => {
     const value = Number(draft[key]);
     if (draft[key].trim() === "" || !Number.isInteger(value) || value < least || value > most) {
       problems[key] = `Must be an integer from ${least} to ${most.toLocaleString("en-US")}`;
@@ -97,19 +97,19 @@ export function read(draft: Draft, sweepId: number): Read {
     calibrate: draft.calibrate === "yes",
     mode: draft.mode as Request["mode"],
     deadline_ms: deadline,
-    replicas: whole("replicas", 64),
+    replicas: integer("replicas", 64),
     placement: draft.placement as Request["placement"],
     precision: draft.precision as Request["precision"],
   };
-  if (draft.quorum !== "") request.quorum = whole("quorum", 1000);
+  if (draft.quorum !== "") request.quorum = integer("quorum", 1000);
   if (draft.choose === "explicit") {
     request.trial_ids = trialsOf(draft);
     if (request.trial_ids.length === 0) problems.trials = "Select at least one trial";
   } else {
     request.sweep_id = sweepId;
     request.select = draft.choose as Request["select"];
-    request.k = whole("k", 1000);
-    if (draft.choose === "greedy") request.bags = whole("bags", 100, 0);
+    request.k = integer("k", 1000);
+    if (draft.choose === "greedy") request.bags = integer("bags", 100, 0);
   }
   return { request: Object.keys(problems).length > 0 ? null : request, problems };
 }

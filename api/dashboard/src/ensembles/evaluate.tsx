@@ -1,33 +1,33 @@
 // Requests an evaluation: which version, on which rows. Splits that were already used, and custom rows, ask first.
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { keys } from "../keys";
-import { useMayChange } from "../session";
+import { keys } from "../query-keys";
+import { useCanEdit } from "../session";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { toast } from "../widgets/toast";
-import { parsePosted } from "./posted";
+import { parseEvaluationCsv } from "./evaluation-csv";
 import { evaluate, type Measured } from "./queries";
 import type { Ensemble } from "./types";
 
 const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "custom rows" };
 type Rows = keyof typeof ROWS;
 
-type Props = { ensemble: Ensemble; primary: boolean; underWay: boolean; onAsked: () => void };
+type Props = { ensemble: Ensemble; primary: boolean; isRunning: boolean; onAsked: () => void };
 
-export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
+export function EvaluateForm({ ensemble, primary, isRunning, onAsked }: Props) {
   const queries = useQueryClient();
   const [rows, setRows] = useState<Rows>("test");
   const [version, setVersion] = useState("");
-  const [asked, setAsked] = useState(false);
+  const [confirming, setConfirming] = useState(false);
   const [busy, setBusy] = useState(false);
   const [text, setText] = useState("");
-  const may = useMayChange();
-  const can = may && ensemble.state === "ready";
-  const used = version === "" ? usedFor(ensemble, rows) : rows === "test" || rows === "posted" ? "" : MAYBE;
+  const canEdit = useCanEdit();
+  const can = canEdit && ensemble.state === "ready";
+  const used = version === "" ? splitWarning(ensemble, rows) : rows === "test" || rows === "posted" ? "" : MAYBE;
   const measure = async () => {
-    const what: Measured = rows === "posted" ? parsePosted(text, ensemble) : { split: rows, force: used !== "" };
+    const what: Measured = rows === "posted" ? parseEvaluationCsv(text, ensemble) : { split: rows, force: used !== "" };
     await evaluate(ensemble.id, version === "" ? what : { ...what, version: Number(version) });
     toast("Evaluation started");
     onAsked();
@@ -55,22 +55,22 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
       </select>
       <Button
         primary={primary}
-        busy={busy || underWay}
+        busy={busy || isRunning}
         disabled={!can}
-        title={can ? undefined : may ? "Requires all members to be ready" : "Requires the submitter role"}
-        onClick={() => (used || rows === "posted" ? setAsked(true) : void now())}
+        title={can ? undefined : canEdit ? "Requires all members to be ready" : "Requires the submitter role"}
+        onClick={() => (used || rows === "posted" ? setConfirming(true) : void now())}
       >
-        {underWay ? "Evaluating…" : rows === "posted" ? "Evaluate…" : `Evaluate on ${rows}`}
+        {isRunning ? "Evaluating…" : rows === "posted" ? "Evaluate…" : `Evaluate on ${rows}`}
       </Button>
-      {asked && (
+      {confirming && (
         <Confirm
           title={rows === "posted" ? "Evaluate on custom rows" : `Evaluate on ${rows} anyway?`}
           action="Evaluate"
           run={measure}
-          onClose={() => setAsked(false)}
+          onClose={() => setConfirming(false)}
         >
           {rows === "posted" ? (
-            <OwnRows ensemble={ensemble} text={text} onText={setText} />
+            <CustomRows ensemble={ensemble} text={text} onText={setText} />
           ) : (
             <p>{used}, so scores on it are optimistic. The report lists this as a caveat. The test split is unused.</p>
           )}
@@ -83,14 +83,14 @@ export function EvaluateForm({ ensemble, primary, underWay, onAsked }: Props) {
 const MAYBE = "This split may have been used to select the members or to fit their combination";
 
 /** How the split was used already. */
-function usedFor({ selection }: Ensemble, rows: Rows): string {
+function splitWarning({ selection }: Ensemble, rows: Rows): string {
   if (rows === "validation") return "The members and their best epochs were selected on this split";
   return rows === selection.fitted_on ? "The combination of the members was fitted on this split" : "";
 }
 
-type OwnProps = { ensemble: Ensemble; text: string; onText: (text: string) => void };
+type CustomRowsProps = { ensemble: Ensemble; text: string; onText: (text: string) => void };
 
-function OwnRows({ ensemble, text, onText }: OwnProps) {
+function CustomRows({ ensemble, text, onText }: CustomRowsProps) {
   const { classes, features, task } = ensemble;
   const last =
     task === "classification" ? "its class" : classes.length === 1 ? "its value" : `${classes.length} values`;

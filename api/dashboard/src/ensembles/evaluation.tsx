@@ -2,26 +2,26 @@
 import { formatAgo } from "../format";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
-import { Answer, Empty, Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
 import { EvaluateForm } from "./evaluate";
-import { isUnderWay, useEvaluations } from "./queries";
-import { ReportGrid, ReportLead, rowsSaid } from "./report";
-import type { Named } from "./scores";
+import { isPending, useEvaluations } from "./queries";
+import { ReportGrid, ReportLead, rowsText } from "./report";
+import type { NamedMember } from "./scores";
 import type { Ensemble, Evaluation, Figures } from "./types";
 
 export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
   const query = useEvaluations(ensemble.id);
-  const [wanted, setWanted] = useQueryState("evaluation");
+  const [selectedId, setSelectedId] = useQueryState("evaluation");
   const found = query.data ?? [];
-  const shown = found.find(one => String(one.id) === wanted) ?? found.find(one => one.result) ?? found[0];
-  const underWay = found.some(isUnderWay);
+  const shown = found.find(one => String(one.id) === selectedId) ?? found.find(one => one.result) ?? found[0];
+  const isRunning = found.some(isPending);
   const actions = (
     <>
       {found.length > 1 && (
         <select
           aria-label="Select an evaluation"
           value={shown ? String(shown.id) : ""}
-          onChange={event => setWanted(event.target.value)}
+          onChange={event => setSelectedId(event.target.value)}
         >
           {found.map(one => (
             <option key={one.id} value={one.id}>
@@ -33,8 +33,8 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
       <EvaluateForm
         ensemble={ensemble}
         primary={found.length === 0}
-        underWay={underWay}
-        onAsked={() => setWanted("")}
+        isRunning={isRunning}
+        onAsked={() => setSelectedId("")}
       />
     </>
   );
@@ -43,9 +43,9 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
   return (
     <section aria-label="Evaluation">
       <Panel title="Evaluation" hint={figures ? hintOf(figures) : undefined} actions={actions}>
-        <Answer query={query}>
-          {() => (figures ? <ReportLead figures={figures} members={members} /> : <Missing evaluation={shown} />)}
-        </Answer>
+        <QueryResult query={query}>
+          {() => (figures ? <ReportLead figures={figures} members={members} /> : <NoEvaluation evaluation={shown} />)}
+        </QueryResult>
       </Panel>
       {figures && <ReportGrid figures={figures} members={members} />}
     </section>
@@ -53,11 +53,11 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
 }
 
 function hintOf(figures: Figures): string {
-  const on = `On ${rowsSaid(figures.rows, figures.split)}`;
+  const on = `On ${rowsText(figures.rows, figures.split)}`;
   return figures.split === "test" ? `${on}, which was not used for selection or fitting.` : `${on}.`;
 }
 
-function Missing({ evaluation }: { evaluation: Evaluation | undefined }) {
+function NoEvaluation({ evaluation }: { evaluation: Evaluation | undefined }) {
   if (evaluation?.state === "failed") return <Failure error={new Error(evaluation.reason)} />;
   if (evaluation) return <Loading rows={4} what="Evaluation in progress" />;
   return (
@@ -69,7 +69,7 @@ function Missing({ evaluation }: { evaluation: Evaluation | undefined }) {
 }
 
 /** The members by trial, if the evaluated version is the active one. */
-function namesOf(ensemble: Ensemble, evaluation: Evaluation): Named[] {
+function namesOf(ensemble: Ensemble, evaluation: Evaluation): NamedMember[] {
   if (evaluation.version === ensemble.version) {
     return ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
   }

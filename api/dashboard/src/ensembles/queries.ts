@@ -1,8 +1,8 @@
 // Queries and commands for ensembles, and the live messages that update them.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, done, type Schemas } from "../api";
-import { keys } from "../keys";
 import { useLive } from "../live";
+import { keys } from "../query-keys";
 import type { Ensemble, Member } from "./types";
 
 const SETTLING = new Set(["building", "warming"]);
@@ -35,11 +35,11 @@ export function useEvaluations(ensembleId: number) {
     queryKey: keys.ensemble(ensembleId, "evaluations"),
     queryFn: () => done(api.GET("/api/v1/ensembles/{ensemble_id}/evaluations", path(ensembleId))),
     placeholderData: undefined,
-    refetchInterval: query => (query.state.data?.some(isUnderWay) ? MEASURING_MS : false),
+    refetchInterval: query => (query.state.data?.some(isPending) ? MEASURING_MS : false),
   });
 }
 
-export function isUnderWay(evaluation: { state: string }): boolean {
+export function isPending(evaluation: { state: string }): boolean {
   return evaluation.state === "queued" || evaluation.state === "running";
 }
 
@@ -53,7 +53,7 @@ export function evaluate(ensembleId: number, what: Measured) {
 
 export type Action = "start" | "stop" | "rollback" | "promote" | "retire";
 
-export function act(ensembleId: number, action: Action): Promise<Ensemble> {
+export function runAction(ensembleId: number, action: Action): Promise<Ensemble> {
   switch (action) {
     case "start":
       return done(api.POST("/api/v1/ensembles/{ensemble_id}/start", path(ensembleId)));

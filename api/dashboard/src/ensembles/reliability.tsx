@@ -1,7 +1,7 @@
 // Reliability diagram: are 80 % of the rows with confidence 0.8 predicted correctly?
 import { useMemo } from "react";
 import { formatCount } from "../format";
-import { Chart, type Series } from "./chart";
+import { Chart, type Series } from "./line-chart";
 import { type Figures, figure, formatScore } from "./types";
 
 export function Reliability({ figures }: { figures: Figures }) {

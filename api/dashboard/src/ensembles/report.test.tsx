@@ -1,8 +1,8 @@
 // The figures of an evaluation, as a reader finds them.
 import { render, screen, within } from "@testing-library/react";
-import { quorumSaid } from "./degradation";
-import { FIGURES } from "./fixtures";
-import { ReportGrid, ReportLead, rowsSaid } from "./report";
+import { quorumText } from "./degradation";
+import { FIGURES } from "./fixture";
+import { ReportGrid, ReportLead, rowsText } from "./report";
 import { verdict } from "./scores";
 import { formatScore } from "./types";
 
@@ -51,16 +51,16 @@ test("one member disagrees with nobody", () => {
 });
 
 test("the quorum that is safe is said, and when the one there is is not", () => {
-  expect(quorumSaid(FIGURES)).toContain("The quorum is only 1: a degraded prediction may be worse.");
-  expect(quorumSaid({ ...FIGURES, quorum: 2 })).toContain("With at least 2 of 2 members");
+  expect(quorumText(FIGURES)).toContain("The quorum is only 1: a degraded prediction may be worse.");
+  expect(quorumText({ ...FIGURES, quorum: 2 })).toContain("With at least 2 of 2 members");
   const never = { ...FIGURES, degradation: { ...FIGURES.degradation, safe_quorum: null } };
-  expect(quorumSaid(never)).toContain("No quorum is safe");
+  expect(quorumText(never)).toContain("No quorum is safe");
 });
 
 test("how many rows there were is said, also where only some were looked at", () => {
-  expect(rowsSaid(360, "test")).toBe("360 test rows");
-  expect(rowsSaid(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
-  expect(rowsSaid(5, "posted")).toBe("5 custom rows");
+  expect(rowsText(360, "test")).toBe("360 test rows");
+  expect(rowsText(2000, "calibration", 6000)).toBe("2,000 of the 6,000 calibration rows");
+  expect(rowsText(5, "posted")).toBe("5 custom rows");
 });
 
 test.each([

@@ -1,10 +1,10 @@
 // The report on an ensemble's scores on some rows, in panels: for an active ensemble, or for the builder's preview.
 import { formatCount } from "../format";
 import { Panel } from "../widgets/panel";
-import { DegradationView, quorumSaid } from "./degradation";
-import { DisagreementMatrix } from "./matrix";
+import { DegradationView, quorumText } from "./degradation";
+import { DisagreementMatrix } from "./disagreement-matrix";
 import { Reliability } from "./reliability";
-import { Against, type Named, ScoresTable } from "./scores";
+import { Against, type NamedMember, ScoresTable } from "./scores";
 import { type Figures, formatScore } from "./types";
 import "./report.css";
 
@@ -20,25 +20,26 @@ export function Flags({ flags }: { flags: readonly string[] }) {
 }
 
 /** The ensemble's uncertainty, and how it splits into its sources. */
-function Doubt({ figures }: { figures: Figures }) {
-  const doubt = figures.uncertainty;
-  if ("predictive_entropy" in doubt) {
+function Uncertainty({ figures }: { figures: Figures }) {
+  const uncertainty = figures.uncertainty;
+  if ("predictive_entropy" in uncertainty) {
     return (
       <p className="report-doubt">
-        Predictive entropy: {formatScore(doubt.predictive_entropy)} nats = {formatScore(doubt.expected_entropy)} mean
-        entropy of the members + {formatScore(doubt.mutual_information)} from disagreement.
+        Predictive entropy: {formatScore(uncertainty.predictive_entropy)} nats ={" "}
+        {formatScore(uncertainty.expected_entropy)} mean entropy of the members +{" "}
+        {formatScore(uncertainty.mutual_information)} from disagreement.
       </p>
     );
   }
   return (
     <p className="report-doubt">
-      Predictive variance: {formatScore(doubt.total_variance)} = {formatScore(doubt.noise_variance)} noise +{" "}
-      {formatScore(doubt.variance_of_means)} from disagreement.
+      Predictive variance: {formatScore(uncertainty.total_variance)} = {formatScore(uncertainty.noise_variance)} noise +{" "}
+      {formatScore(uncertainty.variance_of_means)} from disagreement.
     </p>
   );
 }
 
-type ReportProps = { figures: Figures; members: readonly Named[] };
+type ReportProps = { figures: Figures; members: readonly NamedMember[] };
 
 /** The scores that show whether the ensemble is better. */
 export function ReportLead({ figures, members }: ReportProps) {
@@ -47,7 +48,7 @@ export function ReportLead({ figures, members }: ReportProps) {
       <Flags flags={figures.flags} />
       <Against figures={figures} />
       <ScoresTable figures={figures} members={members} />
-      <Doubt figures={figures} />
+      <Uncertainty figures={figures} />
     </div>
   );
 }
@@ -69,7 +70,7 @@ export function ReportGrid({ figures, members }: ReportProps) {
         </Panel>
       )}
       <div className={figures.reliability.length > 0 ? "report-wide" : undefined}>
-        <Panel title="When members are missing" hint={quorumSaid(figures)}>
+        <Panel title="When members are missing" hint={quorumText(figures)}>
           <DegradationView figures={figures} />
         </Panel>
       </div>
@@ -78,7 +79,7 @@ export function ReportGrid({ figures, members }: ReportProps) {
 }
 
 /** "on 360 rows of test" */
-export function rowsSaid(rows: number, split: string, there = rows): string {
-  const some = there > rows ? `${formatCount(rows)} of the ${formatCount(there)}` : formatCount(rows);
-  return split === "posted" ? `${some} custom rows` : `${some} ${split} rows`;
+export function rowsText(rows: number, split: string, available = rows): string {
+  const count = available > rows ? `${formatCount(rows)} of the ${formatCount(available)}` : formatCount(rows);
+  return split === "posted" ? `${count} custom rows` : `${count} ${split} rows`;
 }

@@ -3,8 +3,8 @@
 import { formatCount, formatNumber } from "../format";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
-import { Pixels } from "./pixels";
-import type { Image } from "./rows";
+import { Pixels } from "./image-canvas";
+import type { Image } from "./row-input";
 import { ScrollX } from "./scroll-x";
 import type { Samples } from "./types";
 import "./row-picker.css";
@@ -34,7 +34,7 @@ export function RowPicker({ found, image, chosen, onChoose, onMove }: PickerProp
               onClick={() => onChoose(index)}
             >
               <Pixels row={row} image={image} size={56} />
-              <span>{truthOf(found, index)}</span>
+              <span>{trueLabelOf(found, index)}</span>
             </button>
           ))}
         </fieldset>
@@ -91,7 +91,7 @@ function Lines({ found, chosen, onChoose }: Pick<PickerProps, "found" | "chosen"
                 </td>
               ))}
               {width > COLUMNS && <td>…</td>}
-              <td>{truthOf(found, index)}</td>
+              <td>{trueLabelOf(found, index)}</td>
             </tr>
           ))}
         </tbody>
@@ -105,6 +105,6 @@ function numbered(found: Samples) {
 }
 
 /** The true class or values of a row, as text. */
-export function truthOf(found: Samples, index: number): string {
+export function trueLabelOf(found: Samples, index: number): string {
   return found.labels?.[index] ?? found.targets?.[index]?.map(value => formatNumber(value)).join(", ") ?? "";
 }

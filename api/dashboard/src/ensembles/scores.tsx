@@ -6,14 +6,19 @@ import { ScrollX } from "./scroll-x";
 import { type Figures, figure, formatChange, formatScore, metricOf, metricsOf } from "./types";
 import "./scores.css";
 
-export type Named = { name: string; href?: string };
+export type NamedMember = { name: string; href?: string };
 
-export function ScoresTable({ figures, members }: { figures: Figures; members: readonly Named[] }) {
+export function ScoresTable({ figures, members }: { figures: Figures; members: readonly NamedMember[] }) {
   const metrics = metricsOf([figures.ensemble, ...figures.members]);
   const rows = [
     { who: <strong>Ensemble</strong>, key: "ensemble", scores: figures.ensemble, own: true },
     ...figures.members.map((scores, position) => ({
-      who: <Who named={members[position] ?? { name: `Member ${position}` }} best={position === figures.best_member} />,
+      who: (
+        <NetworkName
+          named={members[position] ?? { name: `Member ${position}` }}
+          best={position === figures.best_member}
+        />
+      ),
       key: `member-${position}`,
       scores,
       own: false,
@@ -50,7 +55,7 @@ export function ScoresTable({ figures, members }: { figures: Figures; members: r
   );
 }
 
-function Who({ named, best }: { named: Named; best: boolean }) {
+function NetworkName({ named, best }: { named: NamedMember; best: boolean }) {
   return (
     <>
       {named.href ? <Link href={named.href}>{named.name}</Link> : named.name}

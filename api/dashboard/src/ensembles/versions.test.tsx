@@ -3,12 +3,12 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { BuildVersion } from "./build";
 import { draftOf, versionHref } from "./draft";
 import { EvaluateForm } from "./evaluate";
-import { ENSEMBLE } from "./fixtures";
-import { parsePosted } from "./posted";
+import { parseEvaluationCsv } from "./evaluation-csv";
+import { ENSEMBLE } from "./fixture";
 import type { Ensemble } from "./types";
 import { Versions } from "./versions";
 
@@ -95,7 +95,7 @@ test("with a canary there are promotion and the way back instead", async () => {
 });
 
 function form(changes: Partial<Ensemble> = {}) {
-  return <EvaluateForm ensemble={{ ...ENSEMBLE, ...changes }} primary underWay={false} onAsked={() => undefined} />;
+  return <EvaluateForm ensemble={{ ...ENSEMBLE, ...changes }} primary isRunning={false} onAsked={() => undefined} />;
 }
 
 test("the test split is measured at once, one that was used only after a warning", async () => {
@@ -139,10 +139,12 @@ test("rows of one's own are posted with their classes", async () => {
 });
 
 test("a first line of names is left out, and what is wrong is named by its line", () => {
-  expect(parsePosted("a;b;c;y\n1;2;3;dog\n", ENSEMBLE)).toEqual({ inputs: [[1, 2, 3]], targets: ["dog"] });
-  expect(() => parsePosted("1,2,3,cow", ENSEMBLE)).toThrow("Line 1: “cow” is not a class; the classes are cat, dog.");
-  expect(() => parsePosted("1,2,3,cat\n1,,3,cat", ENSEMBLE)).toThrow("Line 2: “” is not a number.");
-  expect(() => parsePosted("a,b,c,y\n", ENSEMBLE)).toThrow("The file contains no rows.");
+  expect(parseEvaluationCsv("a;b;c;y\n1;2;3;dog\n", ENSEMBLE)).toEqual({ inputs: [[1, 2, 3]], targets: ["dog"] });
+  expect(() => parseEvaluationCsv("1,2,3,cow", ENSEMBLE)).toThrow(
+    "Line 1: “cow” is not a class; the classes are cat, dog.",
+  );
+  expect(() => parseEvaluationCsv("1,2,3,cat\n1,,3,cat", ENSEMBLE)).toThrow("Line 2: “” is not a number.");
+  expect(() => parseEvaluationCsv("a,b,c,y\n", ENSEMBLE)).toThrow("The file contains no rows.");
   const values = { ...ENSEMBLE, task: "regression", classes: ["y1", "y2"] };
-  expect(parsePosted("1,2,3,0.5,-1", values)).toEqual({ inputs: [[1, 2, 3]], targets: [[0.5, -1]] });
+  expect(parseEvaluationCsv("1,2,3,0.5,-1", values)).toEqual({ inputs: [[1, 2, 3]], targets: [[0.5, -1]] });
 });

@@ -3,12 +3,12 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { formatShare, formatTime } from "../format";
-import { useMayChange } from "../session";
+import { useCanEdit } from "../session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Panel } from "../widgets/panel";
 import { toast } from "../widgets/toast";
-import { useAct } from "./actions";
+import { useRunAction } from "./actions";
 import { versionHref } from "./draft";
 import type { Action } from "./queries";
 import { ScrollX } from "./scroll-x";
@@ -17,24 +17,26 @@ import { type Ensemble, RULES } from "./types";
 const OVER = new Set(["stopped", "retired"]);
 
 export function Versions({ ensemble }: { ensemble: Ensemble }) {
-  const run = useAct(ensemble);
-  const [asked, setAsked] = useState<Action | null>(null);
-  const onItsWay = ensemble.canary ?? ensemble.target;
-  const may = useMayChange();
-  const canGoBack = may && !OVER.has(ensemble.state) && (onItsWay !== null || ensemble.version > 1);
+  const run = useRunAction(ensemble);
+  const [confirming, setConfirming] = useState<Action | null>(null);
+  const pendingVersion = ensemble.canary ?? ensemble.target;
+  const canEdit = useCanEdit();
+  const canGoBack = canEdit && !OVER.has(ensemble.state) && (pendingVersion !== null || ensemble.version > 1);
   const back =
-    onItsWay === null ? "The previous version becomes active as soon as it is ready." : `Version ${onItsWay} cancelled`;
+    pendingVersion === null
+      ? "The previous version becomes active as soon as it is ready."
+      : `Version ${pendingVersion} cancelled`;
   const actions = (
     <>
-      {may && ensemble.canary !== null && <Button onClick={() => setAsked("promote")}>Promote canary</Button>}
-      {canGoBack && <Button onClick={() => setAsked("rollback")}>Roll back</Button>}
-      {may && !OVER.has(ensemble.state) && onItsWay === null && (
+      {canEdit && ensemble.canary !== null && <Button onClick={() => setConfirming("promote")}>Promote canary</Button>}
+      {canGoBack && <Button onClick={() => setConfirming("rollback")}>Roll back</Button>}
+      {canEdit && !OVER.has(ensemble.state) && pendingVersion === null && (
         <ButtonLink href={versionHref(ensemble)}>New version</ButtonLink>
       )}
     </>
   );
   return (
-    <Panel title="Versions" hint={said(ensemble)} actions={actions}>
+    <Panel title="Versions" hint={rolloutText(ensemble)} actions={actions}>
       <ScrollX label="Versions">
         <table className="figures">
           <thead>
@@ -66,24 +68,24 @@ export function Versions({ ensemble }: { ensemble: Ensemble }) {
           </tbody>
         </table>
       </ScrollX>
-      {asked && (
+      {confirming && (
         <Confirm
-          title={asked === "promote" ? `Promote version ${ensemble.canary}?` : "Roll back?"}
-          action={asked === "promote" ? "Promote" : "Roll back"}
+          title={confirming === "promote" ? `Promote version ${ensemble.canary}?` : "Roll back?"}
+          action={confirming === "promote" ? "Promote" : "Roll back"}
           run={async () => {
-            await run(asked);
-            toast(asked === "promote" ? "Promoting canary" : "Rolled back");
+            await run(confirming);
+            toast(confirming === "promote" ? "Promoting canary" : "Rolled back");
           }}
-          onClose={() => setAsked(null)}
+          onClose={() => setConfirming(null)}
         >
-          <p>{asked === "promote" ? "It serves all requests as soon as all its members are ready." : back}</p>
+          <p>{confirming === "promote" ? "It serves all requests as soon as all its members are ready." : back}</p>
         </Confirm>
       )}
     </Panel>
   );
 }
 
-function said(ensemble: Ensemble): string {
+function rolloutText(ensemble: Ensemble): string {
   if (ensemble.canary !== null) {
     return `Version ${ensemble.canary} serves ${formatShare(ensemble.canary_share, 0)} of the requests as a canary.`;
   }

@@ -1,7 +1,7 @@
 // The weight of each member.
 import { Link } from "wouter";
 import { formatShare } from "../format";
-import type { Named } from "./scores";
+import type { NamedMember } from "./scores";
 import "./weights.css";
 
 export function Weights({
@@ -9,7 +9,7 @@ export function Weights({
   weights,
   counted = true,
 }: {
-  members: readonly Named[];
+  members: readonly NamedMember[];
   weights: readonly number[];
   counted?: boolean;
 }) {

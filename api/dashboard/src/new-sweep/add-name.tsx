@@ -3,16 +3,21 @@ import { useId, useState } from "react";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 
-type Props = { what: string; taken: readonly string[]; known?: readonly string[]; onAdd: (name: string) => void };
+type Props = {
+  what: string;
+  existing: readonly string[];
+  suggestions?: readonly string[];
+  onAdd: (name: string) => void;
+};
 
-export function AddName({ what, taken, known = [], onAdd }: Props) {
+export function AddName({ what, existing, suggestions = [], onAdd }: Props) {
   const [name, setName] = useState("");
   const id = useId();
-  const wanted = name.trim();
-  const there = taken.includes(wanted);
+  const trimmed = name.trim();
+  const exists = existing.includes(trimmed);
   const add = () => {
-    if (wanted === "" || there) return;
-    onAdd(wanted);
+    if (trimmed === "" || exists) return;
+    onAdd(trimmed);
     setName("");
   };
   return (
@@ -27,14 +32,14 @@ export function AddName({ what, taken, known = [], onAdd }: Props) {
         onKeyDown={event => event.key === "Enter" && add()}
       />
       <datalist id={id}>
-        {known.map(each => (
+        {suggestions.map(each => (
           <option key={each} value={each} />
         ))}
       </datalist>
-      <Button small disabled={wanted === "" || there} onClick={add}>
+      <Button small disabled={trimmed === "" || exists} onClick={add}>
         <Icon name="plus" size={14} /> Add {what}
       </Button>
-      {there && <span className="field-hint">{wanted} already exists.</span>}
+      {exists && <span className="field-hint">{trimmed} already exists.</span>}
     </div>
   );
 }

@@ -3,9 +3,9 @@ import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import type { Draft } from "./draft";
 import { Typed } from "./key-field";
-import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./values";
+import { flow, keysAt, listAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
-const TICKED = 12; // a longer list of values is typed
+const MAX_CHECKBOXES = 12; // a longer list of values is typed
 
 export function canDepend(draft: Draft, name: string): boolean {
   return keysAt(draft.document, ["parameters"]).some(each => each !== name);
@@ -13,20 +13,20 @@ export function canDepend(draft: Draft, name: string): boolean {
 
 /** Adds a first condition to a parameter. */
 export function addCondition(draft: Draft, name: string): void {
-  const [parent] = free(draft, name);
+  const [parent] = unusedParents(draft, name);
   if (parent === undefined) return;
-  void draft.change([{ path: ["parameters", name, "when", parent], value: firstOf(draft, parent) }]);
+  void draft.change([{ path: ["parameters", name, "when", parent], value: firstValueOf(draft, parent) }]);
 }
 
 /** The parameters that may be used in another condition; those with a list of values first. */
-function free(draft: Draft, name: string): string[] {
-  const taken = [name, ...keysAt(draft.document, ["parameters", name, "when"])];
-  const left = keysAt(draft.document, ["parameters"]).filter(each => !taken.includes(each));
+function unusedParents(draft: Draft, name: string): string[] {
+  const used = [name, ...keysAt(draft.document, ["parameters", name, "when"])];
+  const left = keysAt(draft.document, ["parameters"]).filter(each => !used.includes(each));
   const listed = (each: string) => Number(listAt(draft.document, ["parameters", each, "values"]).length > 0);
   return left.sort((one, other) => listed(other) - listed(one));
 }
 
-function firstOf(draft: Draft, parent: string): string {
+function firstValueOf(draft: Draft, parent: string): string {
   const path = ["parameters", parent];
   if (listAt(draft.document, [...path, "values"]).length > 0) path.push("values", "0");
   else path.push(valueAt(draft.document, [...path, "value"]) === undefined ? "min" : "value");
@@ -36,13 +36,13 @@ function firstOf(draft: Draft, parent: string): string {
 export function Conditions({ draft, name }: { draft: Draft; name: string }) {
   const path = ["parameters", name, "when"];
   const parents = keysAt(draft.document, path);
-  const left = free(draft, name);
+  const left = unusedParents(draft, name);
   const problem = draft.problemAt(path);
   if (parents.length === 0 && !problem) return null;
   const replace = (parent: string, next: string) =>
     void draft.change([
       { path: [...path, parent], value: null },
-      { path: [...path, next], value: firstOf(draft, next) },
+      { path: [...path, next], value: firstValueOf(draft, next) },
     ]);
   return (
     <div className="new-when">
@@ -59,7 +59,7 @@ export function Conditions({ draft, name }: { draft: Draft; name: string }) {
             ))}
           </select>
           <span>is</span>
-          <Wanted draft={draft} name={name} parent={parent} />
+          <ConditionValues draft={draft} name={name} parent={parent} />
           <Button
             quiet
             small
@@ -81,13 +81,13 @@ export function Conditions({ draft, name }: { draft: Draft; name: string }) {
 }
 
 /** The values that activate the parameter: checkboxes if the parent has a list of values, else an input. */
-function Wanted({ draft, name, parent }: { draft: Draft; name: string; parent: string }) {
+function ConditionValues({ draft, name, parent }: { draft: Draft; name: string; parent: string }) {
   const path = ["parameters", name, "when", parent];
   const from = ["parameters", parent, "values"];
   const values = listAt(draft.document, from);
   const now = valueAt(draft.document, path);
   const chosen = (Array.isArray(now) ? now : [now]).map(value => JSON.stringify(value));
-  if (values.length === 0 || values.length > TICKED) {
+  if (values.length === 0 || values.length > MAX_CHECKBOXES) {
     const put = (typed: string) => {
       const list = typed.includes(",") && !typed.trim().startsWith("[");
       void draft.change([{ path, value: typedYaml(list ? "list" : "value", typed) }]);
@@ -95,7 +95,7 @@ function Wanted({ draft, name, parent }: { draft: Draft; name: string; parent: s
     return (
       <Typed
         aria-label={`Values of ${parent} that activate ${name}`}
-        there={shownAt(draft.document, draft.numbers, path)}
+        stored={shownAt(draft.document, draft.numbers, path)}
         onCommit={put}
       />
     );

@@ -2,7 +2,7 @@
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
 import { KeyChoice, KeyField } from "./key-field";
-import { type Path, quoted, shownAt, valueAt } from "./values";
+import { type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
 const DATA: [string, string][] = [
   ["digits", "digits: 1,797 images of 8 × 8, 10 classes"],
@@ -17,7 +17,7 @@ const TASKS = [
   ["classification", "classification"],
   ["regression", "regression"],
 ] as const;
-const BEGIN: Record<string, string> = {
+const TEMPLATES: Record<string, string> = {
   mnist: "{name: mnist, root: /data/mnist}",
   "fashion-mnist": "{name: fashion-mnist, root: /data/fashion-mnist}",
   file: "{file: /data/rows.csv, target: label}",
@@ -32,7 +32,7 @@ export function DataForm({ draft, path, optional, more }: Props) {
   const own = ["file", "idx"].find(key => valueAt(data, [key]) !== undefined);
   const kind = own ?? shownAt(draft.document, draft.numbers, [...path, "name"]);
   const choose = (next: string) => {
-    const value = next === "" ? null : (BEGIN[next] ?? `{name: ${quoted(next)}}`);
+    const value = next === "" ? null : (TEMPLATES[next] ?? `{name: ${quoted(next)}}`);
     void draft.change([{ path: [...path], value }, ...(more?.(next) ?? [])]);
   };
   const field = (key: string, label: string, hint?: string, placeholder?: string) => (

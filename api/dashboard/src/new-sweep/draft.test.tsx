@@ -19,7 +19,7 @@ test("the whole text waits for a change that is on its way", async () => {
   let submitted: string | undefined;
   const whole = (async () => {
     void result.current.change([{ path: ["run_cap"], value: "8" }]);
-    submitted = await result.current.whole();
+    submitted = await result.current.completeText();
   })();
   await vi.waitFor(() => expect(globalThis.fetch).toHaveBeenCalledTimes(2));
   expect(submitted).toBeUndefined();

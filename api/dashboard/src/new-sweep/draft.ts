@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
-import { useSettled } from "../settled";
-import { forgetKept, readKept, writeKept } from "../tab-storage";
+import { readStored, removeStored, writeStored } from "../tab-storage";
+import { useDebounced } from "../use-debounced";
 import { toast } from "../widgets/toast";
-import type { Document, Numbers, Path } from "./values";
+import type { Document, Numbers, Path } from "./yaml-values";
 
 export type Change = { path: string[]; value: string | null };
 export type Read = Schemas["SweepFileView"];
@@ -13,9 +13,9 @@ export type Problem = Schemas["FileProblemView"];
 
 export type Draft = {
   text: string;
-  put: (text: string) => void;
+  setText: (text: string) => void;
   change: (changes: Change[]) => Promise<void>;
-  whole: () => Promise<string>; // the text once all form edits are applied
+  completeText: () => Promise<string>; // the text once all form edits are applied
   read: Read | undefined;
   fresh: boolean; // `read` belongs to the current text
   failed: unknown;
@@ -24,48 +24,48 @@ export type Draft = {
   problemAt: (path: Path, but?: string) => string | undefined; // of a key or of what is below it, except for one subkey
 };
 
-const KEPT = "podium-new-sweep";
+const STORAGE_KEY = "podium-new-sweep";
 const WAIT_MS = 300;
 const TRIES = 3;
 const NO_DEVICES_MS = 3_000; // the service is starting
 
-function placeOf(from?: number): string {
-  return from === undefined ? KEPT : `${KEPT}-${from}`;
+function storageKeyOf(from?: number): string {
+  return from === undefined ? STORAGE_KEY : `${STORAGE_KEY}-${from}`;
 }
 
 /** The unsubmitted text of this tab, copied from sweep `from` or written from scratch. */
-export function keptText(from?: number): string | null {
-  return readKept(placeOf(from));
+export function storedText(from?: number): string | null {
+  return readStored(storageKeyOf(from));
 }
 
-export function keepText(text: string, from?: number): void {
-  writeKept(placeOf(from), text);
+export function storeText(text: string, from?: number): void {
+  writeStored(storageKeyOf(from), text);
 }
 
-export function forgetText(from?: number): void {
-  forgetKept(placeOf(from));
+export function clearStoredText(from?: number): void {
+  removeStored(storageKeyOf(from));
 }
 
 export function useDraft(first: string, from?: number): Draft {
-  const [text, setText] = useState(first);
+  const [text, setTextState] = useState(first);
   const [wait, setWait] = useState(0);
-  const settled = useSettled(text, wait);
+  const debounced = useDebounced(text, wait);
   const latest = useRef(text);
   const queue = useRef<Promise<void>>(Promise.resolve());
 
-  const put = useCallback(
+  const updateText = useCallback(
     (next: string, typed = true) => {
       setWait(typed ? WAIT_MS : 0); // form edits are complete: the text is parsed at once
       latest.current = next;
-      keepText(next, from);
-      setText(next);
+      storeText(next, from);
+      setTextState(next);
     },
     [from],
   );
 
   const query = useQuery({
-    queryKey: ["sweep-file", settled],
-    queryFn: ({ signal }) => done(api.POST("/api/v1/sweep-files/read", { body: { text: settled }, signal })),
+    queryKey: ["sweep-file", debounced],
+    queryFn: ({ signal }) => done(api.POST("/api/v1/sweep-files/read", { body: { text: debounced }, signal })),
     staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: ({ state }) => (state.data?.plan?.devices.count === 0 ? NO_DEVICES_MS : false),
   });
@@ -73,14 +73,14 @@ export function useDraft(first: string, from?: number): Draft {
   const change = useCallback(
     (changes: Change[]) => {
       queue.current = queue.current
-        .then(() => written(latest, changes, put))
-        .catch(error => toast(said(error), "failed"));
+        .then(() => applyChanges(latest, changes, updateText))
+        .catch(error => toast(messageOf(error), "failed"));
       return queue.current;
     },
-    [put],
+    [updateText],
   );
 
-  const whole = useCallback(async () => {
+  const completeText = useCallback(async () => {
     await queue.current;
     return latest.current;
   }, []);
@@ -88,11 +88,11 @@ export function useDraft(first: string, from?: number): Draft {
   const read = query.data;
   return {
     text,
-    put,
+    setText: updateText,
     change,
-    whole,
+    completeText,
     read,
-    fresh: settled === text && !query.isPlaceholderData && read !== undefined,
+    fresh: debounced === text && !query.isPlaceholderData && read !== undefined,
     failed: query.error,
     document: (read?.document ?? {}) as Document,
     numbers: read?.numbers ?? {},
@@ -100,21 +100,21 @@ export function useDraft(first: string, from?: number): Draft {
   };
 }
 
-async function written(
+async function applyChanges(
   latest: { current: string },
   changes: Change[],
-  put: (text: string, typed: boolean) => void,
+  updateText: (text: string, typed: boolean) => void,
 ): Promise<void> {
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const before = latest.current;
     const { text } = await done(api.POST("/api/v1/sweep-files/write", { body: { text: before, changes } }));
     if (latest.current !== before) continue; // the text changed meanwhile: apply the edit to the current text
-    put(text, false);
+    updateText(text, false);
     return;
   }
 }
 
-function said(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -7,14 +7,14 @@ type Props = {
   text: string;
   onChange: (text: string) => void;
   onSubmit: () => void;
-  wrong: ReadonlySet<number>;
+  invalidLines: ReadonlySet<number>;
   area: RefObject<HTMLTextAreaElement | null>;
-  told: string;
+  describedBy: string;
 };
 
 const BOTTOM = 2; // empty lines below the text
 
-export function Editor({ text, onChange, onSubmit, wrong, area, told }: Props) {
+export function Editor({ text, onChange, onSubmit, invalidLines, area, describedBy }: Props) {
   const id = useId();
   const lines = numbered(text);
   return (
@@ -25,7 +25,7 @@ export function Editor({ text, onChange, onSubmit, wrong, area, told }: Props) {
       <div className="editor-sheet">
         <pre className="editor-under" aria-hidden="true">
           {lines.map(([number, line]) => (
-            <YamlLine key={number} line={line} wrong={wrong.has(number)} />
+            <YamlLine key={number} line={line} invalid={invalidLines.has(number)} />
           ))}
         </pre>
         <textarea
@@ -38,8 +38,8 @@ export function Editor({ text, onChange, onSubmit, wrong, area, told }: Props) {
           spellCheck={false}
           autoCapitalize="off"
           autoComplete="off"
-          aria-describedby={told}
-          aria-invalid={wrong.size > 0 || undefined}
+          aria-describedby={describedBy}
+          aria-invalid={invalidLines.size > 0 || undefined}
           onChange={event => onChange(event.target.value)}
           onKeyDown={event => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSubmit();

@@ -13,4 +13,4 @@ export const EXAMPLES: readonly { name: string; text: string }[] = [
   { name: "Your own script", text: script },
 ];
 
-export const FIRST = digits;
+export const DEFAULT_EXAMPLE = digits;

@@ -2,19 +2,19 @@
 
 import type { ReactNode } from "react";
 import { Panel } from "../widgets/panel";
-import { Answer } from "../widgets/states";
-import { BlockForm } from "./block";
+import { QueryResult } from "../widgets/query-states";
+import { BlockForm } from "./block-form";
 import type { Draft } from "./draft";
-import { EarlyForm } from "./early";
-import { EnqueueForm } from "./enqueue";
+import { EarlyStoppingForm } from "./early-stopping";
 import { KeyChoice, KeyField } from "./key-field";
 import { Objectives } from "./objectives";
 import { ParametersForm } from "./parameters";
 import { ProgramForm } from "./program";
 import { blockSpec, useSweepSchema } from "./schema";
-import { StopFields } from "./stop";
-import { keysAt, valueAt } from "./values";
+import { SeedConfigurationsForm } from "./seed-configurations";
+import { StopFields } from "./stop-conditions";
 import { WarmStartForm } from "./warm-start";
+import { keysAt, valueAt } from "./yaml-values";
 
 const CUSTOM = "custom";
 const METHODS: [string, string][] = [
@@ -132,7 +132,7 @@ function Method({ draft }: { draft: Draft }) {
         label="Search"
         choices={METHODS}
         standard="tpe"
-        there={custom ? CUSTOM : undefined}
+        stored={custom ? CUSTOM : undefined}
         changesFor={value => [
           { path, value: value === CUSTOM ? "{sampler: optuna.samplers:TPESampler}" : value === "tpe" ? null : value },
         ]}
@@ -158,7 +158,7 @@ function Blocks({ draft }: { draft: Draft }) {
   const toggle = () => void draft.change([{ path: ["ensemble"], value: ensemble ? null : "{k: 3, select: greedy}" }]);
   return (
     <Panel title="More" hint="All of these are optional.">
-      <Answer query={schema} rows={4}>
+      <QueryResult query={schema} rows={4}>
         {root => (
           <>
             <BlockForm
@@ -172,8 +172,8 @@ function Blocks({ draft }: { draft: Draft }) {
                 the sweep ends
               </label>
             </BlockForm>
-            <EarlyForm draft={draft} spec={blockSpec(root, "early_terminate")} />
-            <EnqueueForm draft={draft} />
+            <EarlyStoppingForm draft={draft} spec={blockSpec(root, "early_terminate")} />
+            <SeedConfigurationsForm draft={draft} />
             <WarmStartForm draft={draft} />
             {BLOCKS.map(({ block, title, only, also, after }) => (
               <BlockForm
@@ -189,7 +189,7 @@ function Blocks({ draft }: { draft: Draft }) {
             ))}
           </>
         )}
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }

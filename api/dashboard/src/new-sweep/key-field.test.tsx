@@ -7,7 +7,7 @@ import { Typed } from "./key-field";
 
 test("what is being typed stays when the file is read meanwhile; what was handed over gives way to the file", async () => {
   const onCommit = vi.fn();
-  const field = (there: string) => <Typed there={there} onCommit={onCommit} aria-label="Trials" />;
+  const field = (there: string) => <Typed stored={there} onCommit={onCommit} aria-label="Trials" />;
   const { rerender } = render(field(""));
   const input = screen.getByLabelText("Trials");
   await userEvent.type(input, "-3");
@@ -25,7 +25,7 @@ test("a new value is in the field as soon as it is on the page, not one effect l
     useLayoutEffect(() => {
       seen.push((screen.getByLabelText("Name") as HTMLInputElement).value);
     });
-    return <Typed there={there} onCommit={vi.fn()} aria-label="Name" />;
+    return <Typed stored={there} onCommit={vi.fn()} aria-label="Name" />;
   }
   const { rerender } = render(<Page there="" />);
   rerender(<Page there="digits" />);

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { Field } from "../widgets/field";
 import type { Change, Draft } from "./draft";
-import { type Kind, type Path, quoted, shownAt, typedYaml } from "./values";
+import { type Kind, type Path, quoted, shownAt, typedYaml } from "./yaml-values";
 
 type Props = {
   draft: Draft;
@@ -15,13 +15,13 @@ type Props = {
 };
 
 export function KeyField({ draft, path, label, kind = "text", hint, placeholder, suggestions }: Props) {
-  const there = shownAt(draft.document, draft.numbers, path);
+  const stored = shownAt(draft.document, draft.numbers, path);
   const list = suggestions ? `known-${path.join("-")}` : undefined;
   return (
     <>
       <Field label={label} hint={hint} problem={draft.problemAt(path)}>
         <Typed
-          there={there}
+          stored={stored}
           placeholder={placeholder}
           numeric={kind === "number"}
           list={list}
@@ -40,7 +40,7 @@ export function KeyField({ draft, path, label, kind = "text", hint, placeholder,
 }
 
 type TypedProps = {
-  there: string;
+  stored: string;
   onCommit: (typed: string) => void;
   placeholder?: string;
   numeric?: boolean;
@@ -50,24 +50,24 @@ type TypedProps = {
 };
 
 /** An input that commits its text on blur; changes of the file do not overwrite text that is being typed. */
-export function Typed({ there, onCommit, numeric, ...rest }: TypedProps) {
-  const [typed, setTyped] = useState(there);
+export function Typed({ stored, onCommit, numeric, ...rest }: TypedProps) {
+  const [typed, setTyped] = useState(stored);
   const [isTyping, setIsTyping] = useState(false);
-  const [last, setLast] = useState(there);
-  if (there !== last) {
+  const [last, setLast] = useState(stored);
+  if (stored !== last) {
     // Not in an effect: that would render the old value once more and move the cursor to its end.
-    setLast(there);
-    if (!isTyping) setTyped(there);
+    setLast(stored);
+    if (!isTyping) setTyped(stored);
   }
   const commit = () => {
     setIsTyping(false);
-    if (typed !== there) onCommit(typed);
+    if (typed !== stored) onCommit(typed);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter") commit();
     if (event.key === "Escape") {
       setIsTyping(false);
-      setTyped(there);
+      setTyped(stored);
     }
   };
   return (
@@ -96,24 +96,24 @@ type ChoiceProps = {
   hint?: ReactNode;
   changesFor?: (value: string) => Change[];
   problem?: string;
-  there?: string;
+  stored?: string;
 };
 
 /** A key with a few allowed values; the default is not written to the file. */
 export function KeyChoice({ draft, path, label, choices, standard = "", hint, changesFor, ...rest }: ChoiceProps) {
-  const there = rest.there ?? (shownAt(draft.document, draft.numbers, path) || standard);
-  const known = choices.some(([value]) => value === there);
+  const stored = rest.stored ?? (shownAt(draft.document, draft.numbers, path) || standard);
+  const known = choices.some(([value]) => value === stored);
   return (
     <Field label={label} hint={hint} problem={rest.problem ?? draft.problemAt(path)}>
       <select
-        value={there}
+        value={stored}
         onChange={event => {
           const value = event.target.value;
           const itself = [{ path: [...path], value: value === standard ? null : quoted(value) }];
           void draft.change(changesFor?.(value) ?? itself);
         }}
       >
-        {!known && <option value={there}>{there === "" ? "choose" : there}</option>}
+        {!known && <option value={stored}>{stored === "" ? "choose" : stored}</option>}
         {choices.map(([value, name]) => (
           <option key={value} value={value}>
             {name}

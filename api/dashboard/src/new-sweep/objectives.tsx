@@ -5,9 +5,9 @@ import { Icon } from "../widgets/icon";
 import type { Draft } from "./draft";
 import { KeyChoice, KeyField } from "./key-field";
 import { kindOf } from "./program";
-import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./values";
+import { flow, listAt, type Path, quoted, shownAt, valueAt } from "./yaml-values";
 
-const MOST = 8;
+const MAX_OBJECTIVES = 8;
 const GOALS = [
   ["maximize", "higher is better"],
   ["minimize", "lower is better"],
@@ -18,7 +18,7 @@ const RULES = [
   ["min", "smallest reported value"],
   ["max", "largest reported value"],
 ] as const;
-const REPORTED: Record<string, string> = {
+const BUILTIN_METRICS: Record<string, string> = {
   val_accuracy: "maximize",
   val_loss: "minimize",
   val_rmse: "minimize",
@@ -36,9 +36,9 @@ export function Objectives({ draft }: { draft: Draft }) {
   const several = valueAt(draft.document, ["metrics"]) !== undefined;
   const written = (path: Path) => flow(valueAt(draft.document, path) ?? {}, draft.numbers, path);
   const add = () => {
-    const taken = paths.map(path => valueAt(draft.document, [...path, "name"]));
-    const name = ["val_loss", "val_accuracy", "val_mae"].find(each => !taken.includes(each)) ?? "val_rmse";
-    const next = isBuiltin(draft) ? `{name: ${name}, goal: ${REPORTED[name]}}` : "{name: size, goal: minimize}";
+    const used = paths.map(path => valueAt(draft.document, [...path, "name"]));
+    const name = ["val_loss", "val_accuracy", "val_mae"].find(each => !used.includes(each)) ?? "val_rmse";
+    const next = isBuiltin(draft) ? `{name: ${name}, goal: ${BUILTIN_METRICS[name]}}` : "{name: size, goal: minimize}";
     const all = `[${paths.map(written).join(", ")}, ${next}]`;
     void draft.change(
       several
@@ -62,7 +62,7 @@ export function Objectives({ draft }: { draft: Draft }) {
   };
   const more = (
     <div className="new-more">
-      {paths.length < MOST && (
+      {paths.length < MAX_OBJECTIVES && (
         <Button small quiet onClick={add}>
           <Icon name="plus" size={14} /> Add an objective
         </Button>
@@ -77,7 +77,7 @@ export function Objectives({ draft }: { draft: Draft }) {
       </>
     );
   }
-  const own = draft.problemAt(["metric"]) ?? (paths.length > 1 ? undefined : draft.problemAt(["metrics"]));
+  const listProblem = draft.problemAt(["metric"]) ?? (paths.length > 1 ? undefined : draft.problemAt(["metrics"]));
   return (
     <div className="new-objectives">
       {paths.map((path, place) => (
@@ -95,7 +95,7 @@ export function Objectives({ draft }: { draft: Draft }) {
           </div>
         </fieldset>
       ))}
-      {own && <p className="field-problem">{own}</p>}
+      {listProblem && <p className="field-problem">{listProblem}</p>}
       {more}
     </div>
   );
@@ -108,14 +108,14 @@ function isBuiltin(draft: Draft): boolean {
 function Objective({ draft, path, first }: { draft: Draft; path: Path; first: boolean }) {
   const name = shownAt(draft.document, draft.numbers, [...path, "name"]);
   const choose = (next: string) =>
-    void draft.change([{ path: [...path], value: `{name: ${quoted(next)}, goal: ${REPORTED[next]}}` }]);
+    void draft.change([{ path: [...path], value: `{name: ${quoted(next)}, goal: ${BUILTIN_METRICS[next]}}` }]);
   return (
     <>
       {isBuiltin(draft) ? (
         <Field label="Metric" problem={draft.problemAt(path, "target")}>
           <select value={name} onChange={event => choose(event.target.value)}>
-            {!(name in REPORTED) && <option value={name}>{name || "choose"}</option>}
-            {Object.entries(REPORTED).map(([each, goal]) => (
+            {!(name in BUILTIN_METRICS) && <option value={name}>{name || "choose"}</option>}
+            {Object.entries(BUILTIN_METRICS).map(([each, goal]) => (
               <option key={each} value={each}>
                 {each}, {goal === "maximize" ? "higher is better" : "lower is better"}
               </option>

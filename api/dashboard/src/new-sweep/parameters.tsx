@@ -1,6 +1,6 @@
 // The search space as rows: each parameter with its type and bounds, with buttons to add and remove.
 import { Fragment } from "react";
-import { asBlock } from "../sweep/words";
+import { asBlock } from "../sweep/summary";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { AddName } from "./add-name";
@@ -8,7 +8,7 @@ import { addCondition, Conditions, canDepend } from "./conditions";
 import type { Draft } from "./draft";
 import { Typed } from "./key-field";
 import { kindOf } from "./program";
-import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./values";
+import { flow, type Kind, keysAt, shownAt, typedYaml, valueAt } from "./yaml-values";
 
 type Shape =
   | "range"
@@ -35,7 +35,7 @@ const DRAWN: [Shape, string][] = [
   ["log_normal", "log normal"],
   ["beta", "beta"],
 ];
-const BEGIN: Record<Exclude<Shape, "other">, string> = {
+const TEMPLATES: Record<Exclude<Shape, "other">, string> = {
   range: "{min: 0.0, max: 1.0}",
   log: "{min: 1e-4, max: 1e-1, log: true}",
   choice: "{values: [16, 32, 64]}",
@@ -46,7 +46,7 @@ const BEGIN: Record<Exclude<Shape, "other">, string> = {
   log_normal: "{distribution: log_normal, mu: 0.0, sigma: 1.0}",
   beta: "{distribution: beta, a: 2.0, b: 5.0}",
 };
-const ASKED: Partial<Record<Shape, string[]>> = {
+const FIELDS: Partial<Record<Shape, string[]>> = {
   choice: ["values"],
   ordered: ["values"],
   weighted: ["values", "probabilities"],
@@ -55,7 +55,7 @@ const ASKED: Partial<Record<Shape, string[]>> = {
   log_normal: ["mu", "sigma", "q"],
   beta: ["a", "b", "q"],
 };
-const ASKED_AS: Record<string, [what: string, kind: Kind, beside?: string]> = {
+const FIELD_LABELS: Record<string, [what: string, kind: Kind, beside?: string]> = {
   min: ["Lower bound", "number"],
   max: ["Upper bound", "number"],
   step: ["Step", "number"],
@@ -66,7 +66,7 @@ const ASKED_AS: Record<string, [what: string, kind: Kind, beside?: string]> = {
   sigma: ["Standard deviation", "number", "std"],
   q: ["Quantization step", "number", "step"],
 };
-const KNOWN: Record<string, string> = {
+const DEFAULT_SPECS: Record<string, string> = {
   lr: "{min: 1e-4, max: 3e-2, log: true}",
   hidden: "{values: [32, 64, 128]}",
   layers: "{min: 1, max: 3}",
@@ -123,7 +123,7 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
     const keep = bounds && (next === "log" || (next === "range" && parameter.log === true));
     const log = { path: [...path, "log"], value: next === "log" ? "true" : null };
     const when = parameter.when && `, when: ${flow(parameter.when, draft.numbers, [...path, "when"])}}`;
-    void draft.change(keep ? [log] : [{ path, value: when ? BEGIN[next].slice(0, -1) + when : BEGIN[next] }]);
+    void draft.change(keep ? [log] : [{ path, value: when ? TEMPLATES[next].slice(0, -1) + when : TEMPLATES[next] }]);
   };
   const option = ([value, text]: [Shape, string]) => (
     <option key={value} value={value}>
@@ -168,12 +168,12 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
 function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Shape }) {
   const path = ["parameters", name];
   const input = (key: string) => {
-    const [what, kind, beside] = ASKED_AS[key] ?? [key, "number", key];
+    const [what, kind, beside] = FIELD_LABELS[key] ?? [key, "number", key];
     const typed = (
       <Typed
         aria-label={`${what} of ${name}`}
         aria-invalid={draft.problemAt([...path, key]) !== undefined || undefined}
-        there={shownAt(draft.document, draft.numbers, [...path, key])}
+        stored={shownAt(draft.document, draft.numbers, [...path, key])}
         numeric={kind === "number"}
         placeholder={key === "step" ? "step" : undefined}
         onCommit={typed => void draft.change([{ path: [...path, key], value: typedYaml(kind, typed) }])}
@@ -189,8 +189,8 @@ function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Sha
     );
   };
   if (shape !== "range" && shape !== "log") {
-    const there = keysAt(draft.document, path).filter(key => key !== "distribution" && key !== "when");
-    return <span className="new-bounds">{(ASKED[shape] ?? there).map(input)}</span>;
+    const present = keysAt(draft.document, path).filter(key => key !== "distribution" && key !== "when");
+    return <span className="new-bounds">{(FIELDS[shape] ?? present).map(input)}</span>;
   }
   return (
     <span className="new-bounds">
@@ -205,15 +205,18 @@ function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Sha
 function Add({ draft, names }: { draft: Draft; names: string[] }) {
   const program = valueAt(draft.document, ["program"]);
   const model = String(valueAt(program, ["model"]) ?? "");
-  const strange = Object.entries(OF_MODEL).flatMap(([of, keys]) => (of === model ? [] : keys));
-  const known = kindOf(program) === "builtin" ? Object.keys(KNOWN).filter(each => !strange.includes(each)) : [];
+  const otherModels = Object.entries(OF_MODEL).flatMap(([of, keys]) => (of === model ? [] : keys));
+  const known =
+    kindOf(program) === "builtin" ? Object.keys(DEFAULT_SPECS).filter(each => !otherModels.includes(each)) : [];
   const left = known.filter(each => !names.includes(each));
   return (
     <AddName
       what="a parameter"
-      taken={names}
-      known={left}
-      onAdd={wanted => void draft.change([{ path: ["parameters", wanted], value: KNOWN[wanted] ?? BEGIN.range }])}
+      existing={names}
+      suggestions={left}
+      onAdd={added =>
+        void draft.change([{ path: ["parameters", added], value: DEFAULT_SPECS[added] ?? TEMPLATES.range }])
+      }
     />
   );
 }

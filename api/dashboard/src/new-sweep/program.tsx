@@ -2,13 +2,13 @@
 import type { ReactNode } from "react";
 import { Field } from "../widgets/field";
 import { AddName } from "./add-name";
+import { Collapsible } from "./collapsible";
 import { DataForm } from "./data";
 import type { Change, Draft } from "./draft";
-import { Fold } from "./fold";
 import { KeyChoice, KeyField } from "./key-field";
 import { objectivePaths } from "./objectives";
 import { CodeUpload } from "./upload";
-import { keysAt, quoted, valueAt } from "./values";
+import { keysAt, quoted, valueAt } from "./yaml-values";
 
 type ProgramKind = "builtin" | "function" | "command";
 
@@ -26,14 +26,14 @@ const ARGUMENTS = [
   ["trial", "the trial"],
   ["config", "a config mapping"],
 ] as const;
-const BEGIN: Record<ProgramKind, string> = {
+const TEMPLATES: Record<ProgramKind, string> = {
   builtin: "{model: mlp, data: {name: digits}}",
   function: '{function: "train:objective"}',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the service substitutes it
   command: '{command: [python, train.py, "${args}"]}',
 };
 const METRIC_OF: Record<string, string> = { diabetes: "{name: val_rmse, goal: minimize}" };
-const CLASSES_METRIC = "{name: val_accuracy, goal: maximize}";
+const CLASSIFICATION_METRIC = "{name: val_accuracy, goal: maximize}";
 
 export function kindOf(program: unknown): ProgramKind {
   if (valueAt(program, ["function"]) !== undefined) return "function";
@@ -47,7 +47,7 @@ export function ProgramForm({ draft }: { draft: Draft }) {
   const kind = kindOf(program);
   const choose = (next: ProgramKind) => {
     const bundle = valueAt(program, ["bundle"]);
-    const changes: Change[] = [{ path: ["program"], value: BEGIN[next] }];
+    const changes: Change[] = [{ path: ["program"], value: TEMPLATES[next] }];
     if (typeof bundle === "string" && next !== "builtin") {
       changes.push({ path: ["program", "bundle"], value: quoted(bundle) });
     }
@@ -77,7 +77,7 @@ export function ProgramForm({ draft }: { draft: Draft }) {
 function Builtin({ draft }: { draft: Draft }) {
   const metricOf = (data: string): Change[] => {
     const own = data === "file" || valueAt(draft.document, ["metrics"]) !== undefined;
-    return own ? [] : [{ path: ["metric"], value: METRIC_OF[data] ?? CLASSES_METRIC }];
+    return own ? [] : [{ path: ["metric"], value: METRIC_OF[data] ?? CLASSIFICATION_METRIC }];
   };
   return (
     <>
@@ -133,8 +133,8 @@ function OwnFunction({ draft }: { draft: Draft }) {
 
 function Script({ draft }: { draft: Draft }) {
   const names = objectivePaths(draft.document).map(path => valueAt(draft.document, [...path, "name"]));
-  const judged = valueAt(draft.document, ["early_terminate", "metric"]);
-  const metrics = new Set([...names, judged, ...keysAt(draft.document, ["program", "metrics"])]);
+  const monitored = valueAt(draft.document, ["early_terminate", "metric"]);
+  const metrics = new Set([...names, monitored, ...keysAt(draft.document, ["program", "metrics"])]);
   return (
     <>
       <KeyField
@@ -192,7 +192,7 @@ function Environment({ draft }: { draft: Draft }) {
       </div>
       <AddName
         what="a variable"
-        taken={env}
+        existing={env}
         onAdd={name => void draft.change([{ path: ["program", "env", name], value: '"1"' }])}
       />
     </>
@@ -205,9 +205,9 @@ function More({ draft, keys, children }: { draft: Draft; keys: readonly string[]
   const problem = keys.map(key => draft.problemAt(["program", key])).find(Boolean);
   return (
     <div className="new-whole">
-      <Fold title="Advanced" state={set === 0 ? "default" : `${set} set`} problem={problem}>
+      <Collapsible title="Advanced" state={set === 0 ? "default" : `${set} set`} problem={problem}>
         {children}
-      </Fold>
+      </Collapsible>
     </div>
   );
 }

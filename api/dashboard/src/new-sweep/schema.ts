@@ -1,7 +1,7 @@
 // The sweep file's JSON Schema as forms use it: the keys of each block with their types, defaults and descriptions.
 import { useQuery } from "@tanstack/react-query";
 import { errorFrom } from "../api";
-import type { Kind } from "./values";
+import type { Kind } from "./yaml-values";
 
 type Node = {
   $ref?: string;
@@ -18,7 +18,7 @@ export type KeySpec = {
   key: string;
   kind: Kind | "choice" | "flag";
   choices: string[];
-  standard: string;
+  defaultText: string;
   hint: string;
 };
 export type BlockSpec = { hint: string; keys: KeySpec[] };
@@ -54,7 +54,7 @@ export function blockSpec(root: Node, block: string): BlockSpec {
 }
 
 function keySpec(root: Node, key: string, node: Node): KeySpec {
-  const { type, enum: choices, default: standard, description, anyOf } = resolved(root, node);
+  const { type, enum: choices, default: defaultText, description, anyOf } = resolved(root, node);
   const numeric = anyOf?.some(each => each.type === "number" || each.type === "integer");
   const kind: KeySpec["kind"] = choices
     ? "choice"
@@ -71,15 +71,15 @@ function keySpec(root: Node, key: string, node: Node): KeySpec {
     key,
     kind,
     choices: (choices ?? []).map(String),
-    standard: standardText(standard),
+    defaultText: defaultTextOf(defaultText),
     hint: (description ?? "").replaceAll("`", ""),
   };
 }
 
-function standardText(standard: unknown): string {
-  if (standard === null || standard === undefined) return "";
-  if (Array.isArray(standard)) return standard.join(", ");
-  return typeof standard === "object" ? "" : String(standard);
+function defaultTextOf(defaultText: unknown): string {
+  if (defaultText === null || defaultText === undefined) return "";
+  if (Array.isArray(defaultText)) return defaultText.join(", ");
+  return typeof defaultText === "object" ? "" : String(defaultText);
 }
 
 const UNITS: [RegExp, string][] = [
@@ -87,7 +87,7 @@ const UNITS: [RegExp, string][] = [
   [/_ms$/, ", in ms"],
   [/_mb$/, ", in MB"],
 ];
-const NAMES: Record<string, string> = {
+const LABELS: Record<string, string> = {
   k: "Members",
   eta: "Reduction factor (eta)",
   s: "Number of brackets",
@@ -106,7 +106,7 @@ const NAMES: Record<string, string> = {
 
 /** The label of a key in a form. */
 export function labelOf(key: string): string {
-  const known = NAMES[key];
+  const known = LABELS[key];
   if (known) return known;
   const unit = UNITS.find(([end]) => end.test(key));
   const words = (unit ? key.replace(unit[0], "") : key).replaceAll("_", " ");

@@ -4,16 +4,17 @@ import { errorFrom } from "../api";
 import { formatBytes, formatCount } from "../format";
 import { Button } from "../widgets/button";
 import type { Draft } from "./draft";
-import { quoted, valueAt } from "./values";
+import { quoted, valueAt } from "./yaml-values";
 import { type Entry, zipOf } from "./zip";
 
-const LEFT_OUT = new Set(["__pycache__", "node_modules", "venv", "podium-data", "wandb"]);
+const EXCLUDED_DIRECTORIES = new Set(["__pycache__", "node_modules", "venv", "podium-data", "wandb"]);
 const MAX_BYTES = 64 * 2 ** 20;
 
 /** The path of a file within the selected folder; null if it is excluded, with the same rules as the command line. */
 export function pathInFolder(relative: string): string | null {
   const [, ...parts] = relative.split("/");
-  const hidden = parts.some(part => part.startsWith(".")) || parts.slice(0, -1).some(part => LEFT_OUT.has(part));
+  const hidden =
+    parts.some(part => part.startsWith(".")) || parts.slice(0, -1).some(part => EXCLUDED_DIRECTORIES.has(part));
   return parts.length === 0 || hidden || relative.endsWith(".pyc") ? null : parts.join("/");
 }
 
@@ -34,22 +35,22 @@ async function send(content: Blob): Promise<string> {
     );
   }
   const answer = await fetch("/api/v1/bundles", { method: "POST", body: content });
-  const said = (await answer.json().catch(() => null)) as { sha256?: string } | null;
-  if (!answer.ok || !said?.sha256) throw errorFrom(answer.status, said);
-  return said.sha256;
+  const summary = (await answer.json().catch(() => null)) as { sha256?: string } | null;
+  if (!answer.ok || !summary?.sha256) throw errorFrom(answer.status, summary);
+  return summary.sha256;
 }
 
 export function CodeUpload({ draft }: { draft: Draft }) {
   const folder = useRef<HTMLInputElement>(null);
   const zip = useRef<HTMLInputElement>(null);
   const [busy, setBusy] = useState(false);
-  const [said, setSaid] = useState("");
-  const [wrong, setWrong] = useState("");
+  const [summary, setSummary] = useState("");
+  const [error, setError] = useState("");
   const bundle = valueAt(draft.document, ["program", "bundle"]);
   const upload = async (files: readonly File[], pack: boolean) => {
     if (files.length === 0) return;
     setBusy(true);
-    setWrong("");
+    setError("");
     try {
       const content = pack ? await packed(files) : (files[0] as File);
       const sha256 = await send(content);
@@ -57,17 +58,17 @@ export function CodeUpload({ draft }: { draft: Draft }) {
         { path: ["program", "bundle"], value: quoted(sha256) },
         { path: ["program", "code"], value: null },
       ]);
-      setSaid(
+      setSummary(
         pack
           ? `${formatCount(files.length)} ${files.length === 1 ? "file" : "files"}, ${formatBytes(content.size)}`
           : (files[0]?.name ?? ""),
       );
     } catch (error) {
-      setWrong(error instanceof Error ? error.message : String(error));
+      setError(error instanceof Error ? error.message : String(error));
     }
     setBusy(false);
   };
-  const problem = wrong || draft.problemAt(["program", "bundle"]) || draft.problemAt(["program", "code"]);
+  const problem = error || draft.problemAt(["program", "bundle"]) || draft.problemAt(["program", "code"]);
   return (
     <div className="field">
       <span className="new-label">Code</span>
@@ -79,7 +80,7 @@ export function CodeUpload({ draft }: { draft: Draft }) {
           Upload a zip
         </Button>
         <span className="field-hint" role="status">
-          {typeof bundle === "string" ? `${said || "uploaded"} · ${bundle.slice(0, 12)}…` : "not uploaded yet"}
+          {typeof bundle === "string" ? `${summary || "uploaded"} · ${bundle.slice(0, 12)}…` : "not uploaded yet"}
         </span>
       </div>
       <input

@@ -3,13 +3,13 @@ import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
 import { formatCount } from "../format";
-import { keys } from "../keys";
-import { useSettled } from "../settled";
-import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/words";
-import { Answer } from "../widgets/states";
+import { keys } from "../query-keys";
+import { countedOf, objectivesOf, type Sweep, trialsText } from "../sweep/summary";
+import { useDebounced } from "../use-debounced";
+import { QueryResult } from "../widgets/query-states";
+import { Collapsible } from "./collapsible";
 import type { Draft } from "./draft";
-import { Fold } from "./fold";
-import { listAt } from "./values";
+import { listAt } from "./yaml-values";
 
 const LISTED = 8;
 
@@ -17,7 +17,7 @@ export function WarmStartForm({ draft }: { draft: Draft }) {
   const chosen = listAt(draft.document, ["warm_start"]).map(Number);
   const problem = draft.problemAt(["warm_start"]);
   return (
-    <Fold
+    <Collapsible
       title="Warm start"
       state={chosen.length === 0 ? "none" : `${chosen.length} selected`}
       hint="The search is initialized with the trials of earlier sweeps that have the same objectives. Trials that do not fit the search space are skipped."
@@ -25,17 +25,17 @@ export function WarmStartForm({ draft }: { draft: Draft }) {
     >
       <Choose draft={draft} chosen={chosen} />
       {problem && <p className="field-problem">{problem}</p>}
-    </Fold>
+    </Collapsible>
   );
 }
 
 function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) {
   const [search, setSearch] = useState("");
-  const settled = useSettled(search.trim(), 200);
+  const debounced = useDebounced(search.trim(), 200);
   const query = useQuery({
-    queryKey: [...keys.sweeps(), "to-start-from", settled],
+    queryKey: [...keys.sweeps(), "to-start-from", debounced],
     queryFn: ({ signal }) =>
-      done(api.GET("/api/v1/sweeps", { params: { query: { search: settled, limit: LISTED } }, signal })),
+      done(api.GET("/api/v1/sweeps", { params: { query: { search: debounced, limit: LISTED } }, signal })),
     placeholderData: keepPreviousData,
   });
   const known = useQueries({
@@ -57,7 +57,7 @@ function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) 
         <span className="field-hint">
           {" "}
           sweep {id}
-          {sweep && ` · ${trialsText(countedOf(sweep))} · ${sweep.state} · ${judgedBy(sweep)}`}
+          {sweep && ` · ${trialsText(countedOf(sweep))} · ${sweep.state} · ${objectivesText(sweep)}`}
         </span>
       </span>
     </label>
@@ -73,23 +73,23 @@ function Choose({ draft, chosen }: { draft: Draft; chosen: readonly number[] }) 
       />
       <div className="new-earliers">
         {chosen.map((id, place) => line(id, known[place]?.data))}
-        <Answer query={query} rows={2}>
+        <QueryResult query={query} rows={2}>
           {({ items, next }) => (
             <>
               {items.filter(({ id }) => !chosen.includes(id)).map(sweep => line(sweep.id, sweep))}
               {items.length === 0 && (
-                <p className="field-hint">{settled ? "No sweep name matches." : "No sweeps yet."}</p>
+                <p className="field-hint">{debounced ? "No sweep name matches." : "No sweeps yet."}</p>
               )}
               {next && <p className="field-hint">Showing the newest {formatCount(LISTED)}; search to find others.</p>}
             </>
           )}
-        </Answer>
+        </QueryResult>
       </div>
     </>
   );
 }
 
-function judgedBy(sweep: Sweep): string {
+function objectivesText(sweep: Sweep): string {
   return objectivesOf(sweep)
     .map(({ name, goal }) => `${goal} ${name}`)
     .join(", ");

@@ -2,7 +2,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import type { DeviceLine } from "../timeline/words";
+import type { DeviceLine } from "../timeline/segments";
 import { DevicesPage } from "./devices";
 
 const NOW = Date.now() / 1000;
@@ -98,7 +98,9 @@ test("a device says what it does, why it idles and what is beside it", async () 
 
 test("the timeline says its figures, and is there as a table with links", async () => {
   open("viewer");
-  expect(await screen.findByRole("img")).toHaveAccessibleName(/cpu-0 was busy 25 % of its available time with 1 trials/);
+  expect(await screen.findByRole("img")).toHaveAccessibleName(
+    /cpu-0 was busy 25 % of its available time with 1 trials/,
+  );
   await userEvent.click(screen.getByRole("button", { name: "Show as table" }));
   expect(window.location.search).toBe("?as=table");
   expect(screen.getByRole("link", { name: "Trial 0 of resnet" })).toHaveAttribute("href", "/trials/7");

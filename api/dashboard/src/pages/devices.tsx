@@ -2,20 +2,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { api, done } from "../api";
+import type { Device } from "../devices/device";
 import { DeviceTable } from "../devices/device-table";
-import type { Device } from "../devices/words";
 import { formatCount, formatDuration, formatShare } from "../format";
-import { keys } from "../keys";
-import { useNow } from "../now";
+import { keys } from "../query-keys";
 import { useSession } from "../session";
 import { type Fetched, useTimeline } from "../timeline/queries";
 import { Reasons } from "../timeline/reasons";
 import { TimelineView } from "../timeline/timeline";
 import { useViewState } from "../timeline/view-state";
 import { setQuery, useQueryState } from "../url";
+import { useNow } from "../use-now";
 import { Button } from "../widgets/button";
 import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
-import { Answer, Empty } from "../widgets/states";
+import { Empty, QueryResult } from "../widgets/query-states";
 
 const RANGES = [
   { key: "15m", name: "15 min", seconds: 900, said: "in the last 15 min" },
@@ -55,7 +55,7 @@ export function DevicesPage() {
           ))}
         </fieldset>
       </PageHead>
-      <Answer query={devices} rows={5}>
+      <QueryResult query={devices} rows={5}>
         {found =>
           found.length === 0 ? (
             <Empty
@@ -64,14 +64,14 @@ export function DevicesPage() {
             />
           ) : (
             <>
-              <Now devices={found} fetched={timeline.data} said={state.span ? "in view" : range.said} />
+              <Now devices={found} fetched={timeline.data} rangeText={state.span ? "in view" : range.said} />
               <Panel
                 title="Timeline"
                 hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."
               >
-                <Answer query={timeline} rows={found.length + 1}>
+                <QueryResult query={timeline} rows={found.length + 1}>
                   {fetched => <TimelineView fetched={fetched} {...state} />}
-                </Answer>
+                </QueryResult>
               </Panel>
               {timeline.data && (
                 <Panel title="Idle time by reason" hint="Total time without a running trial, over all devices.">
@@ -81,14 +81,14 @@ export function DevicesPage() {
             </>
           )
         }
-      </Answer>
+      </QueryResult>
     </>
   );
 }
 
-type NowProps = { devices: readonly Device[]; fetched: Fetched | undefined; said: string };
+type NowProps = { devices: readonly Device[]; fetched: Fetched | undefined; rangeText: string };
 
-function Now({ devices, fetched, said }: NowProps) {
+function Now({ devices, fetched, rangeText }: NowProps) {
   const now = useNow() / 1000 + (fetched?.aheadS ?? 0);
   const mayDrain = useSession()?.role === "admin";
   const lines = new Map(fetched?.view.devices.map(line => [line.id, line]));
@@ -102,19 +102,19 @@ function Now({ devices, fetched, said }: NowProps) {
           <Stat name="Busy now" hint={`of ${formatCount(devices.length)} devices`}>
             {formatCount(busy)}
           </Stat>
-          <Stat name="Busy share" hint={said}>
+          <Stat name="Busy share" hint={rangeText}>
             {formatShare(fetched?.view.busy_share)}
           </Stat>
-          <Stat name="Idle" hint={`${said}, all devices`}>
+          <Stat name="Idle" hint={`${rangeText}, all devices`}>
             {formatDuration(fetched && all.reduce((sum, line) => sum + line.idle_s, 0))}
           </Stat>
-          <Stat name="Trials" hint={failed > 0 ? `${formatCount(failed)} failed` : said}>
+          <Stat name="Trials" hint={failed > 0 ? `${formatCount(failed)} failed` : rangeText}>
             {formatCount(fetched && all.reduce((sum, line) => sum + line.attempts, 0))}
           </Stat>
         </Stats>
       </div>
       <Panel flush>
-        <DeviceTable devices={devices} lines={lines} range={said} now={now} mayDrain={mayDrain} />
+        <DeviceTable devices={devices} lines={lines} range={rangeText} now={now} mayDrain={mayDrain} />
       </Panel>
     </>
   );

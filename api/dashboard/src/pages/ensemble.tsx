@@ -4,10 +4,10 @@ import { Link } from "wouter";
 import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
 import { Evaluations } from "../ensembles/evaluation";
+import { Origin } from "../ensembles/member-selection";
 import { MembersTable } from "../ensembles/members";
-import { Origin } from "../ensembles/origin";
 import { useEnsemble } from "../ensembles/queries";
-import { TryPanel } from "../ensembles/try";
+import { TryPanel } from "../ensembles/try-prediction";
 import { type Ensemble, MODES, RULES } from "../ensembles/types";
 import { Versions } from "../ensembles/versions";
 import { formatCount, formatMs, formatNumber } from "../format";
@@ -15,7 +15,7 @@ import { useFocus } from "../live";
 import { StateBadge } from "../widgets/badge";
 import { ButtonLink } from "../widgets/button";
 import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
-import { Answer, Empty } from "../widgets/states";
+import { Empty, QueryResult } from "../widgets/query-states";
 import "./ensemble.css";
 
 const OVER = new Set(["stopped", "retired"]);
@@ -34,13 +34,13 @@ export function EnsemblePage({ ensembleId }: { ensembleId: number }) {
       </Empty>
     );
   return (
-    <Answer query={query} rows={6}>
-      {ensemble => <Whole ensemble={ensemble} />}
-    </Answer>
+    <QueryResult query={query} rows={6}>
+      {ensemble => <EnsembleView ensemble={ensemble} />}
+    </QueryResult>
   );
 }
 
-function Whole({ ensemble }: { ensemble: Ensemble }) {
+function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
   return (
     <>
       <PageHead

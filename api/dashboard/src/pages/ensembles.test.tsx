@@ -5,7 +5,7 @@ import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Builder } from "../ensembles/builder";
-import { ENSEMBLE, FIGURES } from "../ensembles/fixtures";
+import { ENSEMBLE, FIGURES } from "../ensembles/fixture";
 import { select } from "../selection";
 import { EnsemblesPage } from "./ensembles";
 

@@ -7,13 +7,13 @@ import { api, done } from "../api";
 import { ScrollX } from "../ensembles/scroll-x";
 import { type Ensemble, MODES, RULES } from "../ensembles/types";
 import { formatMs } from "../format";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { useQueryState } from "../url";
-import { Ago } from "../widgets/ago";
 import { StateBadge } from "../widgets/badge";
 import { Button, ButtonLink } from "../widgets/button";
 import { PageHead, Panel } from "../widgets/panel";
-import { Empty, Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading } from "../widgets/query-states";
+import { RelativeTime } from "../widgets/relative-time";
 import "../ensembles/scores.css";
 import "./ensembles.css";
 
@@ -128,7 +128,7 @@ function Table({ rows }: { rows: readonly Ensemble[] }) {
                 )}
               </td>
               <td>
-                <Ago time={one.created_at} />
+                <RelativeTime time={one.created_at} />
               </td>
             </tr>
           ))}

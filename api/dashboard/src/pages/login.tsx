@@ -4,7 +4,7 @@ import { type FormEvent, useCallback, useEffect, useRef, useState } from "react"
 import { useLocation, useSearch } from "wouter";
 import { ApiError, api, done } from "../api";
 import { Button } from "../widgets/button";
-import { Copy } from "../widgets/copy";
+import { CopyButton } from "../widgets/copy-button";
 import { Field } from "../widgets/field";
 import "./login.css";
 
@@ -84,7 +84,7 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
       <p>On the machine that runs the service, run this command and open the link that it prints:</p>
       <p className="login-command">
         <code>podium login</code>
-        <Copy text="podium login" what="the command" />
+        <CopyButton text="podium login" what="the command" />
       </p>
       <form onSubmit={submit}>
         <Field
@@ -113,8 +113,8 @@ function LoginForm({ problem, onToken }: { problem: string; onToken: (token: str
 }
 
 /** The service's message as a sentence. */
-function sentence(said: string): string {
-  return `${said.charAt(0).toUpperCase()}${said.slice(1).replaceAll("`", "")}.`.replace(/\.\.$/, ".");
+function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1).replaceAll("`", "")}.`.replace(/\.\.$/, ".");
 }
 
 /** Logs in. An expired code is ignored if a session exists already. Throws `ApiError`. */

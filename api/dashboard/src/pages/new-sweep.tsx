@@ -3,18 +3,18 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
-import { keys } from "../keys";
-import { forgetText, keepText, keptText, useDraft } from "../new-sweep/draft";
+import { clearStoredText, storedText, storeText, useDraft } from "../new-sweep/draft";
 import { Editor, goToLine } from "../new-sweep/editor";
-import { EXAMPLES, FIRST } from "../new-sweep/examples";
+import { DEFAULT_EXAMPLE, EXAMPLES } from "../new-sweep/examples";
 import { SweepForm } from "../new-sweep/form";
-import { Outcome } from "../new-sweep/outcome";
-import { useOnlyLooks } from "../session";
+import { SweepPreview } from "../new-sweep/preview";
+import { keys } from "../query-keys";
+import { useIsViewer } from "../session";
 import { setQuery, useQueryState } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { PageHead, Panel } from "../widgets/panel";
-import { Empty, Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading } from "../widgets/query-states";
 import { toast } from "../widgets/toast";
 import "../new-sweep/new-sweep.css";
 
@@ -23,7 +23,7 @@ export function NewSweepPage() {
   useEffect(() => {
     document.title = "New sweep · Podium";
   }, []);
-  if (useOnlyLooks()) {
+  if (useIsViewer()) {
     return (
       <Empty
         title="Viewers cannot submit"
@@ -32,7 +32,7 @@ export function NewSweepPage() {
     );
   }
   if (/^\d+$/.test(from)) return <FromSweep key={from} sweepId={Number(from)} />;
-  return <Writing file={FIRST} />;
+  return <Writing file={DEFAULT_EXAMPLE} />;
 }
 
 function FromSweep({ sweepId }: { sweepId: number }) {
@@ -53,15 +53,15 @@ function FromSweep({ sweepId }: { sweepId: number }) {
 }
 
 function Writing({ file, from }: { file: string; from?: number }) {
-  const [first] = useState(() => keptText(from) ?? file);
+  const [first] = useState(() => storedText(from) ?? file);
   const draft = useDraft(first, from);
   const area = useRef<HTMLTextAreaElement>(null);
-  const told = useId();
-  const submit = useSubmit(draft.whole, from);
+  const previewId = useId();
+  const submit = useSubmit(draft.completeText, from);
   const problems = draft.read?.problems ?? [];
   // Clicking the button blurs the field: text that is not validated yet is validated on submission.
   const ready = !(draft.fresh && problems.length > 0) && !submit.busy;
-  const wrong = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
+  const invalidLines = new Set(draft.fresh ? problems.flatMap(({ line }) => (line === null ? [] : [line])) : []);
   return (
     <>
       <PageHead title="New sweep" above={from ? `Copied from sweep ${from}` : undefined}>
@@ -72,18 +72,18 @@ function Writing({ file, from }: { file: string; from?: number }) {
           Start the sweep
         </Button>
       </PageHead>
-      <Beginnings text={draft.text} file={file} from={from} put={draft.put} />
+      <StartingPoints text={draft.text} file={file} from={from} setText={draft.setText} />
       <div className="new-sides">
         <SweepForm draft={draft} />
         <div className="new-right">
           <Panel title="Sweep file" hint="YAML. The form and the text stay in sync.">
             <Editor
               text={draft.text}
-              onChange={draft.put}
+              onChange={draft.setText}
               onSubmit={() => ready && void submit.run()}
-              wrong={wrong}
+              invalidLines={invalidLines}
               area={area}
-              told={told}
+              describedBy={previewId}
             />
             {draft.read?.wandb && (
               <p className="new-wandb">
@@ -91,7 +91,11 @@ function Writing({ file, from }: { file: string; from?: number }) {
               </p>
             )}
           </Panel>
-          <Outcome draft={draft} id={told} onGo={({ line, column }) => goToLine(area.current, line ?? 1, column)} />
+          <SweepPreview
+            draft={draft}
+            id={previewId}
+            onGo={({ line, column }) => goToLine(area.current, line ?? 1, column)}
+          />
         </div>
       </div>
     </>
@@ -104,7 +108,7 @@ function readiness(fresh: boolean, problems: number): string {
   return problems === 1 ? "1 problem" : `${problems} problems`;
 }
 
-function useSubmit(whole: () => Promise<string>, from?: number) {
+function useSubmit(completeText: () => Promise<string>, from?: number) {
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
   const queries = useQueryClient();
@@ -112,11 +116,11 @@ function useSubmit(whole: () => Promise<string>, from?: number) {
   const run = async () => {
     setBusy(true);
     try {
-      const text = await whole();
+      const text = await completeText();
       if (key.current.text !== text) key.current = { text, key: randomKey() };
       const headers = { "idempotency-key": key.current.key };
       const sweep = await done(api.POST("/api/v1/sweep-files/submit", { body: { text }, params: { header: headers } }));
-      forgetText(from);
+      clearStoredText(from);
       void queries.invalidateQueries({ queryKey: keys.sweeps() });
       toast(`Sweep ${sweep.id} submitted`);
       go(`/sweeps/${sweep.id}`);
@@ -133,22 +137,22 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
 }
 
-type BeginningsProps = { text: string; file: string; from?: number; put: (text: string) => void };
+type StartingPointsProps = { text: string; file: string; from?: number; setText: (text: string) => void };
 
-function Beginnings({ text, file, from, put }: BeginningsProps) {
-  const [asked, setAsked] = useState<string | null>(null);
+function StartingPoints({ text, file, from, setText }: StartingPointsProps) {
+  const [pendingText, setPendingText] = useState<string | null>(null);
   const choices = from === undefined ? EXAMPLES : [{ name: `Sweep ${from} (original)`, text: file }, ...EXAMPLES];
-  const own = text.trim() !== "" && !choices.some(choice => choice.text === text);
-  const begin = async (next: string) => {
+  const isModified = text.trim() !== "" && !choices.some(choice => choice.text === text);
+  const replaceText = async (next: string) => {
     if (from === undefined || next === file) {
-      put(next);
+      setText(next);
       return;
     }
-    forgetText(from);
-    keepText(next);
+    clearStoredText(from);
+    storeText(next);
     setQuery({ from: "" });
   };
-  const choose = (next: string) => (own ? setAsked(next) : void begin(next));
+  const choose = (next: string) => (isModified ? setPendingText(next) : void replaceText(next));
   return (
     <nav className="new-begin" aria-label="Start from">
       <span>Start from</span>
@@ -163,12 +167,12 @@ function Beginnings({ text, file, from, put }: BeginningsProps) {
           {choice.name}
         </button>
       ))}
-      {asked !== null && (
+      {pendingText !== null && (
         <Confirm
           title="Discard changes?"
           action="Discard changes"
-          run={() => begin(asked)}
-          onClose={() => setAsked(null)}
+          run={() => replaceText(pendingText)}
+          onClose={() => setPendingText(null)}
         >
           <p>Your changes to this sweep file will be lost.</p>
         </Confirm>

@@ -3,15 +3,15 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { api, done, type Schemas } from "../api";
 import { useKeys } from "../keyboard";
-import { keys } from "../keys";
-import { useOnlyLooks } from "../session";
+import { keys } from "../query-keys";
+import { useIsViewer } from "../session";
+import { ACTIVE_STATES, type Sweep } from "../sweep/summary";
 import { SweepsTable } from "../sweep/table";
-import { ACTIVE, type Sweep } from "../sweep/words";
 import { setQuery, useQueryState } from "../url";
 import { Button, ButtonLink } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { PageHead, Panel } from "../widgets/panel";
-import { Empty, Failure, Loading } from "../widgets/states";
+import { Empty, Failure, Loading } from "../widgets/query-states";
 import "./sweeps.css";
 
 type State = Schemas["SweepState"];
@@ -20,7 +20,7 @@ const PAGE = 50;
 const WAIT_MS = 250;
 const CHOICES: Record<string, { name: string; states: readonly string[] }> = {
   "": { name: "All", states: [] },
-  active: { name: "Active", states: ACTIVE },
+  active: { name: "Active", states: ACTIVE_STATES },
   finished: { name: "Finished", states: ["finished"] },
   failed: { name: "Failed", states: ["failed"] },
   cancelled: { name: "Cancelled", states: ["cancelled"] },
@@ -46,12 +46,12 @@ export function SweepsPage() {
     document.title = "Sweeps · Podium";
   }, []);
   const sweeps = query.data?.pages.flatMap(page => page.items);
-  const onlyLooks = useOnlyLooks();
+  const isViewer = useIsViewer();
   const filtered = search !== "" || chosen !== "";
   return (
     <>
       <PageHead title="Sweeps">
-        {!onlyLooks && (
+        {!isViewer && (
           <ButtonLink primary href="/new">
             <Icon name="plus" size={16} /> New sweep
           </ButtonLink>
@@ -117,7 +117,7 @@ function Bar({ search, chosen }: { search: string; chosen: string }) {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  const onlyLooks = useOnlyLooks();
+  const isViewer = useIsViewer();
   if (filtered) {
     return (
       <Empty title="No matching sweeps" hint="Try another name or state.">
@@ -130,7 +130,7 @@ function Nothing({ filtered }: { filtered: boolean }) {
       title="No sweeps yet"
       hint="A sweep trains many configurations of a network in parallel, one per device, and finds the best. Start from an example, which takes about half a minute on any machine."
     >
-      {!onlyLooks && (
+      {!isViewer && (
         <ButtonLink primary href="/new">
           New sweep
         </ButtonLink>

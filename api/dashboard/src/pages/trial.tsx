@@ -4,20 +4,20 @@ import { Link } from "wouter";
 import { ApiError } from "../api";
 import { formatAgo, formatCount, formatDuration, formatNumber, formatTime, formatValue } from "../format";
 import { useFocus } from "../live";
-import { useNow } from "../now";
 import { useSweep } from "../sweep/use-sweep";
+import { useNow } from "../use-now";
 import { ButtonLink } from "../widgets/button";
-import { Missing } from "../widgets/missing";
+import { NotFound } from "../widgets/not-found";
 import { Panel, Stat, Stats } from "../widgets/panel";
-import { Answer } from "../widgets/states";
-import { Attempts, wordsOf } from "./trial/attempts";
+import { QueryResult } from "../widgets/query-states";
+import { Attempts, factsText } from "./trial/attempts";
 import { type Curves, TrialCurves, useCurves } from "./trial/curves";
-import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/data";
 import { Files } from "./trial/files";
-import { TrialHead } from "./trial/head";
+import { TrialHead } from "./trial/header";
 import { Log } from "./trial/log";
+import { NotesAndTags } from "./trial/notes-and-tags";
 import { Parameters } from "./trial/parameters";
-import { Remarks } from "./trial/remarks";
+import { isOver, objectiveNames, type Sweep, type Trial, useTrial } from "./trial/queries";
 import "./trial/trial.css";
 
 export function TrialPage({ trialId }: { trialId: number }) {
@@ -26,21 +26,21 @@ export function TrialPage({ trialId }: { trialId: number }) {
   const sweep = useSweep(trial.data?.sweep_id).data;
   if (trial.data === undefined && trial.error instanceof ApiError && trial.error.status === 404)
     return (
-      <Missing
+      <NotFound
         title={`Trial id ${trialId} not found`}
         hint="It may belong to another service, or be a trial number instead of an id."
       >
         <ButtonLink href="/">All sweeps</ButtonLink>
-      </Missing>
+      </NotFound>
     );
   return (
-    <Answer query={trial} rows={8}>
-      {found => <Whole key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}
-    </Answer>
+    <QueryResult query={trial} rows={8}>
+      {found => <TrialView key={found.id} trial={found} sweep={sweep?.id === found.sweep_id ? sweep : undefined} />}
+    </QueryResult>
   );
 }
 
-function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
+function TrialView({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
   useEffect(() => {
     const before = document.title;
     document.title = `Trial ${trial.number}${sweep ? ` · ${sweep.name}` : ""} · Podium`;
@@ -59,7 +59,7 @@ function Whole({ trial, sweep }: { trial: Trial; sweep: Sweep | undefined }) {
       <div className="trial-columns">
         <div>
           <Parameters trial={trial} sweep={sweep} />
-          <Remarks trial={trial} />
+          <NotesAndTags trial={trial} />
           <Files trial={trial} />
           {attributes.length > 0 && (
             <Panel title="Attributes set by the trial">
@@ -100,7 +100,7 @@ function Figures({ trial, sweep, curves }: FiguresProps) {
   return (
     <Stats>
       {Object.entries(values).map(([name, value], position) => (
-        <Stat key={name} name={name} hint={position === 0 ? beside(trial, sweep) : undefined}>
+        <Stat key={name} name={name} hint={position === 0 ? comparisonText(trial, sweep) : undefined}>
           {formatNumber(value, 5)}
         </Stat>
       ))}
@@ -135,7 +135,7 @@ function Origin({ id }: { id: number }) {
 }
 
 function withoutValue(trial: Trial): string | undefined {
-  if (trial.cause) return wordsOf(trial.cause);
+  if (trial.cause) return factsText(trial.cause);
   return trial.state === "pruned" ? "pruned: other trials were better at its step" : undefined;
 }
 
@@ -145,7 +145,7 @@ function startedWhen(trial: Trial, now: number): string {
   return `started ${formatAgo(trial.started_at, now)}, ${formatTime(trial.started_at)}`;
 }
 
-function beside(trial: Trial, sweep: Sweep | undefined): string | undefined {
+function comparisonText(trial: Trial, sweep: Sweep | undefined): string | undefined {
   const best = sweep?.best;
   if (!best) return undefined;
   if (best.trial_id === trial.id) return best.values ? "on the Pareto front" : "the best so far";

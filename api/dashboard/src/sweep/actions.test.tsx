@@ -2,10 +2,10 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { SweepActions } from "./actions";
-import { aSweep } from "./example";
-import type { Sweep } from "./words";
+import { sweepFixture } from "./fixture";
+import type { Sweep } from "./summary";
 
 let asked: string[] = [];
 
@@ -27,7 +27,7 @@ function show(sweep: Sweep, role?: string) {
 }
 
 test("a stop is asked for first", async () => {
-  show(aSweep());
+  show(sweepFixture());
   await userEvent.click(screen.getByRole("button", { name: "Stop" }));
   expect(asked).toEqual([]);
   expect(screen.getByText(/2 running trials will finish/)).toBeTruthy();
@@ -36,7 +36,7 @@ test("a stop is asked for first", async () => {
 });
 
 test("an extension sends what was changed", async () => {
-  show(aSweep({ state: "finished", counts: { finished: 24 } }));
+  show(sweepFixture({ state: "finished", counts: { finished: 24 } }));
   expect(screen.queryByRole("button", { name: "Stop" })).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: "Extend" }));
   const field = screen.getByLabelText("Total trials");
@@ -48,13 +48,13 @@ test("an extension sends what was changed", async () => {
 });
 
 test("a paused sweep can be resumed, at once", async () => {
-  show(aSweep({ state: "paused" }));
+  show(sweepFixture({ state: "paused" }));
   await userEvent.click(screen.getByRole("button", { name: "Resume" }));
   await waitFor(() => expect(asked).toEqual(["POST /api/v1/sweeps/7/resume"]));
 });
 
 test("who may only look is offered nothing that would be refused", async () => {
-  show(aSweep(), "viewer");
+  show(sweepFixture(), "viewer");
   await userEvent.click(screen.getByRole("button", { name: "More" }));
   expect(screen.getByText("Download sweep file")).toBeTruthy();
   for (const name of ["Pause", "Stop", "Extend", "Cancel the sweep", "New sweep from this one"])

@@ -3,20 +3,20 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, done } from "../api";
 import { formatCount } from "../format";
-import { keys } from "../keys";
-import { useOnlyLooks } from "../session";
+import { keys } from "../query-keys";
+import { useIsViewer } from "../session";
 import { Button, ButtonLink } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Icon } from "../widgets/icon";
 import { Menu } from "../widgets/menu";
 import { attempt } from "../widgets/toast";
 import { ExtendDialog } from "./extend";
-import { type Command, can, type Sweep } from "./words";
+import { type Command, can, type Sweep } from "./summary";
 
-type Steering = "pause" | "resume" | "stop" | "cancel";
-type Asked = "stop" | "cancel" | "extend" | null;
+type SweepCommand = "pause" | "resume" | "stop" | "cancel";
+type OpenDialog = "stop" | "cancel" | "extend" | null;
 
-function send(sweepId: number, command: Steering): Promise<Sweep> {
+function send(sweepId: number, command: SweepCommand): Promise<Sweep> {
   const where = { params: { path: { sweep_id: sweepId } } };
   if (command === "pause") return done(api.POST("/api/v1/sweeps/{sweep_id}/pause", where));
   if (command === "resume") return done(api.POST("/api/v1/sweeps/{sweep_id}/resume", where));
@@ -25,47 +25,47 @@ function send(sweepId: number, command: Steering): Promise<Sweep> {
 }
 
 export function SweepActions({ sweep }: { sweep: Sweep }) {
-  const [asked, setAsked] = useState<Asked>(null);
+  const [dialog, setDialog] = useState<OpenDialog>(null);
   const [busy, setBusy] = useState<Command | null>(null);
   const queries = useQueryClient();
   const fresh = () => {
     void queries.invalidateQueries({ queryKey: keys.sweep(sweep.id) });
     void queries.invalidateQueries({ queryKey: keys.sweeps() });
   };
-  const now = async (command: "pause" | "resume", said: string) => {
+  const runNow = async (command: "pause" | "resume", doneText: string) => {
     setBusy(command);
-    await attempt(() => send(sweep.id, command), said);
+    await attempt(() => send(sweep.id, command), doneText);
     setBusy(null);
     fresh();
   };
-  const onlyLooks = useOnlyLooks();
-  const may = (command: Command) => !onlyLooks && can(command, sweep);
+  const isViewer = useIsViewer();
+  const isAllowed = (command: Command) => !isViewer && can(command, sweep);
   const running = sweep.counts.running ?? 0;
-  const close = () => setAsked(null);
+  const close = () => setDialog(null);
   return (
     <>
-      {may("pause") && (
-        <Button busy={busy === "pause"} onClick={() => void now("pause", "Paused – running trials will finish")}>
+      {isAllowed("pause") && (
+        <Button busy={busy === "pause"} onClick={() => void runNow("pause", "Paused – running trials will finish")}>
           <Icon name="pause" size={15} /> Pause
         </Button>
       )}
-      {may("resume") && (
-        <Button primary busy={busy === "resume"} onClick={() => void now("resume", "Sweep resumed")}>
+      {isAllowed("resume") && (
+        <Button primary busy={busy === "resume"} onClick={() => void runNow("resume", "Sweep resumed")}>
           <Icon name="play" size={15} /> Resume
         </Button>
       )}
-      {may("stop") && (
-        <Button onClick={() => setAsked("stop")}>
+      {isAllowed("stop") && (
+        <Button onClick={() => setDialog("stop")}>
           <Icon name="stop" size={15} /> Stop
         </Button>
       )}
-      {may("extend") && (
-        <Button onClick={() => setAsked("extend")}>
+      {isAllowed("extend") && (
+        <Button onClick={() => setDialog("extend")}>
           <Icon name="plus" size={15} /> Extend
         </Button>
       )}
       <Menu label={<Icon name="more" />} name="More" quiet>
-        {!onlyLooks && (
+        {!isViewer && (
           <ButtonLink quiet href={`/new?from=${sweep.id}`}>
             New sweep from this one
           </ButtonLink>
@@ -76,13 +76,13 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
         <a className="button button-quiet" href={`/api/v1/sweeps/${sweep.id}/file`} download={`sweep-${sweep.id}.yaml`}>
           Download sweep file
         </a>
-        {may("cancel") && (
-          <Button quiet danger onClick={() => setAsked("cancel")}>
+        {isAllowed("cancel") && (
+          <Button quiet danger onClick={() => setDialog("cancel")}>
             Cancel the sweep
           </Button>
         )}
       </Menu>
-      {asked === "stop" && (
+      {dialog === "stop" && (
         <Confirm
           title={`Stop ${sweep.name}?`}
           action="Stop the sweep"
@@ -95,7 +95,7 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
           </p>
         </Confirm>
       )}
-      {asked === "cancel" && (
+      {dialog === "cancel" && (
         <Confirm
           title={`Cancel ${sweep.name}?`}
           action="Cancel the sweep"
@@ -112,7 +112,7 @@ export function SweepActions({ sweep }: { sweep: Sweep }) {
           </p>
         </Confirm>
       )}
-      {asked === "extend" && <ExtendDialog sweep={sweep} onDone={fresh} onClose={close} />}
+      {dialog === "extend" && <ExtendDialog sweep={sweep} onDone={fresh} onClose={close} />}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { formatCount, formatDuration } from "../format";
 import { Button } from "../widgets/button";
 import { Dialog } from "../widgets/dialog";
 import { Field } from "../widgets/field";
-import { countedOf, OVER, objectivesOf, type Sweep } from "./words";
+import { countedOf, ENDED_STATES, objectivesOf, type Sweep } from "./summary";
 import "./extend.css";
 
 type Body = Schemas["Extension"];
@@ -31,9 +31,9 @@ export function extensionOf(sweep: Sweep, form: Form): { body: Body; problems: P
   const number = (key: keyof Form, check: (value: number) => string): number | undefined => {
     if (form[key].trim() === before[key]) return undefined;
     const value = Number(form[key]);
-    const wrong = Number.isFinite(value) ? check(value) : "Must be a number";
-    if (wrong) problems[key] = wrong;
-    return wrong ? undefined : value;
+    const problem = Number.isFinite(value) ? check(value) : "Must be a number";
+    if (problem) problems[key] = problem;
+    return problem ? undefined : value;
   };
   if (form.cap.trim() === "") problems.cap = "Enter a number of trials";
   else {
@@ -69,23 +69,23 @@ type Props = { sweep: Sweep; onDone: () => void; onClose: () => void };
 export function ExtendDialog({ sweep, onDone, onClose }: Props) {
   const [form, setForm] = useState(() => formOf(sweep));
   const [busy, setBusy] = useState(false);
-  const [refused, setRefused] = useState("");
+  const [error, setError] = useState("");
   const { body, problems } = extensionOf(sweep, form);
-  const goesOn = sweep.state === "finished" && body.run_cap === undefined && Object.keys(body).length === 0;
-  const wanted: Body = goesOn && countedOf(sweep) < sweep.run_cap ? { run_cap: sweep.run_cap } : body;
-  const ready = Object.keys(problems).length === 0 && Object.keys(wanted).length > 0;
+  const isUnchanged = sweep.state === "finished" && body.run_cap === undefined && Object.keys(body).length === 0;
+  const request: Body = isUnchanged && countedOf(sweep) < sweep.run_cap ? { run_cap: sweep.run_cap } : body;
+  const ready = Object.keys(problems).length === 0 && Object.keys(request).length > 0;
   const set = (key: keyof Form) => (event: { target: { value: string } }) =>
     setForm({ ...form, [key]: event.target.value });
   const send = async () => {
     if (busy || !ready) return;
     setBusy(true);
     try {
-      const where = { params: { path: { sweep_id: sweep.id } }, body: wanted };
+      const where = { params: { path: { sweep_id: sweep.id } }, body: request };
       await done(api.PATCH("/api/v1/sweeps/{sweep_id}", where));
       onDone();
       onClose();
     } catch (error) {
-      setRefused(error instanceof Error ? error.message : String(error));
+      setError(error instanceof Error ? error.message : String(error));
       setBusy(false);
     }
   };
@@ -124,10 +124,10 @@ export function ExtendDialog({ sweep, onDone, onClose }: Props) {
           <input inputMode="decimal" value={form.target} onChange={set("target")} placeholder="none" />
         </Field>
       </div>
-      <p className="extend-means">{meaning(sweep, wanted, problems)}</p>
-      {refused && (
+      <p className="extend-means">{effectText(sweep, request, problems)}</p>
+      {error && (
         <p role="alert" className="dialog-refused">
-          {refused}
+          {error}
         </p>
       )}
     </Dialog>
@@ -139,10 +139,10 @@ function secondsHint(text: string): string {
   return text.trim() !== "" && value > 0 ? formatDuration(value) : "Empty means unlimited";
 }
 
-function meaning(sweep: Sweep, body: Body, problems: Problems): string {
+function effectText(sweep: Sweep, body: Body, problems: Problems): string {
   if (Object.keys(problems).length > 0) return "Fix the highlighted fields";
   if (Object.keys(body).length === 0) return "No changes";
   const more = (body.run_cap ?? sweep.run_cap) - countedOf(sweep);
   const trials = `Up to ${formatCount(more)} more ${more === 1 ? "trial" : "trials"}.`;
-  return OVER.includes(sweep.state) ? `${trials} The search continues with all previous trials.` : trials;
+  return ENDED_STATES.includes(sweep.state) ? `${trials} The search continues with all previous trials.` : trials;
 }

@@ -1,11 +1,17 @@
 // The list of sweeps as it is read out.
 import { render, screen } from "@testing-library/react";
-import { aSweep } from "./example";
+import { sweepFixture } from "./fixture";
 import { SweepsTable } from "./table";
 
 test("a row says state, reason, progress, best, time and devices", () => {
-  const waiting = aSweep({ id: 8, name: "<b>late</b>", state: "queued", reason: "every device is busy", eta_s: null });
-  render(<SweepsTable sweeps={[aSweep(), waiting]} />);
+  const waiting = sweepFixture({
+    id: 8,
+    name: "<b>late</b>",
+    state: "queued",
+    reason: "every device is busy",
+    eta_s: null,
+  });
+  render(<SweepsTable sweeps={[sweepFixture(), waiting]} />);
   expect(screen.getByRole("link", { name: "digits" }).getAttribute("href")).toBe("/sweeps/7");
   expect(screen.getByRole("link", { name: "<b>late</b>" })).toBeTruthy();
   expect(screen.getByText("every device is busy")).toBeTruthy();
@@ -18,7 +24,7 @@ test("a row says state, reason, progress, best, time and devices", () => {
 
 test("a row says what the sweep warns of", () => {
   const warnings = [{ code: "identical_results", message: "all trials report the same value", at: null }];
-  render(<SweepsTable sweeps={[aSweep({ warnings })]} />);
+  render(<SweepsTable sweeps={[sweepFixture({ warnings })]} />);
   expect(screen.getByText("Warning: all trials report the same value")).toBeTruthy();
 });
 
@@ -28,7 +34,7 @@ test("of several objectives each best value is there", () => {
     { name: "size", goal: "minimize" },
   ];
   const best = { trial_id: 1, number: 0, value: 0.5, values: { acc: 0.5, size: 12 }, pareto: true, params: {} };
-  render(<SweepsTable sweeps={[aSweep({ spec: { metrics }, best })]} />);
+  render(<SweepsTable sweeps={[sweepFixture({ spec: { metrics }, best })]} />);
   expect(screen.getByText("0.5")).toBeTruthy();
   expect(screen.getByText("12")).toBeTruthy();
 });

@@ -3,19 +3,19 @@ import { useRef } from "react";
 import { Link } from "wouter";
 import { formatDuration } from "../format";
 import { useKeys } from "../keyboard";
-import { Ago } from "../widgets/ago";
 import { StateBadge } from "../widgets/badge";
+import { RelativeTime } from "../widgets/relative-time";
 import { BestValue } from "./best";
 import { SweepProgress } from "./progress";
-import { budgetLines, OVER, roughly, type Sweep, tookS } from "./words";
+import { budgetLines, durationS, ENDED_STATES, formatEstimate, type Sweep } from "./summary";
 import "./table.css";
 
 export function SweepsTable({ sweeps }: { sweeps: Sweep[] }) {
   const body = useRef<HTMLTableSectionElement>(null);
   const step = (by: number) => {
     const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.sweeps-name") ?? [])];
-    const here = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.min(links.length - 1, Math.max(0, here + by))]?.focus();
+    const current = links.indexOf(document.activeElement as HTMLAnchorElement);
+    links[Math.min(links.length - 1, Math.max(0, current + by))]?.focus();
   };
   useKeys("Sweeps", {
     j: { does: "next sweep (Enter opens it)", run: () => step(1) },
@@ -90,7 +90,7 @@ function Row({ sweep }: { sweep: Sweep }) {
         <DevicesText sweep={sweep} />
       </td>
       <td className="sweeps-wider">
-        <Ago time={sweep.created_at} />
+        <RelativeTime time={sweep.created_at} />
       </td>
     </tr>
   );
@@ -100,13 +100,17 @@ function TimeText({ sweep }: { sweep: Sweep }) {
   if (sweep.eta_s !== null) {
     return (
       <span title="Upper bound at the speed of the last trials: a plateau or a target may end the sweep sooner">
-        about {roughly(sweep.eta_s)} left
+        about {formatEstimate(sweep.eta_s)} left
       </span>
     );
   }
-  const took = tookS(sweep);
-  if (took === null) return <Nothing />;
-  return OVER.includes(sweep.state) ? <>took {formatDuration(took)}</> : <>{formatDuration(took)} so far</>;
+  const seconds = durationS(sweep);
+  if (seconds === null) return <Nothing />;
+  return ENDED_STATES.includes(sweep.state) ? (
+    <>took {formatDuration(seconds)}</>
+  ) : (
+    <>{formatDuration(seconds)} so far</>
+  );
 }
 
 function BudgetText({ sweep }: { sweep: Sweep }) {

@@ -1,7 +1,7 @@
 // One sweep: all parts of a page share this query.
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 
 export function useSweep(sweepId: number | undefined) {
   const id = sweepId ?? 0;

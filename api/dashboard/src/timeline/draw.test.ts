@@ -1,5 +1,5 @@
 // What is at a point of the timeline, and what is in sight; quickly with many trials.
-import { isMuted, type Lane, pieceAt, within } from "./draw";
+import { isMuted, type Lane, segmentAt, within } from "./draw";
 import {
   type Bar,
   barsOf,
@@ -10,11 +10,11 @@ import {
   reasonsOfAll,
   reasonText,
   spanText,
-} from "./words";
+} from "./segments";
 
 function bar(start: number, end: number, more: Partial<Bar> = {}): Bar {
   return {
-    ...{ kind: "bar", start, end, runs: false, attempts: 1, failed: 0, busy: end - start, state: "finished" },
+    ...{ kind: "bar", start, end, isRunning: false, attempts: 1, failed: 0, busy: end - start, state: "finished" },
     ...{ sweepId: 1, trialId: start, number: start, lastNumber: start },
     ...more,
   };
@@ -31,14 +31,14 @@ const gap = (start: number, end: number): Gap => ({
 const lane: Lane = { id: "cpu-0", bars: [bar(0, 10), bar(20, 30), bar(30.5, 31)], gaps: [gap(10, 20)] };
 
 test("a point is on a bar, in a gap, or on nothing", () => {
-  expect(pieceAt(lane, 5, 1)).toMatchObject({ kind: "bar", start: 0 });
-  expect(pieceAt(lane, 15, 1)).toMatchObject({ kind: "gap", start: 10 });
-  expect(pieceAt(lane, 50, 1)).toBeNull();
+  expect(segmentAt(lane, 5, 1)).toMatchObject({ kind: "bar", start: 0 });
+  expect(segmentAt(lane, 15, 1)).toMatchObject({ kind: "gap", start: 10 });
+  expect(segmentAt(lane, 50, 1)).toBeNull();
 });
 
 test("a bar too thin to hit is found from a few pixels away", () => {
-  expect(pieceAt(lane, 31.4, 1)).toMatchObject({ kind: "bar", start: 30.5 });
-  expect(pieceAt(lane, 10.5, 1)).toMatchObject({ kind: "gap" });
+  expect(segmentAt(lane, 31.4, 1)).toMatchObject({ kind: "bar", start: 30.5 });
+  expect(segmentAt(lane, 10.5, 1)).toMatchObject({ kind: "gap" });
 });
 
 test("what is in sight of many is found without looking at all", () => {

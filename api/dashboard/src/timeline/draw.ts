@@ -2,8 +2,8 @@
 import type { Draw } from "../canvas";
 import { token } from "../theme";
 import { gapInk, paintBar, paintGap, paintText } from "./paint";
+import { type Bar, type Gap, reasonText, type Segment } from "./segments";
 import { type Span, ticks } from "./span";
-import { type Bar, type Gap, type Piece, reasonText } from "./words";
 
 export type Lane = { id: string; bars: Bar[]; gaps: Gap[] };
 export type Scene = {
@@ -41,18 +41,18 @@ export function drawing(scene: Scene): Draw {
 
 type Box = { x: number; y: number; width: number; height: number };
 
-function across(piece: Piece, at: (time: number) => number, width: number): { x: number; width: number } {
+function across(piece: Segment, at: (time: number) => number, width: number): { x: number; width: number } {
   const x = Math.max(-4, at(piece.start));
   return { x, width: Math.max(1, Math.min(width + 4, at(piece.end)) - x) };
 }
 
 function drawGap(context: CanvasRenderingContext2D, gap: Gap, box: Box): void {
   paintGap(context, gap.why, box);
-  if (box.width > 70) paintText(context, reasonText(gap), gapInk(gap), withGround(context, gap, box));
+  if (box.width > 70) paintText(context, reasonText(gap), gapInk(gap), withBackground(context, gap, box));
 }
 
 /** A plain background for text, which would be hard to read on the pattern. */
-function withGround(context: CanvasRenderingContext2D, gap: Gap, box: Box): Box {
+function withBackground(context: CanvasRenderingContext2D, gap: Gap, box: Box): Box {
   const inner = { ...box, x: Math.max(box.x, 0) + 3 };
   inner.width = box.x + box.width - inner.x - 3;
   const wide = Math.min(inner.width, context.measureText(reasonText(gap)).width + 10);
@@ -117,7 +117,7 @@ function drawAxis(context: CanvasRenderingContext2D, { lanes, span, lane }: Scen
 }
 
 /** The items of a sorted list that overlap the span. */
-export function within<P extends Piece>(pieces: readonly P[], span: Span): readonly P[] {
+export function within<P extends Segment>(pieces: readonly P[], span: Span): readonly P[] {
   let first = 0;
   let last = pieces.length;
   while (first < last) {
@@ -131,10 +131,10 @@ export function within<P extends Piece>(pieces: readonly P[], span: Span): reado
 }
 
 /** The item at a time in a lane: a bar before a gap, and the nearest short one within a few pixels. */
-export function pieceAt(lane: Lane, time: number, near: number): Piece | null {
+export function segmentAt(lane: Lane, time: number, near: number): Segment | null {
   const reach = { from: time - near, to: time + near };
   const bars = within(lane.bars, reach);
-  const distance = (piece: Piece) => Math.max(piece.start - time, time - piece.end, 0);
+  const distance = (piece: Segment) => Math.max(piece.start - time, time - piece.end, 0);
   const closest = [...bars].sort((one, other) => distance(one) - distance(other))[0];
   if (closest && distance(closest) === 0) return closest;
   return within(lane.gaps, { from: time, to: time + 1e-6 })[0] ?? closest ?? null;

@@ -1,11 +1,11 @@
 // The legend of colours and patterns, limited to those in view.
 import { useCallback } from "react";
 import { type Draw, useCanvas } from "../canvas";
-import { lookOf } from "../widgets/badge";
+import { stateStyle } from "../widgets/badge";
 import { isMuted, type Lane, within } from "./draw";
 import { paintBar, paintGap } from "./paint";
+import { type Bar, GAP_KINDS, type Why } from "./segments";
 import type { Span } from "./span";
-import { type Bar, WHYS, type Why } from "./words";
 
 const SWATCH = { width: 22, height: 14 };
 const ORDER = ["finished", "pruned", "failed", "cancelled", "running"];
@@ -19,30 +19,30 @@ type Props = {
 
 export function Legend({ lanes, span, sweepId, matching }: Props) {
   const bars = lanes.flatMap(lane => within(lane.bars, span));
-  const own = bars.filter(bar => !isMuted(bar, { sweepId, matching }));
-  const states = ORDER.filter(state => own.some(bar => bar.state === state));
+  const ownBars = bars.filter(bar => !isMuted(bar, { sweepId, matching }));
+  const states = ORDER.filter(state => ownBars.some(bar => bar.state === state));
   const gaps = lanes.flatMap(lane => within(lane.gaps, span));
-  const whys = (Object.keys(WHYS) as Why[]).filter(why => gaps.some(gap => gap.why === why));
+  const gapKinds = (Object.keys(GAP_KINDS) as Why[]).filter(why => gaps.some(gap => gap.why === why));
   return (
     <ul className="timeline-legend" aria-label="Legend">
       {states.map(state => (
         <li key={state}>
           <BarSwatch state={state} muted={false} />
-          <span aria-hidden="true">{lookOf(state).sign}</span> {state}
+          <span aria-hidden="true">{stateStyle(state).icon}</span> {state}
         </li>
       ))}
-      {own.length < bars.length && (
+      {ownBars.length < bars.length && (
         <li>
           <BarSwatch state="finished" muted={true} /> {mutedName(sweepId, matching)}
         </li>
       )}
-      {own.some(bar => bar.attempts > 1) && <li className="timeline-note">pale: many short trials with pauses</li>}
+      {ownBars.some(bar => bar.attempts > 1) && <li className="timeline-note">pale: many short trials with pauses</li>}
       {gaps.some(gap => gap.gaps > 1) && (
         <li className="timeline-note">short gaps are merged and labelled by their main reason</li>
       )}
-      {whys.map(why => (
+      {gapKinds.map(why => (
         <li key={why}>
-          <GapSwatch why={why} /> {WHYS[why].name.toLowerCase()}
+          <GapSwatch why={why} /> {GAP_KINDS[why].name.toLowerCase()}
         </li>
       ))}
     </ul>
@@ -61,7 +61,7 @@ function BarSwatch({ state, muted }: { state: string; muted: boolean }) {
         kind: "bar",
         start: 0,
         end: 1,
-        runs: state === "running",
+        isRunning: state === "running",
         attempts: 1,
         failed: 0,
         busy: 1,

@@ -1,22 +1,22 @@
 // Styles of bars and gaps on the canvas: each gap reason has a colour and a pattern, so that colour is never the only cue.
 import { token } from "../theme";
-import type { Bar, Gap, Why } from "./words";
+import type { Bar, Gap, Why } from "./segments";
 
 type Box = { x: number; y: number; width: number; height: number };
 type Pattern = "slant" | "back" | "cross" | "dots" | "lines" | "none";
-type Paint = { ground: string; ink: string; pattern: Pattern };
+type Paint = { background: string; ink: string; pattern: Pattern };
 
 export const GAP_PAINT: Record<Why, Paint> = {
-  between: { ground: "--surface-2", ink: "--line-strong", pattern: "none" },
-  choosing: { ground: "--surface-2", ink: "--text-3", pattern: "dots" },
-  idle: { ground: "--surface-2", ink: "--line-strong", pattern: "slant" },
-  dedicated: { ground: "--accent-soft", ink: "--series-6", pattern: "lines" },
-  "set aside": { ground: "--pruned-soft", ink: "--pruned", pattern: "back" },
-  lost: { ground: "--failed-soft", ink: "--failed", pattern: "cross" },
-  starting: { ground: "--surface-2", ink: "--running", pattern: "dots" },
-  down: { ground: "--failed-soft", ink: "--failed", pattern: "slant" },
-  unknown: { ground: "--surface-3", ink: "--text-3", pattern: "back" },
-  absent: { ground: "--surface", ink: "--surface", pattern: "none" },
+  between: { background: "--surface-2", ink: "--line-strong", pattern: "none" },
+  choosing: { background: "--surface-2", ink: "--text-3", pattern: "dots" },
+  idle: { background: "--surface-2", ink: "--line-strong", pattern: "slant" },
+  dedicated: { background: "--accent-soft", ink: "--series-6", pattern: "lines" },
+  "set aside": { background: "--pruned-soft", ink: "--pruned", pattern: "back" },
+  lost: { background: "--failed-soft", ink: "--failed", pattern: "cross" },
+  starting: { background: "--surface-2", ink: "--running", pattern: "dots" },
+  down: { background: "--failed-soft", ink: "--failed", pattern: "slant" },
+  unknown: { background: "--surface-3", ink: "--text-3", pattern: "back" },
+  absent: { background: "--surface", ink: "--surface", pattern: "none" },
 };
 
 const BAR_TOKENS: Record<string, string> = {
@@ -32,8 +32,8 @@ export function barToken(state: string): string {
 }
 
 export function paintGap(context: CanvasRenderingContext2D, why: Why, box: Box): void {
-  const { ground, ink, pattern } = GAP_PAINT[why];
-  context.fillStyle = token(ground);
+  const { background, ink, pattern } = GAP_PAINT[why];
+  context.fillStyle = token(background);
   context.fillRect(box.x, box.y, box.width, box.height);
   if (pattern === "none" || box.width < 3) return;
   context.save();
@@ -82,7 +82,7 @@ export function paintBar(context: CanvasRenderingContext2D, bar: Bar, box: Box, 
     context.fillStyle = token("--failed");
     context.fillRect(box.x, box.y + box.height - 4, box.width, 4);
   }
-  if (bar.runs) paintEdge(context, box);
+  if (bar.isRunning) paintEdge(context, box);
 }
 
 /** A running bar has an open right end. */

@@ -1,11 +1,11 @@
 // The timeline of a time span, refetched as it changes.
 import { useQuery } from "@tanstack/react-query";
 import { api, done } from "../api";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
+import type { Timeline } from "./segments";
 import type { Span } from "./span";
-import type { Timeline } from "./words";
 
-export type Asked = {
+export type TimelineRequest = {
   sweepId?: number;
   span: Span | null; // null: the last `rangeS`, or the whole span of the sweep
   rangeS?: number;
@@ -14,7 +14,7 @@ export type Asked = {
 const REFRESH_MS = 15_000; // figures of the last hour also change without events
 
 /** The timeline, and the time of the response. */
-export function useTimeline({ sweepId, span, rangeS }: Asked) {
+export function useTimeline({ sweepId, span, rangeS }: TimelineRequest) {
   const what = span ? [span.from, span.to] : [rangeS ?? null];
   const queryKey = sweepId === undefined ? keys.devices("timeline", ...what) : keys.sweep(sweepId, "timeline", ...what);
   return useQuery<Fetched>({

@@ -1,6 +1,6 @@
 // Time without a running trial: one line per reason, the longest first.
 import { formatCount, formatDuration, formatShare } from "../format";
-import { type DeviceLine, isIdleTime, reasonsOfAll, reasonText, WHYS } from "./words";
+import { type DeviceLine, GAP_KINDS, isIdleTime, reasonsOfAll, reasonText } from "./segments";
 
 const SHOWN = 8;
 
@@ -32,7 +32,7 @@ export function Reasons({ lines }: { lines: readonly DeviceLine[] }) {
             <td>
               <span>{reasonText(one)}</span>
               <span className="timeline-kind">
-                {one.reason === "" ? "" : `${WHYS[one.why].name} · `}
+                {one.reason === "" ? "" : `${GAP_KINDS[one.why].name} · `}
                 {isIdleTime(one.why) ? "Available" : "Unavailable"}
               </span>
               <span className="timeline-track" aria-hidden="true">

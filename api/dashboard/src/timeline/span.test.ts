@@ -1,5 +1,5 @@
 // Zoom and pan stay within what there is; the axis has round times.
-import { kept, panned, SHORTEST_S, ticks, zoomed } from "./span";
+import { clampSpan, panned, SHORTEST_S, ticks, zoomed } from "./span";
 import { spanOf } from "./view-state";
 
 const LIMITS = { from: 0, to: 1000 };
@@ -17,7 +17,7 @@ test("zoom ends at the limits and at what can be seen", () => {
 test("pan moves by a share and stops at the end", () => {
   expect(panned({ from: 100, to: 200 }, 0.5, LIMITS)).toEqual({ from: 150, to: 250 });
   expect(panned({ from: 900, to: 980 }, 0.5, LIMITS)).toEqual({ from: 920, to: 1000 });
-  expect(kept({ from: -50, to: 50 }, LIMITS)).toEqual({ from: 0, to: 100 });
+  expect(clampSpan({ from: -50, to: 50 }, LIMITS)).toEqual({ from: 0, to: 100 });
 });
 
 test.each([

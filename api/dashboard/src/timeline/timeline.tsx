@@ -3,17 +3,17 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useCanvas, useSize } from "../canvas";
 import { formatShare, formatTime } from "../format";
-import { useNow } from "../now";
 import { hover, useSelection } from "../selection";
+import { useNow } from "../use-now";
 import { Controls } from "./controls";
-import { AXIS, drawing, type Lane, pieceAt } from "./draw";
+import { AXIS, drawing, type Lane, segmentAt } from "./draw";
 import { Legend } from "./legend";
-import { PieceTable } from "./piece-table";
 import type { Fetched } from "./queries";
-import { useResting } from "./resting";
-import { kept, type Span, zoomed } from "./span";
-import { Tip, type Tipped } from "./tip";
-import { barsOf, type DeviceLine, gapsOf, type Piece } from "./words";
+import { SegmentTable } from "./segment-table";
+import { barsOf, type DeviceLine, gapsOf, type Segment } from "./segments";
+import { clampSpan, type Span, zoomed } from "./span";
+import { Tooltip, type TooltipTarget } from "./tooltip";
+import { useDebouncedSpan } from "./use-debounced-span";
 import "./timeline.css";
 
 const LIVE_S = 60; // a response up to this old counts as current
@@ -34,11 +34,11 @@ type Props = {
 
 export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsTable, ...at }: Props) {
   const { view, aheadS } = fetched;
-  const [span, onSpan] = useResting(at.span, at.onSpan);
+  const [span, onSpan] = useDebouncedSpan(at.span, at.onSpan);
   const clock = useNow() / 1000 + aheadS;
   const live = Math.abs(view.now_s - view.to_s) < 1 && clock - view.now_s < LIVE_S;
   const edge = live ? Math.max(clock, view.to_s) : view.to_s;
-  const shown = span ?? { from: firstOf(view, edge - (view.to_s - view.from_s), edge), to: edge };
+  const shown = span ?? { from: startOf(view, edge - (view.to_s - view.from_s), edge), to: edge };
   const limits = { from: clock - YEAR_S, to: Math.max(clock, shown.to) };
   const second = Math.floor(edge);
   // biome-ignore lint/correctness/useExhaustiveDependencies: what runs grows once a second
@@ -47,7 +47,7 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
     <div className="timeline">
       <Controls span={shown} zoomedIn={span !== null} limits={limits} onSpan={onSpan} {...{ asTable, onAsTable }} />
       {asTable ? (
-        <PieceTable lanes={lanes} span={shown} names={view.sweeps} />
+        <SegmentTable lanes={lanes} span={shown} names={view.sweeps} />
       ) : (
         <Chart {...{ view, lanes, shown, limits, sweepId, matching, onSpan }} />
       )}
@@ -57,7 +57,7 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
 }
 
 /** The start of the span: shortly before the first record. */
-function firstOf({ devices }: Fetched["view"], from: number, edge: number): number {
+function startOf({ devices }: Fetched["view"], from: number, edge: number): number {
   const starts = devices.flatMap(({ bars, gaps }) => [bars.start_s[0] ?? edge, gaps.start_s[0] ?? edge]);
   return Math.max(from, Math.min(...starts, edge - LEAST_S));
 }
@@ -81,9 +81,9 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
   const { width } = useSize(frame);
   const lane = lanes.length > 16 ? 26 : 36;
   const height = lanes.length * lane + AXIS;
-  const [tipped, setTipped] = useState<Tipped | null>(null);
+  const [tipped, setTipped] = useState<TooltipTarget | null>(null);
   const [dragged, setDragged] = useState<Span | null>(null);
-  const began = useRef<{ x: number; moved: boolean } | null>(null);
+  const dragStart = useRef<{ x: number; moved: boolean } | null>(null);
   const [, go] = useLocation();
   const { hovered } = useSelection(sweepId ?? 0);
   const lit = tipped?.piece.kind === "bar" ? tipped.piece.trialId : sweepId === undefined ? null : hovered;
@@ -100,13 +100,13 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
     const box = event.currentTarget.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
-  const find = (x: number, y: number): Piece | null => {
+  const find = (x: number, y: number): Segment | null => {
     const found = lanes[Math.floor(y / lane)];
-    return found ? pieceAt(found, timeAt(x), (NEAR_PX / width) * (shown.to - shown.from)) : null;
+    return found ? segmentAt(found, timeAt(x), (NEAR_PX / width) * (shown.to - shown.from)) : null;
   };
   const move = (event: React.PointerEvent) => {
     const { x, y } = place(event);
-    const start = began.current;
+    const start = dragStart.current;
     if (start && (start.moved || Math.abs(x - start.x) > DRAG_PX)) {
       start.moved = true;
       setTipped(null);
@@ -119,22 +119,22 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
   };
   const end = (event: React.PointerEvent) => {
     const { x, y } = place(event);
-    const start = began.current;
-    began.current = null;
+    const start = dragStart.current;
+    dragStart.current = null;
     setDragged(null);
     if (!start) return;
-    if (start.moved && dragged) return onSpan(kept(dragged, limits));
+    if (start.moved && dragged) return onSpan(clampSpan(dragged, limits));
     const piece = find(x, y);
     if (!piece) return;
     if (event.pointerType === "touch")
       setTipped({ piece, x, y, device: lanes[Math.floor(y / lane)]?.id ?? "", pinned: true });
     else open(piece);
   };
-  const open = (piece: Piece) => {
+  const open = (piece: Segment) => {
     if (piece.kind === "bar" && piece.trialId !== null) go(`/trials/${piece.trialId}`);
     else {
       const around = (piece.end - piece.start) * 0.1;
-      onSpan(kept({ from: piece.start - around, to: piece.end + around }, limits));
+      onSpan(clampSpan({ from: piece.start - around, to: piece.end + around }, limits));
     }
   };
   return (
@@ -151,19 +151,19 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
         <canvas
           ref={canvas}
           role="img"
-          aria-label={told(view, shown)}
+          aria-label={describeTimeline(view, shown)}
           className={tipped ? "timeline-canvas timeline-pointing" : "timeline-canvas"}
           onPointerDown={event => {
-            if (event.pointerType === "touch") began.current = { x: Number.NaN, moved: false };
+            if (event.pointerType === "touch") dragStart.current = { x: Number.NaN, moved: false };
             else if (event.button === 0) {
-              began.current = { x: place(event).x, moved: false };
+              dragStart.current = { x: place(event).x, moved: false };
               event.currentTarget.setPointerCapture(event.pointerId);
             }
           }}
           onPointerMove={event => event.pointerType !== "touch" && move(event)}
           onPointerUp={end}
           onPointerCancel={() => {
-            began.current = null;
+            dragStart.current = null;
             setDragged(null);
           }}
           onPointerLeave={event => {
@@ -172,14 +172,16 @@ function Chart({ view, lanes, shown, limits, sweepId, matching, onSpan }: ChartP
             point(sweepId, null);
           }}
         />
-        {tipped && <Tip {...tipped} names={view.sweeps} width={width} onClose={() => setTipped(null)} onOpen={open} />}
+        {tipped && (
+          <Tooltip {...tipped} names={view.sweeps} width={width} onClose={() => setTipped(null)} onOpen={open} />
+        )}
       </div>
     </div>
   );
 }
 
 /** The other views of the sweep highlight the same trial. */
-function point(sweepId: number | undefined, piece: Piece | null): void {
+function point(sweepId: number | undefined, piece: Segment | null): void {
   if (sweepId === undefined) return;
   hover(sweepId, piece?.kind === "bar" && piece.sweepId === sweepId ? piece.trialId : null);
 }
@@ -211,7 +213,7 @@ function useWheelZoom(
   }, [frame]);
 }
 
-function told({ devices }: Fetched["view"], { from, to }: Span): string {
+function describeTimeline({ devices }: Fetched["view"], { from, to }: Span): string {
   const each = devices.map(
     line => `${line.id} was busy ${formatShare(line.busy_share, 0)} of its available time with ${line.attempts} trials`,
   );

@@ -2,9 +2,9 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatTime, formatValue } from "../format";
-import { type Objective, objectivesOf, type Sweep } from "../sweep/words";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
 import { StateBadge } from "../widgets/badge";
-import { constantsOf, isNumeric } from "./space";
+import { constantsOf, isNumeric } from "./parameter-types";
 import type { Row } from "./use-table";
 
 export type Column = {
@@ -34,7 +34,7 @@ const PLAIN: Record<string, Pick<Column, "name" | "title" | "width"> & { number?
 /** On a phone, state and result fit on one screen. */
 const NARROW: Record<string, number> = { number: 56, state: 106 };
 const HIDDEN = ["attempt", "sampler", "started_at", "ended_at", "id"];
-const UNSHOWN = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
+const INTERNAL_COLUMNS = ["requested", "violated", "reported", "reported_step"]; // shown in other columns
 const GROUPS: Record<string, string> = {
   params: "Parameters",
   values: "Values",
@@ -42,16 +42,16 @@ const GROUPS: Record<string, string> = {
   attrs: "Attributes",
 };
 const MAX_PARAMS = 14; // by default
-const SORTABLE_NOT = ["tags"];
+const NOT_SORTABLE = ["tags"];
 
 export function isSortable(key: string): boolean {
-  return !SORTABLE_NOT.includes(key);
+  return !NOT_SORTABLE.includes(key);
 }
 
 /** All columns, in display order. */
 export function columnsOf(sweep: Sweep, found: readonly string[]): Column[] {
   const objectives = objectivesOf(sweep);
-  const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !UNSHOWN.includes(key));
+  const keys = [...new Set([...found, ...parametersOf(sweep)])].filter(key => !INTERNAL_COLUMNS.includes(key));
   const several = objectives.length > 1;
   return keys
     .filter(key => !(several && key === "value"))
@@ -71,13 +71,13 @@ function placeOf(key: string): number {
 }
 
 /** The columns that are visible by default. */
-export function shownAtFirst(columns: readonly Column[], sweep: Sweep): string[] {
+export function defaultColumns(columns: readonly Column[], sweep: Sweep): string[] {
   const constant = new Set(constantsOf(sweep).map(name => `params.${name}`));
   const params = columns.filter(({ key }) => key.startsWith("params.") && !constant.has(key)).slice(0, MAX_PARAMS);
-  const some = new Set(params.map(({ key }) => key));
+  const shownParams = new Set(params.map(({ key }) => key));
   const failed = (sweep.counts.failed ?? 0) > 0;
   return columns.flatMap(({ key }) => {
-    if (key.startsWith("params.")) return some.has(key) ? [key] : [];
+    if (key.startsWith("params.")) return shownParams.has(key) ? [key] : [];
     if (key.startsWith("attrs.") || key.startsWith("constraints.") || HIDDEN.includes(key)) return [];
     return key === "cause" && !failed ? [] : [key];
   });
@@ -173,8 +173,13 @@ function showPlain(key: string, row: Row): ReactNode {
 }
 
 function State({ state, requested }: { state: string; requested: unknown }) {
-  const asked = requested === "stop" ? "stopping" : requested === "retry" ? "waiting" : null;
-  return <StateBadge state={asked ?? state} title={asked ? `${state}; ${String(requested)} requested` : undefined} />;
+  const pendingState = requested === "stop" ? "stopping" : requested === "retry" ? "waiting" : null;
+  return (
+    <StateBadge
+      state={pendingState ?? state}
+      title={pendingState ? `${state}; ${String(requested)} requested` : undefined}
+    />
+  );
 }
 
 function Tags({ tags = [] }: { tags?: readonly string[] }) {

@@ -3,14 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { useLocation } from "wouter";
 import { api, done } from "../api";
-import { Choice, Switch } from "../charts/choice";
+import { Choice, Switch } from "../charts/controls";
 import { Curves } from "../charts/curves";
 import { useFreshness } from "../charts/data";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { hover, useSelection } from "../selection";
 import { useQueryState } from "../url";
 import { Panel } from "../widgets/panel";
-import { Failure, Loading } from "../widgets/states";
+import { Failure, Loading } from "../widgets/query-states";
 
 const POINTS = 800; // of each curve, at most
 const HEIGHT = 340;

@@ -3,8 +3,8 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Schemas } from "../api";
 import { formatDuration, formatNumber, formatValue } from "../format";
-import { difference, isLog, parametersOf } from "../pages/trial/difference";
-import { type Objective, objectivesOf, type Sweep } from "../sweep/words";
+import { difference, isLog, parametersOf } from "../pages/trial/parameter-difference";
+import { type Objective, objectivesOf, type Sweep } from "../sweep/summary";
 import { StateBadge } from "../widgets/badge";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
@@ -22,9 +22,9 @@ type CompareProps = {
 
 export function CompareTable({ sweep, trials, only, onFirst, onDrop }: CompareProps) {
   const groups = [
-    { name: "Results", lines: outcomes(sweep, trials) },
+    { name: "Results", lines: results(sweep, trials) },
     { name: "Parameters", lines: parameters(sweep, trials) },
-    { name: "Run", lines: circumstances(trials) },
+    { name: "Run", lines: runDetails(trials) },
   ];
   return (
     <div className="compare-frame">
@@ -94,7 +94,7 @@ function Group({ name, span, lines }: { name: string; span: number; lines: reado
   );
 }
 
-function outcomes(sweep: Sweep, trials: readonly Trial[]): Line[] {
+function results(sweep: Sweep, trials: readonly Trial[]): Line[] {
   return objectivesOf(sweep).map((objective, at) => {
     const values = trials.map(trial => (at === 0 ? trial.value : (trial.values?.[objective.name] ?? null)));
     const best = bestOf(values, objective);
@@ -117,9 +117,9 @@ function outcomes(sweep: Sweep, trials: readonly Trial[]): Line[] {
 }
 
 function bestOf(values: readonly (number | null)[], { goal }: Objective): number | null {
-  const there = values.filter(value => value !== null);
-  if (there.length < 2) return null;
-  return goal === "maximize" ? Math.max(...there) : Math.min(...there);
+  const present = values.filter(value => value !== null);
+  if (present.length < 2) return null;
+  return goal === "maximize" ? Math.max(...present) : Math.min(...present);
 }
 
 function parameters(sweep: Sweep, trials: readonly Trial[]): Line[] {
@@ -143,7 +143,7 @@ function parameters(sweep: Sweep, trials: readonly Trial[]): Line[] {
   });
 }
 
-function circumstances(trials: readonly Trial[]): Line[] {
+function runDetails(trials: readonly Trial[]): Line[] {
   const line = (name: string, of: (trial: Trial) => ReactNode): Line => {
     const cells = trials.map(of);
     return { key: name, name, cells, differs: differ(cells) };
@@ -156,7 +156,7 @@ function circumstances(trials: readonly Trial[]): Line[] {
   };
   return [
     states,
-    line("took", tookOf),
+    line("took", durationOf),
     line("device", trial => trial.device ?? "–"),
     line("attempts", trial => String(trial.attempt)),
     line("cause", trial => trial.cause?.replaceAll("_", " ") ?? "–"),
@@ -165,7 +165,7 @@ function circumstances(trials: readonly Trial[]): Line[] {
   ];
 }
 
-function tookOf({ started_at, ended_at }: Trial): string {
+function durationOf({ started_at, ended_at }: Trial): string {
   if (!started_at) return "–";
   return formatDuration(((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000);
 }

@@ -5,11 +5,11 @@ import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
 import { useSweep } from "../sweep/use-sweep";
 import { useQueryState } from "../url";
-import { lookOf } from "../widgets/badge";
+import { stateStyle } from "../widgets/badge";
 import { Button } from "../widgets/button";
 import { Icon } from "../widgets/icon";
 import { STATES, suggest, termsOn, withTerm } from "./filter-language";
-import { knownOf } from "./space";
+import { filterNamesOf } from "./parameter-types";
 import { useFilterCount } from "./use-table";
 import "./filter-bar.css";
 
@@ -19,7 +19,7 @@ const BEST = "top:50";
 export function FilterBar({ sweepId }: { sweepId: number }) {
   const [filter, setFilter] = useQueryState("filter");
   const count = useFilterCount(sweepId, filter);
-  const wrong = useWrongFilter(sweepId);
+  const invalid = useFilterError(sweepId);
   return (
     <search className="filter">
       <div className="filter-line">
@@ -28,21 +28,21 @@ export function FilterBar({ sweepId }: { sweepId: number }) {
           filter={filter}
           onFilter={setFilter}
           columns={Object.keys(count.data?.columns ?? {})}
-          wrong={wrong !== null}
+          invalid={invalid !== null}
         />
         <p className="filter-count" role="status">
-          {count.data && !wrong && (filter.trim() ? `${formatCount(count.data.matching)} of ` : "")}
-          {count.data && !wrong && trialsOf(count.data.total)}
+          {count.data && !invalid && (filter.trim() ? `${formatCount(count.data.matching)} of ` : "")}
+          {count.data && !invalid && trialsOf(count.data.total)}
         </p>
       </div>
-      {wrong && <Wrong filter={filter} error={wrong} />}
+      {invalid && <FilterError filter={filter} error={invalid} />}
       <Chips sweepId={sweepId} filter={filter} onFilter={setFilter} />
     </search>
   );
 }
 
 /** The error of the filter in the URL; null if it is valid. */
-export function useWrongFilter(sweepId: number): ApiError | null {
+export function useFilterError(sweepId: number): ApiError | null {
   const [filter] = useQueryState("filter");
   const { error } = useFilterCount(sweepId, filter);
   return error instanceof ApiError && [400, 422].includes(error.status) ? error : null;
@@ -53,7 +53,7 @@ function trialsOf(count: number): string {
 }
 
 /** The filter with the invalid part marked, and the error message. */
-function Wrong({ filter, error }: { filter: string; error: ApiError }) {
+function FilterError({ filter, error }: { filter: string; error: ApiError }) {
   const position = Number(error.problem.position ?? 0);
   const end = position + Number(error.problem.length ?? filter.length);
   return (
@@ -81,11 +81,11 @@ function Chips({ sweepId, filter, onFilter }: { sweepId: number; filter: string;
           <button
             key={state}
             type="button"
-            className={`filter-chip badge-${lookOf(state).tone}`}
+            className={`filter-chip badge-${stateStyle(state).tone}`}
             aria-pressed={on}
             onClick={() => onFilter(withTerm(filter, "state", on ? "" : `state:${state}`))}
           >
-            <span aria-hidden="true">{lookOf(state).sign}</span> {state} {formatCount(count)}
+            <span aria-hidden="true">{stateStyle(state).icon}</span> {state} {formatCount(count)}
           </button>
         );
       })}
@@ -106,10 +106,10 @@ type FieldProps = {
   filter: string;
   onFilter: (filter: string) => void;
   columns: readonly string[];
-  wrong: boolean;
+  invalid: boolean;
 };
 
-function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) {
+function FilterField({ sweepId, filter, onFilter, columns, invalid }: FieldProps) {
   const sweep = useSweep(sweepId).data;
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
@@ -119,7 +119,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
   const [chosen, setChosen] = useState(-1);
   const names = columns.join();
   // biome-ignore lint/correctness/useExhaustiveDependencies: `names` is what matters of `columns`
-  const known = useMemo(() => knownOf(sweep, columns), [sweep, names]);
+  const known = useMemo(() => filterNamesOf(sweep, columns), [sweep, names]);
   const { start, end, found } = suggest(draft, cursor, known);
   const shown = open && found.length > 0;
 
@@ -131,7 +131,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
     setChosen(-1);
     if (text.trim() !== filter) onFilter(text.trim());
   };
-  const take = (at: number) => {
+  const accept = (at: number) => {
     const picked = found[at];
     if (!picked) return;
     const next = draft.slice(0, start) + picked.insert + draft.slice(end).trimStart();
@@ -151,11 +151,11 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
       else setChosen(before => (before + step + found.length + (before < 0 && step < 0 ? 1 : 0)) % found.length);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      if (shown && chosen >= 0) take(chosen);
+      if (shown && chosen >= 0) accept(chosen);
       else apply(draft);
     } else if (event.key === "Tab" && shown && chosen >= 0) {
       event.preventDefault();
-      take(chosen);
+      accept(chosen);
     } else if (event.key === "Escape") {
       event.preventDefault();
       if (shown) setOpen(false);
@@ -175,7 +175,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
         aria-activedescendant={shown && chosen >= 0 ? `${id}-${chosen}` : undefined}
-        aria-invalid={wrong || undefined}
+        aria-invalid={invalid || undefined}
         autoComplete="off"
         autoCapitalize="off"
         spellCheck={false}
@@ -214,7 +214,7 @@ function FilterField({ sweepId, filter, onFilter, columns, wrong }: FieldProps) 
               aria-selected={at === chosen}
               className="filter-option"
               onMouseDown={event => event.preventDefault()}
-              onClick={() => take(at)}
+              onClick={() => accept(at)}
             >
               <code>{each.label}</code>
               <span>{each.hint}</span>

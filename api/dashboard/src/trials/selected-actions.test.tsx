@@ -2,9 +2,9 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { select } from "../selection";
-import { aSweep } from "../sweep/example";
+import { sweepFixture } from "../sweep/fixture";
 import { SelectedActions } from "./selected-actions";
 
 test.each([
@@ -14,8 +14,8 @@ test.each([
 ])("a retry in a sweep that is %s says what becomes of the sweep", async (state, words) => {
   const queries = new QueryClient();
   queries.setQueryData(keys.session, { name: "ann", role: "admin", expires_at: null });
-  queries.setQueryData(keys.sweep(7, "itself"), aSweep({ state }));
-  globalThis.fetch = vi.fn(async () => Response.json(aSweep({ state })));
+  queries.setQueryData(keys.sweep(7, "itself"), sweepFixture({ state }));
+  globalThis.fetch = vi.fn(async () => Response.json(sweepFixture({ state })));
   HTMLDialogElement.prototype.showModal ??= vi.fn();
   select(7, [1, 2]);
   render(

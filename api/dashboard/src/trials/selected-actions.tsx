@@ -5,22 +5,22 @@ import { useLocation } from "wouter";
 import { api, done } from "../api";
 import { formatCount } from "../format";
 import { useKeys } from "../keyboard";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 import { select, useSelection } from "../selection";
-import { useMayChange } from "../session";
+import { useCanEdit } from "../session";
+import { restartWarning } from "../sweep/summary";
 import { useSweep } from "../sweep/use-sweep";
-import { goesOnSaid } from "../sweep/words";
 import { withQuery } from "../url";
 import { Button } from "../widgets/button";
 import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { toast } from "../widgets/toast";
-import { forEach, said } from "./bulk";
+import { forEach, outcomeText } from "./bulk-requests";
 
 export const MAX_COMPARED = 12;
-type Asked = "stop" | "retry" | "tag" | null;
+type BulkAction = "stop" | "retry" | "tag" | null;
 
-const WORDS = {
+const ACTION_TEXTS = {
   stop: {
     title: "Stop",
     done: "stopped",
@@ -33,8 +33,8 @@ const WORDS = {
 export function SelectedActions({ sweepId }: { sweepId: number }) {
   const { selected } = useSelection(sweepId);
   const [, go] = useLocation();
-  const [asked, setAsked] = useState<Asked>(null);
-  const mayChange = useMayChange();
+  const [pendingAction, setPendingAction] = useState<BulkAction>(null);
+  const canEdit = useCanEdit();
   const ids = [...selected];
   const compare = () => {
     if (ids.length < 2) toast("Select at least two trials to compare (x selects a row).", "failed");
@@ -58,18 +58,18 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
       <Button small onClick={compare}>
         Compare
       </Button>
-      {mayChange && (
+      {canEdit && (
         <>
           <Button small onClick={ensemble}>
             Add to ensemble
           </Button>
-          <Button small onClick={() => setAsked("tag")}>
+          <Button small onClick={() => setPendingAction("tag")}>
             Tag
           </Button>
-          <Button small onClick={() => setAsked("retry")}>
+          <Button small onClick={() => setPendingAction("retry")}>
             Retry
           </Button>
-          <Button small danger onClick={() => setAsked("stop")}>
+          <Button small danger onClick={() => setPendingAction("stop")}>
             Stop
           </Button>
         </>
@@ -77,31 +77,38 @@ export function SelectedActions({ sweepId }: { sweepId: number }) {
       <Button small quiet onClick={() => select(sweepId, [])}>
         Clear selection
       </Button>
-      {asked && <Ask sweepId={sweepId} what={asked} ids={ids} onClose={() => setAsked(null)} />}
+      {pendingAction && (
+        <ConfirmAction sweepId={sweepId} what={pendingAction} ids={ids} onClose={() => setPendingAction(null)} />
+      )}
     </section>
   );
 }
 
-type AskProps = { sweepId: number; what: NonNullable<Asked>; ids: readonly number[]; onClose: () => void };
+type ConfirmActionProps = {
+  sweepId: number;
+  what: NonNullable<BulkAction>;
+  ids: readonly number[];
+  onClose: () => void;
+};
 
-function Ask({ sweepId, what, ids, onClose }: AskProps) {
+function ConfirmAction({ sweepId, what, ids, onClose }: ConfirmActionProps) {
   const queries = useQueryClient();
   const [tag, setTag] = useState("");
-  const words = WORDS[what];
+  const texts = ACTION_TEXTS[what];
   const { data: sweep } = useSweep(sweepId);
-  const again = what === "retry" ? goesOnSaid(sweep?.state, "a retry") : "";
+  const again = what === "retry" ? restartWarning(sweep?.state, "a retry") : "";
   const count = `${formatCount(ids.length)} ${ids.length === 1 ? "trial" : "trials"}`;
   const run = async () => {
     if (what === "tag" && tag.trim() === "") throw new Error("Enter a tag.");
-    const outcome = await forEach(ids, id => tell(what, id, tag.trim()));
+    const outcome = await forEach(ids, id => sendAction(what, id, tag.trim()));
     void queries.invalidateQueries({ queryKey: keys.sweep(sweepId) });
     for (const id of ids) void queries.invalidateQueries({ queryKey: keys.trial(id) });
-    toast(said(outcome, words.done), outcome.done === 0 ? "failed" : "done");
+    toast(outcomeText(outcome, texts.done), outcome.done === 0 ? "failed" : "done");
   };
   return (
     <Confirm
-      title={`${words.title} ${count}`}
-      action={words.title}
+      title={`${texts.title} ${count}`}
+      action={texts.title}
       danger={what === "stop"}
       run={run}
       onClose={onClose}
@@ -112,14 +119,14 @@ function Ask({ sweepId, what, ids, onClose }: AskProps) {
         </Field>
       ) : (
         <p>
-          {words.text} {again}
+          {texts.text} {again}
         </p>
       )}
     </Confirm>
   );
 }
 
-function tell(what: NonNullable<Asked>, trialId: number, tag: string): Promise<unknown> {
+function sendAction(what: NonNullable<BulkAction>, trialId: number, tag: string): Promise<unknown> {
   const where = { params: { path: { trial_id: trialId } } };
   if (what === "stop") return done(api.POST("/api/v1/trials/{trial_id}/stop", where));
   if (what === "retry") return done(api.POST("/api/v1/trials/{trial_id}/retry", where));

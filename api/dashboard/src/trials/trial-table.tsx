@@ -51,7 +51,7 @@ export function TrialTable(props: TableProps) {
                 {...props}
                 row={row}
                 index={index}
-                look={lookOf(row, selected, hovered, active === index)}
+                className={lookOf(row, selected, hovered, active === index)}
                 checked={selected.has(row.id)}
               />
             );
@@ -67,7 +67,7 @@ function lookOf(row: Row, selected: ReadonlySet<number>, hovered: number | null,
   const looks = { selected: selected.has(row.id), hovered: hovered === row.id, active };
   return Object.entries(looks)
     .filter(([, on]) => on)
-    .map(([look]) => `trials-${look}`)
+    .map(([className]) => `trials-${className}`)
     .join(" ");
 }
 
@@ -139,9 +139,9 @@ function classOf(column: Column): string | undefined {
   return looks.join(" ") || undefined;
 }
 
-type RowProps = TableProps & { row: Row; index: number; look: string; checked: boolean };
+type RowProps = TableProps & { row: Row; index: number; className: string; checked: boolean };
 
-function TableRow({ sweepId, columns, row, index, look, checked, onActive, onToggle }: RowProps) {
+function TableRow({ sweepId, columns, row, index, className, checked, onActive, onToggle }: RowProps) {
   const toggled = (event: MouseEvent) => {
     onActive(index);
     onToggle(row, index, event.shiftKey);
@@ -149,8 +149,8 @@ function TableRow({ sweepId, columns, row, index, look, checked, onActive, onTog
   return (
     <tr
       aria-rowindex={index + 2}
-      aria-current={look.includes("active") || undefined}
-      className={look || undefined}
+      aria-current={className.includes("active") || undefined}
+      className={className || undefined}
       onMouseEnter={() => hover(sweepId, row.id)}
       onClick={() => onActive(index)}
     >

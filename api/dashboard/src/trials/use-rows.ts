@@ -22,17 +22,17 @@ export function useRows(count: number): Rows {
   const frame = useCallback((found: HTMLElement | null) => {
     element.current = found;
     if (!found) return;
-    const look = () => {
+    const measure = () => {
       const top = Math.floor(found.scrollTop / ROW_PX);
       const shown = Math.ceil((found.clientHeight || 700) / ROW_PX);
       setView(before => (before.top === top && before.shown === shown ? before : { top, shown }));
     };
-    look();
-    found.addEventListener("scroll", look, { passive: true });
-    const observer = new ResizeObserver(look);
+    measure();
+    found.addEventListener("scroll", measure, { passive: true });
+    const observer = new ResizeObserver(measure);
     observer.observe(found);
     return () => {
-      found.removeEventListener("scroll", look);
+      found.removeEventListener("scroll", measure);
       observer.disconnect();
       element.current = null;
     };

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { api, done, type Schemas } from "../api";
-import { keys } from "../keys";
+import { keys } from "../query-keys";
 
 export type Table = Schemas["TrialTableView"];
 export type Row = { id: number; number: number; state: string; cell: (column: string) => unknown };
@@ -17,10 +17,10 @@ export type Trials = {
 const WINDOW = 100;
 const RUNNING_MS = 10_000; // running durations change without events
 
-type Wanted = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
+type TableQuery = { filter: string; sort: string; offset?: number; limit?: number; find?: number };
 
-export function fetchTable(sweepId: number, wanted: Wanted, signal?: AbortSignal): Promise<Table> {
-  const { filter, ...rest } = wanted;
+export function fetchTable(sweepId: number, table: TableQuery, signal?: AbortSignal): Promise<Table> {
+  const { filter, ...rest } = table;
   const query = { ...rest, filter: filter || undefined };
   return done(api.GET("/api/v1/sweeps/{sweep_id}/table", { params: { path: { sweep_id: sweepId }, query }, signal }));
 }
@@ -50,11 +50,11 @@ export function useTable(sweepId: number, filter: string, sort: string, first: n
   });
   const before = useRef<{ key: string; trials: Trials } | null>(null);
   const key = `${sweepId} ${sort} ${filter}`;
-  const there = answers.flatMap((answer, at) => (answer.data ? [{ at: windows[at] ?? 0, table: answer.data }] : []));
-  const newest = there.at(-1)?.table;
+  const loaded = answers.flatMap((answer, at) => (answer.data ? [{ at: windows[at] ?? 0, table: answer.data }] : []));
+  const newest = loaded.at(-1)?.table;
   if (newest) {
     const same = before.current?.key === key ? before.current.trials : null;
-    before.current = { key, trials: asTrials(new Map(there.map(each => [each.at, each.table])), newest, same) };
+    before.current = { key, trials: asTrials(new Map(loaded.map(each => [each.at, each.table])), newest, same) };
   }
   const failed = answers.find(answer => answer.isError && !answer.data);
   const shown = before.current;

@@ -81,7 +81,7 @@ type ConfirmProps = {
 /** Asks for confirmation; stays open with the error message if the action fails. */
 export function Confirm({ title, children, action, danger, dismiss = "Cancel", run, onClose }: ConfirmProps) {
   const [busy, setBusy] = useState(false);
-  const [refused, setRefused] = useState("");
+  const [error, setError] = useState("");
   const go = async () => {
     if (busy) return;
     setBusy(true);
@@ -89,7 +89,7 @@ export function Confirm({ title, children, action, danger, dismiss = "Cancel", r
       await run();
       onClose();
     } catch (error) {
-      setRefused(error instanceof Error ? error.message : String(error));
+      setError(error instanceof Error ? error.message : String(error));
       setBusy(false);
     }
   };
@@ -104,9 +104,9 @@ export function Confirm({ title, children, action, danger, dismiss = "Cancel", r
   return (
     <Dialog title={title} onClose={onClose} onSubmit={() => void go()} actions={actions}>
       {children}
-      {refused && (
+      {error && (
         <p role="alert" className="dialog-refused">
-          {refused}
+          {error}
         </p>
       )}
     </Dialog>

@@ -16,13 +16,13 @@ export function Field({
   children: Control;
 }) {
   const id = useId();
-  const told = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ");
+  const describedBy = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ");
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {cloneElement(children, {
         id,
-        "aria-describedby": told || undefined,
+        "aria-describedby": describedBy || undefined,
         "aria-invalid": problem ? true : undefined,
       })}
       {problem && (

@@ -21,10 +21,10 @@ export function tokensOf(line: string): Token[] {
   return tokens;
 }
 
-export const YamlLine = memo(function YamlLine({ line, wrong }: { line: string; wrong?: boolean }) {
+export const YamlLine = memo(function YamlLine({ line, invalid }: { line: string; invalid?: boolean }) {
   let at = 0;
   return (
-    <span className={wrong ? "yaml-line yaml-wrong" : "yaml-line"}>
+    <span className={invalid ? "yaml-line yaml-wrong" : "yaml-line"}>
       {tokensOf(line).map(token => {
         const key = at;
         at += token.text.length;

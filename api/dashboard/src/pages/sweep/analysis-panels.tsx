@@ -2,23 +2,23 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import type { Axis } from "../../charts/axis";
-import { Choice, Switch } from "../../charts/choice";
 import { Contour } from "../../charts/contour";
+import { Choice, Switch } from "../../charts/controls";
 import { History } from "../../charts/history";
 import { Importance, type ImportanceView } from "../../charts/importance";
+import { Visible } from "../../charts/lazy-chart";
 import { Parallel } from "../../charts/parallel";
 import { Pareto } from "../../charts/pareto";
 import { bestRow, columnOf, goodness, type Points } from "../../charts/points";
 import { Slice } from "../../charts/slice";
 import type { Brushing } from "../../charts/use-brushing";
 import { useValueAxis } from "../../charts/value-axis";
-import { Visible } from "../../charts/visible";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Menu } from "../../widgets/menu";
 import { Panel } from "../../widgets/panel";
-import { Answer, Empty } from "../../widgets/states";
-import type { Linked } from "./linked";
+import { Empty, QueryResult } from "../../widgets/query-states";
+import type { Linked } from "./linked-charts";
 
 type Charted = Linked & { points: Points; metric: Axis };
 
@@ -58,7 +58,7 @@ export function HistoryPanel({ metric, count: _, ...linked }: Charted) {
 export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceView> }) {
   return (
     <Framed size="third" title="Importance" hint="How much of the variance in rank each parameter explains (fANOVA)">
-      <Answer query={query} rows={5}>
+      <QueryResult query={query} rows={5}>
         {importance => {
           if (importance.importances) return <Importance importance={importance} />;
           const { state, reason } = importance;
@@ -66,7 +66,7 @@ export function ImportancePanel({ query }: { query: UseQueryResult<ImportanceVie
           if (state === "failed") return <Empty title="Not available" hint={`${reason}.`} />;
           return <Empty title="Too few trials" hint={`${reason}.`} />;
         }}
-      </Answer>
+      </QueryResult>
     </Framed>
   );
 }
@@ -123,7 +123,7 @@ export function ParallelPanel({
         active={active}
         chosen={chosen}
         onBrushes={charts.onBrushes}
-        onRest={charts.onRest}
+        onRest={charts.onCommit}
         onActive={onActive}
         onOpen={onOpen}
         onOrder={show}

@@ -1,14 +1,14 @@
 // The analysis of a sweep: history, importance, parallel coordinates, slices, contour, Pareto front; all linked.
 import { useMemo } from "react";
 import type { Axis } from "../../charts/axis";
-import { Choice, Switch } from "../../charts/choice";
+import { Choice, Switch } from "../../charts/controls";
 import { useChartPoints, useImportance, usePoints } from "../../charts/data";
 import type { Points } from "../../charts/points";
 import { type Brushing, useBrushing } from "../../charts/use-brushing";
 import { formatCount } from "../../format";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
-import { Answer, Empty } from "../../widgets/states";
+import { Empty, QueryResult } from "../../widgets/query-states";
 import {
   ContourPanel,
   HistoryPanel,
@@ -17,16 +17,16 @@ import {
   ParetoPanel,
   SlicePanels,
 } from "./analysis-panels";
-import { useLinked } from "./linked";
+import { useLinked } from "./linked-charts";
 import "./analysis-tab.css";
 
 export function AnalysisTab({ sweepId }: { sweepId: number }) {
   const [filter] = useQueryState("filter");
   const charts = useBrushing(useChartPoints(sweepId, filter), filter);
   return (
-    <Answer query={charts.query} rows={8}>
+    <QueryResult query={charts.query} rows={8}>
       {points => <Analysis sweepId={sweepId} filter={filter} charts={charts} points={points} />}
-    </Answer>
+    </QueryResult>
   );
 }
 

@@ -3,21 +3,21 @@ import { useQueries } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api, done } from "../../api";
-import { keys } from "../../keys";
 import { useFocus } from "../../live";
+import { keys } from "../../query-keys";
+import type { Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
-import type { Sweep } from "../../sweep/words";
 import { CompareCurves } from "../../trials/compare-curves";
 import { CompareTable } from "../../trials/compare-table";
 import { MAX_COMPARED } from "../../trials/selected-actions";
 import { setQuery, useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { PageHead, Panel } from "../../widgets/panel";
-import { Answer, Empty, Failure, Loading } from "../../widgets/states";
+import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
 
 export function ComparePage({ sweepId }: { sweepId: number }) {
   useFocus({ sweep: sweepId });
-  return <Answer query={useSweep(sweepId)}>{sweep => <Compared sweep={sweep} />}</Answer>;
+  return <QueryResult query={useSweep(sweepId)}>{sweep => <Compared sweep={sweep} />}</QueryResult>;
 }
 
 function Compared({ sweep }: { sweep: Sweep }) {

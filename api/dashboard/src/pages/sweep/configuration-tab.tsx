@@ -4,21 +4,21 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { api, done } from "../../api";
 import { formatCount, formatDuration, formatNumber, formatTime } from "../../format";
-import { keys } from "../../keys";
-import { spaceOf } from "../../sweep/space";
+import { keys } from "../../query-keys";
+import { spaceOf } from "../../sweep/space-rows";
+import { asBlock, type Sweep, trialsText } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
-import { asBlock, type Sweep, trialsText } from "../../sweep/words";
 import { ButtonLink } from "../../widgets/button";
-import { Copy } from "../../widgets/copy";
+import { CopyButton } from "../../widgets/copy-button";
 import { Panel } from "../../widgets/panel";
-import { Answer } from "../../widgets/states";
+import { QueryResult } from "../../widgets/query-states";
 import { Yaml } from "../../yaml/highlight";
 import "./configuration-tab.css";
 
 export function ConfigurationTab({ sweepId }: { sweepId: number }) {
   const query = useSweep(sweepId);
   return (
-    <Answer query={query} rows={8}>
+    <QueryResult query={query} rows={8}>
       {sweep => (
         <div className="config">
           <div className="config-side">
@@ -29,7 +29,7 @@ export function ConfigurationTab({ sweepId }: { sweepId: number }) {
           <File sweep={sweep} />
         </div>
       )}
-    </Answer>
+    </QueryResult>
   );
 }
 
@@ -48,7 +48,7 @@ function File({ sweep }: { sweep: Sweep }) {
   });
   const actions = (
     <>
-      {query.data !== undefined && <Copy text={query.data} what="the sweep file" />}
+      {query.data !== undefined && <CopyButton text={query.data} what="the sweep file" />}
       <a className="button button-small" href={`/api/v1/sweeps/${sweep.id}/file`} download={`sweep-${sweep.id}.yaml`}>
         Download
       </a>
@@ -59,9 +59,9 @@ function File({ sweep }: { sweep: Sweep }) {
   );
   return (
     <Panel title="Sweep file" hint="As submitted." actions={actions}>
-      <Answer query={query} rows={8}>
+      <QueryResult query={query} rows={8}>
         {text => <Yaml text={text} label="Sweep file" />}
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }
@@ -81,7 +81,7 @@ function Again({ sweep }: { sweep: Sweep }) {
           {bundle && (
             <span className="config-hash">
               <code title={bundle}>{bundle.slice(0, 16)}…</code>
-              <Copy text={bundle} what="the hash of the code" />
+              <CopyButton text={bundle} what="the hash of the code" />
             </span>
           )}
         </Fact>

@@ -3,20 +3,20 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, done, type Schemas } from "../../api";
-import { Choice, Switch } from "../../charts/choice";
+import { Choice, Switch } from "../../charts/controls";
 import type { Curve } from "../../charts/curve-lines";
 import { Curves } from "../../charts/curves";
 import { useFreshness } from "../../charts/data";
 import { formatCount } from "../../format";
-import { keys } from "../../keys";
 import { type LivePoints, useLive } from "../../live";
+import { keys } from "../../query-keys";
 import { hover, useSelection } from "../../selection";
+import { ENDED_STATES } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
-import { OVER } from "../../sweep/words";
 import { setQuery, useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
-import { Answer, Empty } from "../../widgets/states";
+import { Empty, QueryResult } from "../../widgets/query-states";
 
 type CurvesView = Schemas["CurvesView"];
 type Tail = Record<number, [number, number][]>; // by trial, the points received since the curves were fetched
@@ -47,9 +47,9 @@ export function CurvesTab({ sweepId }: { sweepId: number }) {
   });
   useFreshness(sweepId, "curves");
   return (
-    <Answer query={query} rows={8}>
+    <QueryResult query={query} rows={8}>
       {view => <CurvesPanel sweepId={sweepId} view={view} filter={filter} limit={String(count)} />}
-    </Answer>
+    </QueryResult>
   );
 }
 
@@ -60,7 +60,7 @@ function CurvesPanel({ sweepId, view, filter, limit }: PanelProps) {
   const [log, setLog] = useQueryState("log");
   const [smooth, setSmooth] = useQueryState("smooth", "0");
   const { hovered, selected } = useSelection(sweepId);
-  const curves = useGrowing(sweepId, view);
+  const curves = useLiveCurves(sweepId, view);
   const onHover = useCallback((id: number | null) => hover(sweepId, id), [sweepId]);
   const weight = Math.min(SMOOTHEST, Math.max(0, Number(smooth) || 0));
   if (view.metric === null) return <Nothing sweepId={sweepId} filter={filter} />;
@@ -124,11 +124,11 @@ function hintOf(view: CurvesView): string {
 }
 
 /** The curves with the values that running trials have reported since they were fetched. */
-function useGrowing(sweepId: number, view: CurvesView): readonly Curve[] {
+function useLiveCurves(sweepId: number, view: CurvesView): readonly Curve[] {
   const queries = useQueryClient();
-  const [grown, setGrown] = useState<{ of: CurvesView; tail: Tail }>({ of: view, tail: {} });
+  const [extended, setExtended] = useState<{ of: CurvesView; tail: Tail }>({ of: view, tail: {} });
   useLive<LivePoints>("metrics", ({ points }) => {
-    setGrown(before => {
+    setExtended(before => {
       const tail: Tail = before.of === view ? { ...before.tail } : {};
       for (const [id, metrics] of Object.entries(points)) {
         const point = view.metric === null ? undefined : metrics[view.metric];
@@ -138,12 +138,12 @@ function useGrowing(sweepId: number, view: CurvesView): readonly Curve[] {
     });
   });
   useEffect(() => {
-    if (Object.values(grown.tail).some(points => points.length % MOST_LIVE === 0))
+    if (Object.values(extended.tail).some(points => points.length % MOST_LIVE === 0))
       void queries.invalidateQueries({ queryKey: keys.charts(sweepId, "curves") }, { cancelRefetch: false });
-  }, [queries, sweepId, grown]);
+  }, [queries, sweepId, extended]);
   return useMemo(
-    () => (grown.of === view ? view.curves.map(curve => longer(curve, grown.tail)) : view.curves),
-    [view, grown],
+    () => (extended.of === view ? view.curves.map(curve => longer(curve, extended.tail)) : view.curves),
+    [view, extended],
   );
 }
 
@@ -168,7 +168,7 @@ function Nothing({ sweepId, filter }: { sweepId: number; filter: string }) {
       </Empty>
     );
   }
-  if (sweep && OVER.includes(sweep.state)) {
+  if (sweep && ENDED_STATES.includes(sweep.state)) {
     return (
       <Empty
         title="No curves"

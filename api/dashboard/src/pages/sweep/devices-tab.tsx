@@ -9,14 +9,14 @@ import { TimelineView } from "../../timeline/timeline";
 import { useViewState } from "../../timeline/view-state";
 import { useQueryState } from "../../url";
 import { Panel, Stat, Stats } from "../../widgets/panel";
-import { Answer, Empty } from "../../widgets/states";
+import { Empty, QueryResult } from "../../widgets/query-states";
 
 export function DevicesTab({ sweepId }: { sweepId: number }) {
   const state = useViewState();
   const timeline = useTimeline({ sweepId, span: state.span });
   const matching = useMatching(sweepId);
   return (
-    <Answer query={timeline} rows={5}>
+    <QueryResult query={timeline} rows={5}>
       {fetched =>
         fetched.view.devices.length === 0 ? (
           <Empty title="No recorded activity" hint="No device was running, or the sweep was imported." />
@@ -35,7 +35,7 @@ export function DevicesTab({ sweepId }: { sweepId: number }) {
           </>
         )
       }
-    </Answer>
+    </QueryResult>
   );
 }
 

@@ -2,16 +2,16 @@
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { formatDuration, formatNumber, formatShare } from "../../format";
-import { useNow } from "../../now";
 import { SweepActions } from "../../sweep/actions";
 import { goalSign } from "../../sweep/best";
 import { SweepProgress } from "../../sweep/progress";
+import { budgetLines, durationS, ENDED_STATES, formatEstimate, objectivesOf, type Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
-import { budgetLines, OVER, objectivesOf, roughly, type Sweep, tookS } from "../../sweep/words";
-import { Ago } from "../../widgets/ago";
+import { useNow } from "../../use-now";
 import { StateBadge } from "../../widgets/badge";
 import { PageHead, Stat, Stats } from "../../widgets/panel";
-import { Failure, Loading } from "../../widgets/states";
+import { Failure, Loading } from "../../widgets/query-states";
+import { RelativeTime } from "../../widgets/relative-time";
 import "./header.css";
 
 export function SweepHeader({ sweepId }: { sweepId: number }) {
@@ -28,7 +28,7 @@ export function SweepHeader({ sweepId }: { sweepId: number }) {
 function Head({ sweep }: { sweep: Sweep }) {
   const above = (
     <>
-      <Link href="/">Sweeps</Link> / {sweep.id} · submitted <Ago time={sweep.created_at} />
+      <Link href="/">Sweeps</Link> / {sweep.id} · submitted <RelativeTime time={sweep.created_at} />
     </>
   );
   return (
@@ -65,7 +65,7 @@ function Figures({ sweep }: { sweep: Sweep }) {
           sweep.device_busy_share === null ? undefined : `${formatShare(sweep.device_busy_share)} of all devices' time`
         }
       >
-        {OVER.includes(sweep.state) ? "none" : sweep.devices.length}
+        {ENDED_STATES.includes(sweep.state) ? "none" : sweep.devices.length}
       </Stat>
       {budgetLines(sweep).map(line => (
         <Stat key={line.name} name={`Budget: ${line.name}`} hint={line.title}>
@@ -92,18 +92,18 @@ function BestStat({ sweep }: { sweep: Sweep }) {
 }
 
 function TimeStat({ sweep }: { sweep: Sweep }) {
-  const over = OVER.includes(sweep.state);
+  const over = ENDED_STATES.includes(sweep.state);
   const now = useNow(!over);
-  const took = tookS(sweep, now);
+  const seconds = durationS(sweep, now);
   if (!over && !sweep.started_at && sweep.created_at) {
     return <Stat name="Queued for">{formatDuration(Math.max(0, (now - Date.parse(sweep.created_at)) / 1000))}</Stat>;
   }
   if (over || sweep.eta_s === null) {
-    return <Stat name={over ? "Duration" : "Running for"}>{took === null ? "–" : formatDuration(took)}</Stat>;
+    return <Stat name={over ? "Duration" : "Running for"}>{seconds === null ? "–" : formatDuration(seconds)}</Stat>;
   }
   return (
-    <Stat name="Time left (max)" hint={took === null ? undefined : `${formatDuration(took)} so far`}>
-      about {roughly(sweep.eta_s)}
+    <Stat name="Time left (max)" hint={seconds === null ? undefined : `${formatDuration(seconds)} so far`}>
+      about {formatEstimate(sweep.eta_s)}
     </Stat>
   );
 }

@@ -4,13 +4,13 @@ import { act, fireEvent, render, screen, waitFor, within } from "@testing-librar
 import userEvent from "@testing-library/user-event";
 import { useKeyboard } from "../../keyboard";
 import { select } from "../../selection";
-import { aSweep } from "../../sweep/example";
+import { sweepFixture } from "../../sweep/fixture";
 import { ComparePage } from "./compare";
 import { SweepPage } from "./page";
 
 const PLANTED = "<img src=x onerror=alert(1)>";
 const COUNT = 1_000;
-const SWEEP = aSweep({
+const SWEEP = sweepFixture({
   spec: {
     metric: { name: "acc", goal: "maximize" },
     parameters: { lr: { min: 0.001, max: 0.1 }, optimizer: { values: ["adam", PLANTED] }, fixed: { value: 3 } },

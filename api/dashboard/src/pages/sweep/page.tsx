@@ -2,10 +2,10 @@
 import { ApiError } from "../../api";
 import { useFocus } from "../../live";
 import { useSweep } from "../../sweep/use-sweep";
-import { FilterBar, useWrongFilter } from "../../trials/filter-bar";
+import { FilterBar, useFilterError } from "../../trials/filter-bar";
 import { ButtonLink } from "../../widgets/button";
-import { Missing } from "../../widgets/missing";
-import { Empty } from "../../widgets/states";
+import { NotFound } from "../../widgets/not-found";
+import { Empty } from "../../widgets/query-states";
 import { Tabs } from "../../widgets/tabs";
 import { AnalysisTab } from "./analysis-tab";
 import { ConfigurationTab } from "./configuration-tab";
@@ -27,12 +27,12 @@ const TABS = {
 export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
   useFocus({ sweep: sweepId });
   const { error, data } = useSweep(sweepId);
-  const wrong = useWrongFilter(sweepId) !== null;
+  const isInvalid = useFilterError(sweepId) !== null;
   if (data?.id !== sweepId && error instanceof ApiError && error.status === 404)
     return (
-      <Missing title={`Sweep ${sweepId} not found`} hint="It may belong to another service.">
+      <NotFound title={`Sweep ${sweepId} not found`} hint="It may belong to another service.">
         <ButtonLink href="/">All sweeps</ButtonLink>
-      </Missing>
+      </NotFound>
     );
   const known = tab in TABS ? (tab as keyof typeof TABS) : "table";
   const Body = TABS[known].body;
@@ -42,7 +42,7 @@ export function SweepPage({ sweepId, tab }: { sweepId: number; tab: string }) {
       <SweepHeader sweepId={sweepId} />
       <FilterBar sweepId={sweepId} />
       <Tabs tabs={places} current={known} label="Views of the sweep" />
-      {wrong && known !== "configuration" ? (
+      {isInvalid && known !== "configuration" ? (
         <Empty title="Invalid filter" hint="See the message below the filter." />
       ) : (
         <Body sweepId={sweepId} />

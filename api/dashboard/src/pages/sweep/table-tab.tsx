@@ -3,10 +3,10 @@ import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { useKeys } from "../../keyboard";
 import { select, toggle, useSelection } from "../../selection";
+import type { Sweep } from "../../sweep/summary";
 import { useSweep } from "../../sweep/use-sweep";
-import type { Sweep } from "../../sweep/words";
-import { type Column, columnsOf, shownAtFirst } from "../../trials/columns";
-import { fetchIds, type Order, rangeOf } from "../../trials/range";
+import { type Column, columnsOf, defaultColumns } from "../../trials/columns";
+import { fetchIds, type Order, rangeOf } from "../../trials/row-range";
 import { SelectedActions } from "../../trials/selected-actions";
 import { ColumnsMenu, DownloadMenu, GoTo } from "../../trials/table-tools";
 import { TrialTable } from "../../trials/trial-table";
@@ -14,7 +14,7 @@ import { useRows } from "../../trials/use-rows";
 import { fetchTable, type Row, type Trials, useTable } from "../../trials/use-table";
 import { setQuery, useQueryState } from "../../url";
 import { Button, ButtonLink } from "../../widgets/button";
-import { Answer, Empty, Failure, Loading } from "../../widgets/states";
+import { Empty, Failure, Loading, QueryResult } from "../../widgets/query-states";
 import { toast } from "../../widgets/toast";
 import "./table-tab.css";
 
@@ -22,7 +22,7 @@ const MAX_SELECTED = 500;
 const BEST_FIRST = "best";
 
 export function TableTab({ sweepId }: { sweepId: number }) {
-  return <Answer query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</Answer>;
+  return <QueryResult query={useSweep(sweepId)}>{sweep => <TableOf key={sweepId} sweep={sweep} />}</QueryResult>;
 }
 
 function TableOf({ sweep }: { sweep: Sweep }) {
@@ -98,7 +98,7 @@ function NoTrials({ sweep }: { sweep: Sweep }) {
 function useColumns(sweep: Sweep, found: readonly string[]) {
   const [chosen] = useQueryState("columns");
   const columns: Column[] = columnsOf(sweep, found);
-  const shown = chosen ? chosen.split(",").map(decodeURIComponent) : shownAtFirst(columns, sweep);
+  const shown = chosen ? chosen.split(",").map(decodeURIComponent) : defaultColumns(columns, sweep);
   return {
     columns,
     shown: shown.includes("number") ? shown : ["number", ...shown],
@@ -123,7 +123,7 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
     to(Math.max(0, Math.min(trials.matching - 1, active === null ? 0 : active + by)));
   };
   const row = active === null ? undefined : trials?.row(active);
-  const onToggle = (which: Row, index: number, range: boolean) => {
+  const onToggle = (row: Row, index: number, range: boolean) => {
     if (range && anchor !== null && trials) {
       const { offset, limit, cut } = rangeOf(anchor, index, MAX_SELECTED);
       const choose = (ids: readonly number[]) => {
@@ -133,7 +133,7 @@ function useWalk(of: Order, trials: Trials | null, scrollTo: (index: number) => 
       const known = Array.from({ length: limit }, (_, at) => trials.row(offset + at)?.id);
       if (known.every(id => id !== undefined)) choose(known);
       else void fetchIds(of, offset, limit).then(choose, (refused: Error) => toast(refused.message, "failed"));
-    } else toggle(sweepId, which.id);
+    } else toggle(sweepId, row.id);
     setAnchor(index);
   };
   useKeys("Table of trials", {

@@ -3,9 +3,9 @@ import { formatDuration, formatTime } from "../../format";
 import { useQueryState } from "../../url";
 import { StateBadge } from "../../widgets/badge";
 import { Button } from "../../widgets/button";
-import { Copy } from "../../widgets/copy";
+import { CopyButton } from "../../widgets/copy-button";
 import { Panel } from "../../widgets/panel";
-import type { Attempt, Trial } from "./data";
+import type { Attempt, Trial } from "./queries";
 
 /** Labels of the failure causes in docs/sweeps.md. */
 const CAUSES: Record<string, string> = {
@@ -27,7 +27,7 @@ const CAUSES: Record<string, string> = {
   cancelled: "Stopped on request",
 };
 
-export function wordsOf(cause: string): string {
+export function factsText(cause: string): string {
   return CAUSES[cause] ?? cause.replaceAll("_", " ");
 }
 
@@ -70,7 +70,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
       </header>
       {attempt.cause && (
         <p>
-          {wordsOf(attempt.cause)} <span className="trial-dim mono">({attempt.cause})</span>
+          {factsText(attempt.cause)} <span className="trial-dim mono">({attempt.cause})</span>
         </p>
       )}
       {attempt.message && (
@@ -82,7 +82,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
         <details open={latest} className="trial-traceback">
           <summary>Traceback</summary>
           <div className="trial-copy">
-            <Copy text={attempt.traceback} what="the traceback" />
+            <CopyButton text={attempt.traceback} what="the traceback" />
           </div>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
           <pre tabIndex={0}>{attempt.traceback}</pre>
@@ -98,8 +98,8 @@ function factsOf(attempt: Attempt): string[] {
   if (attempt.import_s) facts.push(`program loaded in ${formatDuration(attempt.import_s)}`);
   if (attempt.torch_device) facts.push(`torch device ${attempt.torch_device}`);
   if (attempt.visible_devices) facts.push(`visible devices ${attempt.visible_devices}`);
-  const told = attempt.state === "failed" && attempt.exit === "0"; // the attempt reported the failure itself
-  if (attempt.exit !== null && !told)
+  const isReported = attempt.state === "failed" && attempt.exit === "0"; // the attempt reported the failure itself
+  if (attempt.exit !== null && !isReported)
     facts.push(/^-?\d+$/.test(attempt.exit) ? `exit status ${attempt.exit}` : attempt.exit);
   if (attempt.orphans_killed > 0) facts.push(`${attempt.orphans_killed} orphaned processes killed`);
   if (attempt.late_prune_answers > 0) facts.push(`${attempt.late_prune_answers} late pruning responses`);

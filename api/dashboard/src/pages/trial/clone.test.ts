@@ -1,15 +1,15 @@
 // What is typed into the fields of a clone, and what the service says of it.
 import { expect, test } from "vitest";
 import { ApiError } from "../../api";
-import { hintOf, parse, problemsOf } from "./clone";
+import { hintOf, parseValue, problemsOf } from "./clone";
 
 test("a field's text has the type of the trial's own value", () => {
-  expect(parse(" 1e-3 ", 0.5)).toBe(0.001);
-  expect(parse("fast", 0.5)).toBe("fast");
-  expect(parse("", 3)).toBe("");
-  expect(parse("false", true)).toBe(false);
-  expect(parse("null", null)).toBe(null);
-  expect(parse("12", "a word")).toBe("12");
+  expect(parseValue(" 1e-3 ", 0.5)).toBe(0.001);
+  expect(parseValue("fast", 0.5)).toBe("fast");
+  expect(parseValue("", 3)).toBe("");
+  expect(parseValue("false", true)).toBe(false);
+  expect(parseValue("null", null)).toBe(null);
+  expect(parseValue("12", "a word")).toBe("12");
 });
 
 test("ranges are hints", () => {

@@ -2,20 +2,20 @@
 import { useState } from "react";
 import { ApiError, api, done } from "../../api";
 import { formatNumber } from "../../format";
-import { goesOnSaid } from "../../sweep/words";
+import { restartWarning } from "../../sweep/summary";
 import { Button } from "../../widgets/button";
 import { Dialog } from "../../widgets/dialog";
 import { Field } from "../../widgets/field";
 import { toast } from "../../widgets/toast";
-import type { Sweep, Trial } from "./data";
-import { isLog, type ParameterSpec, parametersOf, type Scalar } from "./difference";
+import { isLog, type ParameterSpec, parametersOf, type Scalar } from "./parameter-difference";
+import type { Sweep, Trial } from "./queries";
 
 /** The text of a field, converted to the type of the trial's value. */
-export function parse(text: string, own: Scalar): Scalar {
+export function parseValue(text: string, current: Scalar): Scalar {
   const typed = text.trim();
-  if (typeof own === "number" && typed !== "" && Number.isFinite(Number(typed))) return Number(typed);
-  if (typeof own === "boolean" && (typed === "true" || typed === "false")) return typed === "true";
-  if (own === null && typed === "null") return null;
+  if (typeof current === "number" && typed !== "" && Number.isFinite(Number(typed))) return Number(typed);
+  if (typeof current === "boolean" && (typed === "true" || typed === "false")) return typed === "true";
+  if (current === null && typed === "null") return null;
   return typed;
 }
 
@@ -39,7 +39,7 @@ export function CloneDialog({
   const [busy, setBusy] = useState(false);
   const params = Object.fromEntries(
     Object.entries(texts)
-      .map(([name, text]): [string, Scalar] => [name, parse(text, trial.params[name] ?? null)])
+      .map(([name, text]): [string, Scalar] => [name, parseValue(text, trial.params[name] ?? null)])
       .filter(([name, value]) => value !== trial.params[name]),
   );
   const count = Object.keys(params).length;
@@ -75,7 +75,7 @@ export function CloneDialog({
     >
       <p className="trial-dim">
         Adds a trial to the same sweep. It runs before trials proposed by the search.{" "}
-        {goesOnSaid(sweep?.state, "a clone")}
+        {restartWarning(sweep?.state, "a clone")}
       </p>
       {problems[""] && (
         <p role="alert" className="dialog-refused">
@@ -85,12 +85,12 @@ export function CloneDialog({
       <div className="trial-clone">
         {Object.entries(trial.params)
           .sort(([one], [other]) => one.localeCompare(other))
-          .map(([name, own]) => (
+          .map(([name, current]) => (
             <Parameter
               key={name}
               name={name}
               spec={specs[name]}
-              text={texts[name] ?? String(own)}
+              text={texts[name] ?? String(current)}
               changed={name in params}
               problem={problems[name]}
               onChange={text => change(name, text)}
@@ -135,9 +135,9 @@ function Parameter({ name, spec, text, changed, problem, onChange }: ParameterPr
 /** The service's problem of each parameter; "" collects the others. */
 export function problemsOf(error: unknown, names: string[]): Record<string, string> {
   const message = error instanceof Error ? error.message : String(error);
-  const told = error instanceof ApiError && Array.isArray(error.problem.errors) ? error.problem.errors : [];
+  const errors = error instanceof ApiError && Array.isArray(error.problem.errors) ? error.problem.errors : [];
   const found: Record<string, string> = {};
-  for (const { location, message } of told as { location: string[]; message: string }[]) {
+  for (const { location, message } of errors as { location: string[]; message: string }[]) {
     const name = names.find(each => location.includes(each));
     if (name) found[name] = message;
   }

@@ -1,7 +1,7 @@
 // Curves that grow: points at their ends, gaps that are to be filled, and their figures in words.
 import { expect, test } from "vitest";
 import { extended, hasGap, isLong } from "./curves";
-import { words } from "./plot";
+import { describeCurve } from "./plot";
 
 const curves = { loss: [[0, 2] as [number, number], [1, 1] as [number, number]] };
 
@@ -24,10 +24,10 @@ test("steps between are missed", () => {
 });
 
 test("a curve in words, for those who cannot see it", () => {
-  expect(words("loss", [...curves.loss, [2, 0.5], [3, 0.75]])).toBe(
+  expect(describeCurve("loss", [...curves.loss, [2, 0.5], [3, 0.75]])).toBe(
     "loss: 2 at step 0, 0.75 at step 3; lowest 0.5 at step 2, highest 2 at step 0",
   );
-  expect(words("loss", [])).toBe("loss: no points");
+  expect(describeCurve("loss", [])).toBe("loss: no points");
 });
 
 test("a curve that has grown long is asked for again, which thins it", () => {

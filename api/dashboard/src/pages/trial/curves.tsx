@@ -3,14 +3,14 @@ import { type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-q
 import { useMemo, useRef } from "react";
 import { api, done } from "../../api";
 import { formatCount, formatNumber } from "../../format";
-import { keys } from "../../keys";
 import { type LivePoints, useLive } from "../../live";
+import { keys } from "../../query-keys";
 import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
-import { Answer } from "../../widgets/states";
-import { isOver, objectiveNames, type Sweep, type Trial } from "./data";
+import { QueryResult } from "../../widgets/query-states";
 import { Plot } from "./plot";
+import { isOver, objectiveNames, type Sweep, type Trial } from "./queries";
 import "./curves.css";
 
 type Point = [number, number];
@@ -37,11 +37,11 @@ export function TrialCurves({ trial, sweep, query }: TrialCurvesProps) {
         )
       }
     >
-      <Answer query={query} rows={6}>
+      <QueryResult query={query} rows={6}>
         {curves => (
           <Charts curves={curves} trial={trial} objectives={objectiveNames(sweep)} logarithmic={scale === "log"} />
         )}
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }

@@ -1,9 +1,9 @@
 // The files of a trial, to download, and whether its network can join an ensemble.
 import { formatBytes } from "../../format";
-import { Copy } from "../../widgets/copy";
+import { CopyButton } from "../../widgets/copy-button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
-import { isOver, type Trial } from "./data";
+import { isOver, type Trial } from "./queries";
 
 const KINDS: Record<string, string> = {
   "model.safetensors": "trained network",
@@ -35,7 +35,7 @@ export function Files({ trial }: { trial: Trial }) {
                 </p>
               </div>
               <span className="trial-file-size">{formatBytes(file.size_bytes)}</span>
-              <Copy text={file.sha256} what={`the SHA-256 of ${file.name}`} />
+              <CopyButton text={file.sha256} what={`the SHA-256 of ${file.name}`} />
             </li>
           ))}
         </ul>

@@ -15,8 +15,8 @@ export function linesOf(text: string): string[] {
     .replace(ESCAPES, "")
     .split("\n")
     .map(line => {
-      const kept = line.replace(/\r+$/, "");
-      return kept.slice(kept.lastIndexOf("\r") + 1).replace(CONTROLS, "");
+      const visible = line.replace(/\r+$/, "");
+      return visible.slice(visible.lastIndexOf("\r") + 1).replace(CONTROLS, "");
     });
 }
 
@@ -32,8 +32,8 @@ export function chunksOf(lines: readonly string[]): string[] {
 export type Match = { chunk: number; start: number };
 
 /** The positions of `wanted`, ignoring case. */
-export function matchesOf(chunks: readonly string[], wanted: string): Match[] {
-  const needle = wanted.toLowerCase();
+export function matchesOf(chunks: readonly string[], query: string): Match[] {
+  const needle = query.toLowerCase();
   if (needle === "") return [];
   const found: Match[] = [];
   for (const [chunk, text] of chunks.entries()) {

@@ -6,9 +6,9 @@ import { useQueryState } from "../../url";
 import { Button } from "../../widgets/button";
 import { Icon } from "../../widgets/icon";
 import { Panel } from "../../widgets/panel";
-import { Failure, Loading } from "../../widgets/states";
-import type { Trial } from "./data";
+import { Failure, Loading } from "../../widgets/query-states";
 import { chunksOf, linesOf, type Match, matchesOf } from "./log-text";
+import type { Trial } from "./queries";
 import { MORE_TAIL_BYTES, useLog } from "./use-log";
 import "./log.css";
 
@@ -17,12 +17,12 @@ const AT_END_PX = 24;
 export function Log({ trial }: { trial: Trial }) {
   const [chosen, choose] = useQueryState("attempt");
   const [nowrap, setNowrap] = useQueryState("nowrap");
-  const [wanted, setWanted] = useQueryState("find");
+  const [query, setQuery] = useQueryState("find");
   const attempt = Number(chosen) || trial.attempt;
   const running = attempt === trial.attempt && trial.state === "running";
   const { log, loadMore, retry } = useLog(trial.id, attempt, running);
   const chunks = useMemo(() => chunksOf(linesOf(log.text)), [log.text]);
-  const matches = useMemo(() => matchesOf(chunks, wanted), [chunks, wanted]);
+  const matches = useMemo(() => matchesOf(chunks, query), [chunks, query]);
   const [current, setCurrent] = useState(0);
   const [follow, setFollow] = useState(true);
   const at = matches.length === 0 ? -1 : Math.min(current, matches.length - 1);
@@ -31,7 +31,7 @@ export function Log({ trial }: { trial: Trial }) {
     setCurrent((at + by + matches.length) % Math.max(1, matches.length));
   };
   const find = (text: string) => {
-    setWanted(text);
+    setQuery(text);
     setCurrent(0);
     if (text !== "") setFollow(false);
   };
@@ -60,7 +60,7 @@ export function Log({ trial }: { trial: Trial }) {
               ))}
             </select>
           )}
-          <Find field={field} wanted={wanted} onFind={find} at={at} count={matches.length} onStep={step} />
+          <Find field={field} query={query} onFind={find} at={at} count={matches.length} onStep={step} />
           <Button small aria-pressed={nowrap !== "1"} onClick={() => setNowrap(nowrap === "1" ? "" : "1")}>
             Wrap
           </Button>
@@ -86,7 +86,7 @@ export function Log({ trial }: { trial: Trial }) {
         <Text
           chunks={chunks}
           match={at < 0 ? null : (matches[at] ?? null)}
-          wanted={wanted}
+          query={query}
           wrap={nowrap !== "1"}
           follow={follow}
           onFollow={setFollow}
@@ -101,14 +101,14 @@ export function Log({ trial }: { trial: Trial }) {
 
 type FindProps = {
   field: RefObject<HTMLInputElement | null>;
-  wanted: string;
+  query: string;
   onFind: (text: string) => void;
   at: number;
   count: number;
   onStep: (by: number) => void;
 };
 
-function Find({ field, wanted, onFind, at, count, onStep }: FindProps) {
+function Find({ field, query, onFind, at, count, onStep }: FindProps) {
   return (
     <search className="log-find">
       <input
@@ -116,11 +116,11 @@ function Find({ field, wanted, onFind, at, count, onStep }: FindProps) {
         type="search"
         aria-label="Find in the log"
         placeholder="Find"
-        value={wanted}
+        value={query}
         onChange={event => onFind(event.target.value)}
         onKeyDown={event => event.key === "Enter" && count > 0 && onStep(event.shiftKey ? -1 : 1)}
       />
-      {wanted !== "" && (
+      {query !== "" && (
         <>
           <span className="log-count" role="status">
             {count === 0 ? "none" : `${at + 1} of ${count}`}
@@ -140,7 +140,7 @@ function Find({ field, wanted, onFind, at, count, onStep }: FindProps) {
 type TextProps = {
   chunks: string[];
   match: Match | null;
-  wanted: string;
+  query: string;
   wrap: boolean;
   follow: boolean;
   onFollow: (follow: boolean) => void;
@@ -149,7 +149,7 @@ type TextProps = {
   onEarlier: (() => void) | undefined;
 };
 
-function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, onEarlier }: TextProps) {
+function Text({ chunks, match, query, wrap, follow, onFollow, label, earlier, onEarlier }: TextProps) {
   const box = useRef<HTMLElement>(null);
   const { onScroll } = useFollowing(box, follow, onFollow, chunks);
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to the current match
@@ -158,7 +158,7 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, o
     if (!box.current || !mark) return;
     const above = mark.getBoundingClientRect().top - box.current.getBoundingClientRect().top;
     box.current.scrollTop += above - box.current.clientHeight / 2; // scrolls the box only, not the page
-  }, [match?.chunk, match?.start, wanted]);
+  }, [match?.chunk, match?.start, query]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
     <section ref={box} tabIndex={0} aria-label={label} className={wrap ? "log log-wrap" : "log"} onScroll={onScroll}>
@@ -179,7 +179,7 @@ function Text({ chunks, match, wanted, wrap, follow, onFollow, label, earlier, o
           // biome-ignore lint/suspicious/noArrayIndexKey: a log only grows at its end
           key={number}
           text={text}
-          wanted={wanted}
+          query={query}
           current={match?.chunk === number ? match.start : -1}
         />
       ))}
@@ -192,7 +192,7 @@ function useFollowing(
   box: RefObject<HTMLElement | null>,
   follow: boolean,
   onFollow: (follow: boolean) => void,
-  grown: unknown,
+  content: unknown,
 ) {
   const set = useRef(0); // our own scroll position
   // biome-ignore lint/correctness/useExhaustiveDependencies: the log has grown
@@ -200,7 +200,7 @@ function useFollowing(
     if (!follow || !box.current) return;
     box.current.scrollTop = box.current.scrollHeight;
     set.current = box.current.scrollTop;
-  }, [box, follow, grown]);
+  }, [box, follow, content]);
   const onScroll = () => {
     const element = box.current;
     if (!element || Math.abs(element.scrollTop - set.current) < 2) return;
@@ -211,12 +211,11 @@ function useFollowing(
   return { onScroll };
 }
 
-const Chunk = memo(function Chunk({ text, wanted, current }: { text: string; wanted: string; current: number }) {
-  if (wanted === "" || !text.toLowerCase().includes(wanted.toLowerCase()))
-    return <pre className="log-chunk">{text}</pre>;
-  const starts = matchesOf([text], wanted).map(match => match.start);
+const Chunk = memo(function Chunk({ text, query, current }: { text: string; query: string; current: number }) {
+  if (query === "" || !text.toLowerCase().includes(query.toLowerCase())) return <pre className="log-chunk">{text}</pre>;
+  const starts = matchesOf([text], query).map(match => match.start);
   const parts = starts.map((start, index) => {
-    const end = start + wanted.length;
+    const end = start + query.length;
     return (
       <span key={start}>
         <mark data-current={start === current || undefined}>{text.slice(start, end)}</mark>

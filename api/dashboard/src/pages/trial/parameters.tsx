@@ -4,8 +4,8 @@ import { formatValue } from "../../format";
 import { useQueryState } from "../../url";
 import { ButtonLink } from "../../widgets/button";
 import { Panel } from "../../widgets/panel";
-import { type Sweep, type Trial, useTrial } from "./data";
-import { difference, isLog, parametersOf, type Scalar } from "./difference";
+import { difference, isLog, parametersOf, type Scalar } from "./parameter-difference";
+import { type Sweep, type Trial, useTrial } from "./queries";
 
 type Other = { name: string; trialId: number; params: Record<string, Scalar> };
 

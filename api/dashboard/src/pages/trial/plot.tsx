@@ -28,8 +28,8 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
   const log = logarithmic && positive;
   const { x, y } = useMemo(() => axesFor(points, log), [points, log]);
   const frame = useMemo(() => frameIn(size, y), [size, y]);
-  const pointed = usePointed(group);
-  const at = pointed === null || steps.length === 0 ? null : nearestIndex(steps, pointed);
+  const hoveredStep = useHoveredStep(group);
+  const at = hoveredStep === null || steps.length === 0 ? null : nearestIndex(steps, hoveredStep);
 
   const line = useCanvas(
     useCallback(
@@ -45,8 +45,8 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
   const mark = useCanvas(
     useCallback(
       (context: CanvasRenderingContext2D) => {
-        const point = at === null ? undefined : points[at];
-        if (point) drawMark(context, frame, x, y, point);
+        const setHoveredStep = at === null ? undefined : points[at];
+        if (setHoveredStep) drawMark(context, frame, x, y, setHoveredStep);
       },
       [frame, x, y, points, at],
     ),
@@ -54,7 +54,7 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
   );
   const onPointerMove = (event: PointerEvent<HTMLDivElement>) => {
     const left = event.clientX - event.currentTarget.getBoundingClientRect().left;
-    point(group, numberAt(x, (left - frame.left) / frame.width));
+    setHoveredStep(group, numberAt(x, (left - frame.left) / frame.width));
   };
   const shown = (at === null ? undefined : points[at]) ?? points.at(-1);
   return (
@@ -72,9 +72,9 @@ export function Plot({ name, points, series, objective, logarithmic, group }: Pl
         ref={box}
         className="curve-box"
         role="img"
-        aria-label={words(name, points)}
+        aria-label={describeCurve(name, points)}
         onPointerMove={onPointerMove}
-        onPointerLeave={() => point(group, null)}
+        onPointerLeave={() => setHoveredStep(group, null)}
       >
         <canvas ref={line} className="curve-canvas" />
         <canvas ref={mark} className="curve-canvas" />
@@ -106,8 +106,14 @@ function drawLine(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: A
   context.fill();
 }
 
-function drawMark(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: Axis, point: [number, number]): void {
-  const [px, py] = [xAt(frame, placeOn(x, point[0]) ?? 0), yAt(frame, placeOn(y, point[1]) ?? 0)];
+function drawMark(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  x: Axis,
+  y: Axis,
+  setHoveredStep: [number, number],
+): void {
+  const [px, py] = [xAt(frame, placeOn(x, setHoveredStep[0]) ?? 0), yAt(frame, placeOn(y, setHoveredStep[1]) ?? 0)];
   context.strokeStyle = token("--text-3");
   context.setLineDash([3, 3]);
   context.beginPath();
@@ -122,15 +128,15 @@ function drawMark(context: CanvasRenderingContext2D, frame: Frame, x: Axis, y: A
 }
 
 /** The summary of a curve as a sentence. */
-export function words(name: string, points: [number, number][]): string {
+export function describeCurve(name: string, points: [number, number][]): string {
   const first = points[0];
   const last = points.at(-1);
   if (!first || !last) return `${name}: no points`;
   let low = first;
   let high = first;
-  for (const point of points) {
-    if (point[1] < low[1]) low = point;
-    if (point[1] > high[1]) high = point;
+  for (const setHoveredStep of points) {
+    if (setHoveredStep[1] < low[1]) low = setHoveredStep;
+    if (setHoveredStep[1] > high[1]) high = setHoveredStep;
   }
   const at = ([step, value]: [number, number]) => `${formatNumber(value)} at step ${step}`;
   return `${name}: ${at(first)}, ${at(last)}; lowest ${at(low)}, highest ${at(high)}`;
@@ -140,7 +146,7 @@ export function words(name: string, points: [number, number][]): string {
 const steps = new Map<string, number>();
 const listeners = new Set<() => void>();
 
-function point(group: string, step: number | null): void {
+function setHoveredStep(group: string, step: number | null): void {
   if (step === null) steps.delete(group);
   else steps.set(group, step);
   for (const listener of listeners) listener();
@@ -151,6 +157,6 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-function usePointed(group: string): number | null {
+function useHoveredStep(group: string): number | null {
   return useSyncExternalStore(subscribe, () => steps.get(group) ?? null);
 }

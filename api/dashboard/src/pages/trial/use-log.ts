@@ -17,7 +17,7 @@ export type LogState = {
 };
 type Part = { text: string; next: number };
 
-const NOTHING: LogState = { text: "", next: 0, earlier: false, status: "loading", error: null };
+const EMPTY_LOG: LogState = { text: "", next: 0, earlier: false, status: "loading", error: null };
 
 async function part(
   trialId: number,
@@ -42,7 +42,7 @@ function readable(error: unknown): unknown {
 }
 
 export function useLog(trialId: number, attempt: number, running: boolean) {
-  const [log, setLog] = useState<LogState>(NOTHING);
+  const [log, setLog] = useState<LogState>(EMPTY_LOG);
   const shown = useRef({ trialId, attempt, next: 0, busy: false, again: false, loaded: false });
   const live = useLiveState();
 
@@ -61,7 +61,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
         if (shown.current !== mine) return;
         const silent = error instanceof ApiError && error.status === 404;
         mine.loaded = silent; // no output yet
-        setLog({ ...NOTHING, status: silent ? "empty" : "failed", error: silent ? null : error });
+        setLog({ ...EMPTY_LOG, status: silent ? "empty" : "failed", error: silent ? null : error });
       }
       mine.busy = false;
     },
@@ -98,15 +98,16 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
   }, []);
 
   useEffect(() => {
-    setLog(NOTHING);
+    setLog(EMPTY_LOG);
     if (attempt > 0) void load(TAIL_BYTES);
     return () => {
       shown.current = { ...shown.current }; // responses in flight are ignored
     };
   }, [load, attempt]);
 
-  useLive<LiveLog>("log", said => {
-    if (said.trial_id === trialId && said.attempt === attempt && said.size_bytes !== shown.current.next) void more();
+  useLive<LiveLog>("log", message => {
+    if (message.trial_id === trialId && message.attempt === attempt && message.size_bytes !== shown.current.next)
+      void more();
   });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: fetches the last output when the attempt ends

@@ -1,0 +1,45 @@
+// An answer with each member's part in it, and the health of the members.
+import { render, screen } from "@testing-library/react";
+import { ANSWER, ENSEMBLE, memberOf } from "./fixture";
+import { MembersTable } from "./members";
+import { AnswerView } from "./prediction-table";
+
+test("a degraded answer says who answered and who did not", () => {
+  render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} trueLabel="dog" />);
+  expect(screen.getByText("degraded")).toBeInTheDocument();
+  expect(screen.getByText("✓ Correct: dog")).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: "Trial 0 25 % 75 % answered 0.1 ms 2.5 ms" })).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: "Trial 1 no response late – –" })).toBeInTheDocument();
+});
+
+test("a wrong answer is called wrong", () => {
+  render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} trueLabel="cat" />);
+  expect(screen.getByText("✕ Incorrect: true class is cat")).toBeInTheDocument();
+});
+
+test("values have a deviation in place of a share", () => {
+  const { labels: _, ...rest } = ANSWER;
+  const answer = { ...rest, outputs: [[2.5]], variance: [[0.25]], member_outputs: [[[2.5]], null] };
+  render(
+    <AnswerView answer={answer} ensemble={{ ...ENSEMBLE, task: "regression", classes: ["price"] }} trueLabel="2" />,
+  );
+  expect(screen.getByText("price 2.5")).toBeInTheDocument();
+  expect(screen.getByText("± 0.5")).toBeInTheDocument();
+  expect(screen.getByText("True value: 2")).toBeInTheDocument();
+});
+
+test("each member's queue, latencies and breaker are shown, and why one is not well", () => {
+  const open = memberOf(1, { state: "open", reason: "late: no answer for 900 ms" });
+  render(<MembersTable ensemble={{ ...ENSEMBLE, members: [memberOf(0), open] }} />);
+  expect(
+    screen.getByRole("row", { name: /Trial 0 50.0 % ready cpu-0 3 1.3 ms 21 ms 12.5 % closed 4000 0/ }),
+  ).toBeInTheDocument();
+  expect(screen.getByText("late: no answer for 900 ms")).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: /Trial 1/ })).toHaveTextContent("open");
+});
+
+test("what the gateway has not told yet is a dash, not a zero", () => {
+  const unasked = memberOf(0, { waiting: null, p50_ms: null, p99_ms: null, late_share: null });
+  render(<MembersTable ensemble={{ ...ENSEMBLE, members: [unasked] }} />);
+  expect(screen.getByRole("row", { name: "Trial 0 50.0 % ready cpu-0 – – – – – 4000 0" })).toBeInTheDocument();
+});

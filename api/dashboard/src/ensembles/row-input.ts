@@ -1,0 +1,71 @@
+// Parses pasted rows and paints drawn ones; both are validated before they are sent.
+
+/** Numbers separated by commas, semicolons or white space, with or without brackets. Throws an error that states the problem. */
+export function parseRow(text: string, features: number): number[] {
+  const parts = text
+    .replace(/[[\]()]/g, " ")
+    .split(/[\s,;]+/)
+    .filter(part => part !== "");
+  if (parts.length === 0) throw new Error(`Paste ${features} numbers, separated by commas or spaces.`);
+  const row = parts.map(part => Number(part));
+  const invalid = row.findIndex(value => !Number.isFinite(value));
+  if (invalid >= 0) throw new Error(`“${(parts[invalid] ?? "").slice(0, 40)}” (value ${invalid + 1}) is not a number.`);
+  if (row.length !== features) throw new Error(`Expected ${features} numbers, got ${row.length}.`);
+  return row;
+}
+
+/** The most likely class and its probability. */
+export function likeliest(probabilities: readonly number[]): { index: number; share: number } {
+  let index = 0;
+  probabilities.forEach((share, at) => {
+    if (share > (probabilities[index] ?? 0)) index = at;
+  });
+  return { index, share: probabilities[index] ?? 0 };
+}
+
+/** The classes that get a column: first each network's most likely class, then the next, at most `most`, in class order. */
+export function columnsOf(answers: readonly (readonly number[])[], most: number): number[] {
+  const count = answers[0]?.length ?? 0;
+  const best = Array.from({ length: count }, (_, index) => ({
+    index,
+    share: Math.max(...answers.map(answer => answer[index] ?? 0)),
+  }));
+  const selected = best.sort((one, other) => other.share - one.share || one.index - other.index).slice(0, most);
+  return selected.map(one => one.index).sort((one, other) => one - other);
+}
+
+export type Image = { channels: number; height: number; width: number; low: number; high: number };
+
+/** The grey value (0 to 255) or the colours of each pixel, row by row; the input is channel by channel. */
+export function pixelsOf(row: readonly number[], image: Image): Uint8ClampedArray<ArrayBuffer> {
+  const { channels, height, width, low, high } = image;
+  const size = height * width;
+  const span = high - low || 1;
+  const found = new Uint8ClampedArray(size * 4);
+  for (let pixel = 0; pixel < size; pixel += 1) {
+    for (let colour = 0; colour < 3; colour += 1) {
+      const value = row[(channels >= 3 ? colour * size : 0) + pixel] ?? low;
+      found[pixel * 4 + colour] = ((value - low) / span) * 255;
+    }
+    found[pixel * 4 + 3] = 255;
+  }
+  return found;
+}
+
+/** Paints a soft brush of this radius (in image pixels) around a point into every channel of the row. */
+export function paint(row: readonly number[], image: Image, x: number, y: number, radius: number): number[] {
+  const { channels, height, width, low, high } = image;
+  const after = [...row];
+  for (let down = 0; down < height; down += 1) {
+    for (let across = 0; across < width; across += 1) {
+      const far = Math.hypot(across + 0.5 - x, down + 0.5 - y);
+      const ink = Math.max(0, Math.min(1, radius + 0.5 - far));
+      if (ink === 0) continue;
+      for (let channel = 0; channel < channels; channel += 1) {
+        const at = channel * height * width + down * width + across;
+        after[at] = Math.max(after[at] ?? low, Math.round((low + ink * (high - low)) * 1000) / 1000);
+      }
+    }
+  }
+  return after;
+}

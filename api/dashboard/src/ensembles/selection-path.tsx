@@ -1,0 +1,83 @@
+// The selection path: which trial was added at each step, and the ensemble's score after it.
+
+import { useMemo } from "react";
+import { Chart, type Series } from "./line-chart";
+import { ScrollX } from "./scroll-x";
+import { figure, formatScore, metricOf, type Step } from "./types";
+
+export function PathChart({ steps, task, method }: { steps: readonly Step[]; task: string; method: string }) {
+  const key = task === "classification" ? "log_loss" : "rmse";
+  const metric = metricOf(key);
+  const inside = steps.filter(step => step.inside).length;
+  const series = useMemo<Series[]>(() => {
+    const of = (name: string, tone: number, rows: "validation" | "calibration"): Series => ({
+      name,
+      tone,
+      dots: steps.length < 30,
+      dashed: rows === "calibration",
+      points: steps.flatMap((step, index) => {
+        const value = figure(step[rows], key);
+        return value === null ? [] : [[index + 1, value] as const];
+      }),
+    });
+    const both = [
+      of("Selection rows (validation)", 1, "validation"),
+      of("Held-out rows (calibration)", 2, "calibration"),
+    ];
+    return both.filter(one => one.points.length > 0);
+  }, [steps, key]);
+  const stepText = (x: number) => {
+    const step = steps[x - 1];
+    return step ? `trial ${step.number}, ${step.members} ${step.members === 1 ? "member" : "members"}` : "";
+  };
+  return (
+    <>
+      <Chart
+        label={`${metric.name} after each of ${steps.length} selection steps, starting at ${formatScore(figure(steps[0]?.validation, key))}.`}
+        series={series}
+        xName={method === "greedy" ? "Selection steps" : "Members"}
+        yName={metric.unit ? `${metric.name} (${metric.unit})` : metric.name}
+        integer
+        say={stepText}
+        until={inside < steps.length ? { x: inside, name: "k" } : undefined}
+      />
+      <details className="path-table">
+        <summary>All selection steps</summary>
+        <ScrollX label="All selection steps">
+          <table className="figures">
+            <thead>
+              <tr>
+                <th scope="col">Step</th>
+                <th scope="col">Trial</th>
+                <th scope="col" className="figures-number">
+                  Members
+                </th>
+                <th scope="col" className="figures-number">
+                  {metric.name}, validation
+                </th>
+                <th scope="col" className="figures-number">
+                  {metric.name}, calibration
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {steps.map((step, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its index
+                <tr key={index}>
+                  <th scope="row">
+                    {index + 1}
+                    {!step.inside && " (not selected)"}
+                  </th>
+                  <td>{step.number}</td>
+                  <td className="figures-number">{step.members}</td>
+                  <td className="figures-number">{formatScore(figure(step.validation, key))}</td>
+                  <td className="figures-number">{formatScore(figure(step.calibration, key))}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </ScrollX>
+      </details>
+    </>
+  );
+}

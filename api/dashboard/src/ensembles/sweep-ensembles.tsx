@@ -1,0 +1,44 @@
+// A short list of the ensembles built from the sweep.
+import { useQueries } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { api, done } from "../api";
+import { keys } from "../query-keys";
+import { StateBadge } from "../widgets/badge";
+import { Panel } from "../widgets/panel";
+import { RelativeTime } from "../widgets/relative-time";
+import { RULES } from "./types";
+import "./sweep-ensembles.css";
+
+const SHOWN = 8;
+
+export function EnsemblesOfSweep({ ids }: { ids: readonly number[] }) {
+  const newest = [...ids].sort((one, other) => other - one).slice(0, SHOWN);
+  const found = useQueries({
+    queries: newest.map(id => ({
+      queryKey: keys.ensemble(id),
+      queryFn: () => done(api.GET("/api/v1/ensembles/{ensemble_id}", { params: { path: { ensemble_id: id } } })),
+    })),
+  });
+  if (ids.length === 0) return null;
+  return (
+    <Panel title="Ensembles from this sweep">
+      <ul className="of-sweep">
+        {found.flatMap(({ data }) =>
+          data
+            ? [
+                <li key={data.id}>
+                  <Link href={`/ensembles/${data.id}`}>{data.name}</Link>
+                  <StateBadge state={data.state} />
+                  <span className="of-sweep-about">
+                    {data.members.length} members · {RULES[data.combine] ?? data.combine} ·{" "}
+                    <RelativeTime time={data.created_at} />
+                  </span>
+                </li>,
+              ]
+            : [],
+        )}
+      </ul>
+      {ids.length > SHOWN && <Link href="/ensembles">All {ids.length} of them</Link>}
+    </Panel>
+  );
+}

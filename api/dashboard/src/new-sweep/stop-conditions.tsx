@@ -1,0 +1,25 @@
+// Stop conditions, which end a trial as finished: one condition as two fields; several are edited as text.
+import type { Draft } from "./draft";
+import { KeyField } from "./key-field";
+import { keysAt, valueAt } from "./yaml-values";
+
+export function StopFields({ draft }: { draft: Draft }) {
+  const written = valueAt(draft.document, ["stop"]);
+  const isSimple = keysAt(draft.document, ["stop"]).every(key => key === "metric" || key === "at");
+  if (Array.isArray(written) || !isSimple) {
+    return <p className="field-hint">Edit the stop conditions in the sweep file.</p>;
+  }
+  return (
+    <>
+      <KeyField
+        draft={draft}
+        path={["stop", "metric"]}
+        label="Stop metric"
+        placeholder="never"
+        suggestions={["step", "training_iteration"]}
+        hint="step, or a reported metric; the trial ends as finished"
+      />
+      <KeyField draft={draft} path={["stop", "at"]} kind="number" label="Stop threshold" />
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+// Links the charts of a sweep: they draw the same trials and share the hovered and the selected ones.
+import { useCallback, useDeferredValue, useMemo } from "react";
+import { useLocation } from "wouter";
+import { countIn } from "../../charts/brush-filter";
+import type { ChartPoints } from "../../charts/data";
+import { idsOf, type Points } from "../../charts/points";
+import { useRowsIn } from "../../charts/use-rows-in";
+import { hover, useSelection } from "../../selection";
+
+/** For charts of these points: rows are indices into their columns. */
+export function useLinked(sweepId: number, points: Points, { brushes }: ChartPoints) {
+  const [, go] = useLocation();
+  const { hovered, selected } = useSelection(sweepId);
+  const ids = idsOf(points);
+  const rows = useMemo(() => new Map(ids.map((id, row) => [id, row])), [ids]);
+  const deferred = useDeferredValue(brushes); // the brushed chart is drawn first, then the others
+  const inside = useRowsIn(points, deferred);
+  const count = useMemo(() => countIn(inside), [inside]);
+  const onActive = useCallback(
+    (row: number | null) => hover(sweepId, row === null ? null : (ids[row] ?? null)),
+    [sweepId, ids],
+  );
+  const onOpen = useCallback((row: number) => go(`/trials/${ids[row]}`), [go, ids]);
+  const active = hovered === null ? null : (rows.get(hovered) ?? null);
+  return { inside, count, active, selected, onActive, onOpen };
+}
+
+export type Linked = ReturnType<typeof useLinked>;

@@ -1,0 +1,63 @@
+// Queries and commands of the trial page.
+import { type QueryClient, useQuery } from "@tanstack/react-query";
+import { api, done, type Schemas } from "../../api";
+import { keys } from "../../query-keys";
+import { objectivesOf, type Sweep } from "../../sweep/summary";
+
+export type Trial = Schemas["TrialDetail"];
+export type Attempt = Schemas["AttemptView"];
+export type { Sweep };
+
+const OVER = ["finished", "pruned", "failed", "cancelled"];
+
+export function isOver(trial: Trial): boolean {
+  return OVER.includes(trial.state);
+}
+
+/** The names of a sweep's objectives, the first one being the primary. */
+export function objectiveNames(sweep: Sweep | undefined): string[] {
+  return sweep ? objectivesOf(sweep).map(({ name }) => name) : [];
+}
+
+export function useTrial(trialId: number, enabled = true) {
+  return useQuery({
+    queryKey: keys.trial(trialId),
+    queryFn: () => done(api.GET("/api/v1/trials/{trial_id}", { params: { path: { trial_id: trialId } } })),
+    placeholderData: undefined,
+    enabled,
+  });
+}
+
+export type Neighbours = { before: number | null; after: number | null };
+
+/** The ids of the previous and next trials by number. */
+export function useNeighbours(trial: Trial) {
+  const { sweep_id, number } = trial;
+  return useQuery({
+    queryKey: keys.sweep(sweep_id, "around", number),
+    queryFn: async (): Promise<Neighbours> => {
+      const query = number < 2 ? { limit: number + 2 } : { after: `${number - 2}`, limit: 3 };
+      const page = await done(api.GET("/api/v1/sweeps/{sweep_id}/trials", { params: { path: { sweep_id }, query } }));
+      const idOf = (target: number) => page.items.find(item => item.number === target)?.id ?? null;
+      return { before: idOf(number - 1), after: idOf(number + 1) };
+    },
+    staleTime: 30_000,
+  });
+}
+
+export type Change = { note?: string; add_tags?: string[]; remove_tags?: string[] };
+
+export async function annotate(queries: QueryClient, trialId: number, body: Change): Promise<void> {
+  const path = { trial_id: trialId };
+  const changed = await done(api.PATCH("/api/v1/trials/{trial_id}", { params: { path }, body }));
+  queries.setQueryData(keys.trial(trialId), changed);
+}
+
+export async function sendCommand(queries: QueryClient, trialId: number, command: "stop" | "retry"): Promise<void> {
+  const params = { path: { trial_id: trialId } };
+  const answer =
+    command === "stop"
+      ? await done(api.POST("/api/v1/trials/{trial_id}/stop", { params }))
+      : await done(api.POST("/api/v1/trials/{trial_id}/retry", { params }));
+  queries.setQueryData(keys.trial(trialId), answer);
+}

@@ -1,0 +1,67 @@
+// What is said of a sweep, and what is sent to extend it.
+
+import { extensionOf } from "./extend";
+import { sweepFixture } from "./fixture";
+import { budgetLines, can, countedOf, countsText, durationS, formatEstimate } from "./summary";
+
+const NONE = { used: 0, allowed: null };
+const FORM = { cap: "24", priority: "1", wall: "", device: "", target: "" };
+
+test("counts are said in the order of interest", () => {
+  expect(countsText(sweepFixture())).toBe("2 running, 10 finished, 2 pruned, 1 failed");
+  expect(countsText(sweepFixture({ counts: {} }))).toBe("no trials yet");
+  expect(countedOf(sweepFixture())).toBe(12);
+});
+
+test("what is left of each bound", () => {
+  const budget = {
+    wall_s: { used: 60, allowed: 3600 },
+    device_s: NONE,
+    plateau: { used: 3, allowed: 4, min_delta: 0 },
+    target: { value: 0.99, reached_by: null },
+  };
+  const lines = budgetLines(sweepFixture({ budget }));
+  expect(lines.map(line => `${line.name}: ${line.left}`)).toEqual([
+    "time: 59 min left",
+    "plateau: 1 trial left",
+    "target 0.99: not reached",
+  ]);
+  expect(budgetLines(sweepFixture())).toEqual([]);
+});
+
+test("only what is possible is offered", () => {
+  const possible = (state: string) =>
+    (["pause", "resume", "stop", "cancel", "extend"] as const).filter(command => can(command, sweepFixture({ state })));
+  expect(possible("running")).toEqual(["pause", "stop", "cancel", "extend"]);
+  expect(possible("paused")).toEqual(["resume", "stop", "cancel", "extend"]);
+  expect(possible("finished")).toEqual(["extend"]);
+  expect(possible("cancelled")).toEqual([]);
+  expect(can("extend", sweepFixture({ state: "finished", spec: { program: { imported: "study.db" } } }))).toBe(false);
+});
+
+test("an estimate has no digits that nobody knows", () => {
+  expect([3, 12, 61, 2691, 8000].map(formatEstimate)).toEqual(["5 s", "10 s", "1 min", "45 min", "2 h 10 min"]);
+});
+
+test("a sweep that is over took until its end", () => {
+  expect(durationS(sweepFixture({ ended_at: "2026-01-02T03:05:06Z" }))).toBe(60);
+  expect(durationS(sweepFixture({ started_at: null }))).toBeNull();
+});
+
+test("an extension holds what was changed alone", () => {
+  expect(extensionOf(sweepFixture(), FORM)).toEqual({ body: {}, problems: {} });
+  expect(extensionOf(sweepFixture(), { ...FORM, cap: "30", wall: "60" }).body).toEqual({
+    run_cap: 30,
+    budget: { wall_s: 60 },
+  });
+  const bounded = sweepFixture({
+    budget: { wall_s: { used: 1, allowed: 9 }, device_s: NONE, plateau: null, target: null },
+  });
+  expect(extensionOf(bounded, FORM).body).toEqual({ budget: { wall_s: null } });
+});
+
+test("an extension that cannot be is said at its field", () => {
+  const { problems } = extensionOf(sweepFixture(), { cap: "20", priority: "0", wall: "-1", device: "x", target: "y" });
+  expect(Object.keys(problems)).toEqual(["cap", "priority", "wall", "device", "target"]);
+  expect(problems.cap).toContain("at least 24");
+});

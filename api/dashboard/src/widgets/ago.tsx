@@ -1,9 +1,0 @@
-// A relative time that updates; the exact time is in its title.
-import { formatAgo, formatTime } from "../format";
-import { useNow } from "../now";
-
-const AGAIN_MS = 10_000;
-
-export function Ago({ time }: { time: string | null }) {
-  return <span title={formatTime(time)}>{formatAgo(time, useNow(true, AGAIN_MS))}</span>;
-}

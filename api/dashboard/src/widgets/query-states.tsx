@@ -1,0 +1,58 @@
+// Placeholder states: empty, loading, and failed with a retry button.
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ApiError } from "../api";
+import { Button } from "./button";
+import "./states.css";
+
+export function Empty({ title, hint, children }: { title: string; hint?: ReactNode; children?: ReactNode }) {
+  return (
+    <div className="state">
+      <h2>{title}</h2>
+      {hint && <p>{hint}</p>}
+      {children && <div className="state-actions">{children}</div>}
+    </div>
+  );
+}
+
+/** Skeleton rows; hidden for a moment, so that fast responses do not flicker. */
+export function Loading({ rows = 3, what = "Loading" }: { rows?: number; what?: string }) {
+  return (
+    <div className="state-loading" role="status" aria-label={what}>
+      {Array.from({ length: rows }, (_, row) => `row-${row}`).map(row => (
+        <span key={row} className="state-bone" />
+      ))}
+    </div>
+  );
+}
+
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const status = error instanceof ApiError ? error.status : -1;
+  const title = status === 404 ? "Not found" : status === 0 ? "No response" : "Failed to load";
+  return (
+    <div className="state state-failure" role="alert">
+      <h2>{title}</h2>
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      {onRetry && (
+        <div className="state-actions">
+          <Button onClick={onRetry}>Try again</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** A query's data, or its loading or error state. Existing data stays visible after an error. */
+export function QueryResult<T>({
+  query,
+  rows,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  rows?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.isError) return <Failure error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading rows={rows} />;
+}
