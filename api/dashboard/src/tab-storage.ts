@@ -15,7 +15,7 @@ export function writeStored(key: string, text: string): void {
   try {
     sessionStorage.setItem(key, text);
   } catch {
-    // Refused, or full: it is kept until the page is left.
+    // Disabled or full: the text is kept in memory until the page is left.
   }
 }
 
@@ -24,6 +24,6 @@ export function removeStored(key: string): void {
   try {
     sessionStorage.removeItem(key);
   } catch {
-    // There was nothing.
+    // Storage is disabled: nothing was stored.
   }
 }

@@ -128,7 +128,7 @@ export function withRoom(axis: Axis, share = 0.04): Axis {
   return { ...axis, low: numberAt(axis, -share), high: numberAt(axis, 1 + share) };
 }
 
-/** The axis of an objective without outliers: one loss of 1e30 would flatten all other values. Values beyond the end are drawn at the edge, and the chart says so. */
+/** The axis of an objective without outliers: one loss of 1e30 would flatten all other values. Values beyond the end are drawn at the edge with a note. */
 export function robustAxis(axis: Axis, values: readonly number[]): Axis {
   if (axis.log || values.length < 8) return axis;
   const sorted = Float64Array.from(values.filter(Number.isFinite)).sort();

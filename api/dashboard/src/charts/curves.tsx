@@ -25,11 +25,11 @@ export type CurvesProps = {
 
 const NEAR = 28; // px
 const FAINT = 0.35;
-const NOBODY: ReadonlySet<number> = new Set();
+const NO_SELECTION: ReadonlySet<number> = new Set();
 
 export function Curves(props: CurvesProps) {
   const { curves, metric, goal, log = false, smooth = 0, colours = "result", highlighted, onHover, onOpen } = props;
-  const { selected = NOBODY, height = 380 } = props;
+  const { selected = NO_SELECTION, height = 380 } = props;
   const lines = useMemo(() => curves.map(curve => smoothed(curve.values, smooth)), [curves, smooth]);
   const { x, y } = useMemo(() => axesFor(lines, curves, metric, goal, log), [lines, curves, metric, goal, log]);
   const cursor = useRef<number | null>(null); // the step under the pointer

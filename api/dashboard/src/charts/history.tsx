@@ -63,7 +63,11 @@ export const History = memo(function History({ points, metric, by, log, inside, 
         <li>
           <span className="plot-sign plot-sign-line history-best" /> best so far
         </li>
-        {beyond > 0 && <li>{formatCount(beyond)} outlier, drawn at the edge</li>}
+        {beyond > 0 && (
+          <li>
+            {formatCount(beyond)} {beyond === 1 ? "outlier" : "outliers"} drawn at the edge
+          </li>
+        )}
       </ul>
     </>
   );

@@ -79,7 +79,7 @@ const BLOCKS: { block: string; title: string; only?: string[]; also?: string; af
 
 export function SweepForm({ draft }: { draft: Draft }) {
   const unreadable = draft.read !== undefined && draft.read.document === null && draft.text.trim() !== "";
-  // Until the file is read, its fields would be empty, and what is typed there would be joined with what the file says.
+  // Disabled until the file is parsed: empty fields would overwrite the values of the file.
   const unread = draft.read === undefined;
   return (
     <fieldset className={unreadable ? "new-form new-form-stopped" : "new-form"} disabled={unreadable || unread}>

@@ -55,7 +55,7 @@ const FIELDS: Partial<Record<Shape, string[]>> = {
   log_normal: ["mu", "sigma", "q"],
   beta: ["a", "b", "q"],
 };
-const FIELD_LABELS: Record<string, [what: string, kind: Kind, beside?: string]> = {
+const FIELD_LABELS: Record<string, [label: string, kind: Kind, prefix?: string]> = {
   min: ["Lower bound", "number"],
   max: ["Upper bound", "number"],
   step: ["Step", "number"],
@@ -168,10 +168,10 @@ function Row({ draft, name }: { draft: Draft; name: string }) {
 function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Shape }) {
   const path = ["parameters", name];
   const input = (key: string) => {
-    const [what, kind, beside] = FIELD_LABELS[key] ?? [key, "number", key];
+    const [label, kind, prefix] = FIELD_LABELS[key] ?? [key, "number", key];
     const typed = (
       <Typed
-        aria-label={`${what} of ${name}`}
+        aria-label={`${label} of ${name}`}
         aria-invalid={draft.problemAt([...path, key]) !== undefined || undefined}
         stored={shownAt(draft.document, draft.numbers, [...path, key])}
         numeric={kind === "number"}
@@ -179,9 +179,9 @@ function Bounds({ draft, name, shape }: { draft: Draft; name: string; shape: Sha
         onCommit={typed => void draft.change([{ path: [...path, key], value: typedYaml(kind, typed) }])}
       />
     );
-    return beside ? (
+    return prefix ? (
       <span key={key} className="new-beside">
-        <span aria-hidden="true">{beside}</span>
+        <span aria-hidden="true">{prefix}</span>
         {typed}
       </span>
     ) : (

@@ -18,11 +18,11 @@ import { PageHead, Panel, Stat, Stats } from "../widgets/panel";
 import { Empty, QueryResult } from "../widgets/query-states";
 
 const RANGES = [
-  { key: "15m", name: "15 min", seconds: 900, said: "in the last 15 min" },
-  { key: "", name: "1 h", seconds: 3600, said: "in the last hour" },
-  { key: "6h", name: "6 h", seconds: 21_600, said: "in the last 6 h" },
-  { key: "24h", name: "24 h", seconds: 86_400, said: "in the last 24 h" },
-  { key: "7d", name: "7 d", seconds: 604_800, said: "in the last 7 d" },
+  { key: "15m", name: "15 min", seconds: 900, label: "in the last 15 min" },
+  { key: "", name: "1 h", seconds: 3600, label: "in the last hour" },
+  { key: "6h", name: "6 h", seconds: 21_600, label: "in the last 6 h" },
+  { key: "24h", name: "24 h", seconds: 86_400, label: "in the last 24 h" },
+  { key: "7d", name: "7 d", seconds: 604_800, label: "in the last 7 d" },
 ] as const;
 const HOUR = RANGES[1];
 
@@ -64,7 +64,7 @@ export function DevicesPage() {
             />
           ) : (
             <>
-              <Now devices={found} fetched={timeline.data} rangeText={state.span ? "in view" : range.said} />
+              <Now devices={found} fetched={timeline.data} rangeText={state.span ? "in view" : range.label} />
               <Panel
                 title="Timeline"
                 hint="Bars are trials; shaded areas are idle time by reason. Drag, or press + and −, to zoom."

@@ -102,7 +102,7 @@ export function spanText(piece: Segment): string {
   return `from ${start}, ${duration}`;
 }
 
-/** For a piece that stands for several gaps. */
+/** For a segment that merges several gaps. */
 export function mergedText({ gaps }: Gap): string {
   return `${formatCount(gaps)} short gaps, mainly for this reason`;
 }

@@ -41,7 +41,7 @@ export function TimelineView({ fetched, sweepId, matching = null, asTable, onAsT
   const shown = span ?? { from: startOf(view, edge - (view.to_s - view.from_s), edge), to: edge };
   const limits = { from: clock - YEAR_S, to: Math.max(clock, shown.to) };
   const second = Math.floor(edge);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what runs grows once a second
+  // biome-ignore lint/correctness/useExhaustiveDependencies: running bars grow once a second
   const lanes = useMemo(() => view.devices.map(line => laneOf(line, view.to_s, edge)), [view, second]);
   return (
     <div className="timeline">

@@ -8,7 +8,7 @@ type SpanHandler = (span: Span | null) => void;
 export function useDebouncedSpan(span: Span | null, onCommit: SpanHandler): [Span | null, SpanHandler] {
   const [draft, setDraft] = useState<{ span: Span | null } | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was told has arrived, or somebody went elsewhere
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the committed span has arrived, or the user navigated
   useEffect(() => setDraft(null), [span?.from, span?.to]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const change = (next: Span | null) => {

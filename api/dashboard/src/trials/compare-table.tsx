@@ -156,7 +156,7 @@ function runDetails(trials: readonly Trial[]): Line[] {
   };
   return [
     states,
-    line("took", durationOf),
+    line("duration", durationOf),
     line("device", trial => trial.device ?? "–"),
     line("attempts", trial => String(trial.attempt)),
     line("cause", trial => trial.cause?.replaceAll("_", " ") ?? "–"),

@@ -91,7 +91,7 @@ export function useLog(trialId: number, attempt: number, running: boolean) {
         }
       } while (mine.again);
     } catch {
-      // asked again with the next message, or by the clock
+      // retried on the next message or poll
     } finally {
       mine.busy = false;
     }
