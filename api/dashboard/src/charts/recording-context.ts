@@ -5,7 +5,7 @@ export type Recording = { context: CanvasRenderingContext2D; calls: Call[]; name
 
 const METHODS = [
   ...["save", "restore", "beginPath", "moveTo", "lineTo", "arc", "rect", "clip", "stroke", "fill", "fillRect"],
-  ...["fillText", "translate", "rotate", "drawImage", "setLineDash", "clearRect", "setTransform"],
+  ...["fillText", "roundRect", "translate", "rotate", "drawImage", "setLineDash", "clearRect", "setTransform"],
 ];
 
 /** Every call has the drawing state (colours, widths, alpha) at its time. */
@@ -15,6 +15,7 @@ export function recordingContext(): Recording {
   const methods: Record<string, unknown> = Object.fromEntries(
     METHODS.map(name => [name, (...args: unknown[]) => void calls.push({ name, args, state: { ...state } })]),
   );
+  methods.measureText = (text: string) => ({ width: text.length * 6 });
   methods.getTransform = () => ({ a: 1 });
   methods.createImageData = (width: number, height: number) => ({
     width,

@@ -1,0 +1,109 @@
+// The columns of the trial table: order, defaults, and the contents of cells.
+import { render, screen } from "@testing-library/react";
+import { sweepFixture } from "../sweep/fixture";
+import { type Column, columnsOf, defaultColumns, isSortable } from "./columns";
+import type { Row } from "./use-table";
+
+const SWEEP = sweepFixture({
+  spec: {
+    metric: { name: "loss", goal: "minimize" },
+    parameters: { lr: { min: 0, max: 1 }, optimizer: { values: ["adam", "sgd"] }, epochs: { value: 3 } },
+  },
+});
+const FOUND = ["id", "attrs.gpu", "params.lr", "cause", "state", "number", "value", "duration_s", "tags", "reported"];
+const row = (cells: Record<string, unknown>): Row => ({
+  id: 70,
+  number: 3,
+  state: "finished",
+  cell: column => cells[column] ?? null,
+});
+const column = (key: string, sweep = SWEEP): Column => columnsOf(sweep, FOUND).find(each => each.key === key) as Column;
+
+function cell(key: string, cells: Record<string, unknown>, sweep = SWEEP) {
+  const { container } = render(<>{column(key, sweep).show(row(cells))}</>);
+  return container;
+}
+
+test("columns stand in a fixed order, parameters of the file included", () => {
+  expect(columnsOf(SWEEP, FOUND).map(each => each.key)).toEqual([
+    ...["number", "state", "value", "params.lr", "params.optimizer", "params.epochs", "duration_s", "cause", "tags"],
+    ...["id", "attrs.gpu"],
+  ]);
+});
+
+test("constants, attributes and ids are hidden by default", () => {
+  const columns = columnsOf(SWEEP, FOUND);
+  expect(defaultColumns(columns, SWEEP)).toEqual([
+    ...["number", "state", "value", "params.lr", "params.optimizer", "duration_s", "cause", "tags"],
+  ]);
+});
+
+test("the failure cause is shown only if a trial has failed", () => {
+  const sweep = { ...SWEEP, counts: { finished: 3 } };
+  expect(defaultColumns(columnsOf(sweep, FOUND), sweep)).not.toContain("cause");
+});
+
+test("very many parameters are limited by default", () => {
+  const names = Array.from({ length: 30 }, (_, index) => `params.p${index}`);
+  const shown = defaultColumns(columnsOf(SWEEP, names), SWEEP).filter(key => key.startsWith("params."));
+  expect(shown).toHaveLength(14);
+});
+
+test("several objectives have a column each and no common value", () => {
+  const sweep = sweepFixture({
+    spec: {
+      metrics: [
+        { name: "accuracy", goal: "maximize" },
+        { name: "size", goal: "minimize" },
+      ],
+    },
+  });
+  const keys = columnsOf(sweep, ["value", "values.accuracy", "values.size"]).map(each => [each.key, each.name]);
+  expect(keys).toEqual([
+    ["values.accuracy", "accuracy ↑"],
+    ["values.size", "size ↓"],
+  ]);
+});
+
+test("numbers are aligned to the right", () => {
+  expect(["value", "params.lr", "params.optimizer"].map(key => column(key).number)).toEqual([true, true, false]);
+});
+
+test("tags cannot be sorted by", () => expect([isSortable("tags"), isSortable("value")]).toEqual([false, true]));
+
+test("the best trial has a star with a name", () => {
+  cell(
+    "value",
+    { value: 0.97 },
+    sweepFixture({ ...SWEEP, best: { ...SWEEP.best, trial_id: 70 } as typeof SWEEP.best }),
+  );
+  expect(screen.getByRole("img", { name: "best" })).toBeVisible();
+});
+
+test("a violated constraint is marked", () => {
+  cell("value", { value: 0.97, violated: true }, { ...SWEEP, best: null });
+  expect(screen.getByRole("img", { name: "violates a constraint" })).toBeVisible();
+});
+
+test("a trial without result shows its last report", () => {
+  expect(cell("value", { reported: 0.5, reported_step: 4 }).textContent).toBe("step 4 0.5");
+});
+
+test.each([
+  [{ requested: "stop" }, "stopping"],
+  [{ requested: "retry" }, "waiting"],
+  [{}, "finished"],
+])("the state with %j is %s", (cells, label) => {
+  expect(cell("state", cells).textContent).toContain(label);
+});
+
+test("causes and tags are readable", () => {
+  expect(cell("cause", { cause: "disk_quota" }).textContent).toBe("disk quota");
+  expect(cell("cause", {}).textContent).toBe("");
+  expect(cell("tags", { tags: ["keep", "<b>odd</b>"] }).textContent).toBe("keep<b>odd</b>");
+});
+
+test("the number links to the trial", () => {
+  cell("number", {});
+  expect(screen.getByRole("link", { name: "3" })).toHaveAttribute("href", "/trials/70");
+});
