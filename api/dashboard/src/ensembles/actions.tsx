@@ -24,7 +24,7 @@ export function EnsembleActions({ ensemble }: { ensemble: Ensemble }) {
   const [busy, setBusy] = useState(false);
   const start = async () => {
     setBusy(true);
-    await attempt(() => run("start"), `${ensemble.name} starts.`);
+    await attempt(() => run("start"), `Starting ${ensemble.name}`);
     setBusy(false);
   };
   const canEdit = useCanEdit();

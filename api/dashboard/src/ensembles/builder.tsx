@@ -13,7 +13,7 @@ import { Build, BuildVersion } from "./build";
 import { Candidates } from "./candidates";
 import { type Request, read, trialsOf, useDraft } from "./draft";
 import { DraftForm } from "./draft-form";
-import { ReportGrid, ReportLead, rowsText } from "./report";
+import { ReportGrid, ReportSummary, rowsText } from "./report";
 import { PathChart } from "./selection-path";
 import type { Preview } from "./types";
 import "./builder.css";
@@ -96,7 +96,7 @@ export function Builder({ sweepId, metric }: BuilderProps) {
         {query.isError && request !== null ? (
           <PreviewError error={query.error} onRetry={() => void query.refetch()} />
         ) : (
-          request !== null && <Coming preview={preview} method={draft.choose} sweepId={sweepId} />
+          request !== null && <PreviewOrLoading preview={preview} method={draft.choose} sweepId={sweepId} />
         )}
       </div>
     </div>
@@ -122,8 +122,8 @@ function PreviewError({ title = "Cannot build this ensemble", error, onRetry }: 
   );
 }
 
-function Coming({ preview, ...rest }: { preview: Preview | undefined; method: string; sweepId: number }) {
-  if (preview) return <Shown preview={preview} {...rest} />;
+function PreviewOrLoading({ preview, ...rest }: { preview: Preview | undefined; method: string; sweepId: number }) {
+  if (preview) return <PreviewPanels preview={preview} {...rest} />;
   return (
     <Panel>
       <Loading rows={6} what="Computing the preview" />
@@ -131,7 +131,7 @@ function Coming({ preview, ...rest }: { preview: Preview | undefined; method: st
   );
 }
 
-function Shown({ preview, method, sweepId }: { preview: Preview; method: string; sweepId: number }) {
+function PreviewPanels({ preview, method, sweepId }: { preview: Preview; method: string; sweepId: number }) {
   const numbers = new Map(preview.contenders.map(one => [one.trial_id, one]));
   const members = preview.member_ids.map(id => {
     const of = numbers.get(id);
@@ -164,7 +164,7 @@ function Shown({ preview, method, sweepId }: { preview: Preview; method: string;
       {figures && (
         <>
           <Panel title="Compared with the best single network">
-            <ReportLead figures={figures} members={members} />
+            <ReportSummary figures={figures} members={members} />
           </Panel>
           <ReportGrid figures={figures} members={members} />
         </>

@@ -8,7 +8,7 @@ import { Confirm } from "../widgets/dialog";
 import { Field } from "../widgets/field";
 import { toast } from "../widgets/toast";
 import { parseEvaluationCsv } from "./evaluation-csv";
-import { evaluate, type Measured } from "./queries";
+import { type EvaluationRequest, evaluate } from "./queries";
 import type { Ensemble } from "./types";
 
 const ROWS = { test: "test", calibration: "calibration", validation: "validation", posted: "custom rows" };
@@ -27,7 +27,8 @@ export function EvaluateForm({ ensemble, primary, isRunning, onAsked }: Props) {
   const can = canEdit && ensemble.state === "ready";
   const used = version === "" ? splitWarning(ensemble, rows) : rows === "test" || rows === "posted" ? "" : MAYBE;
   const measure = async () => {
-    const what: Measured = rows === "posted" ? parseEvaluationCsv(text, ensemble) : { split: rows, force: used !== "" };
+    const what: EvaluationRequest =
+      rows === "posted" ? parseEvaluationCsv(text, ensemble) : { split: rows, force: used !== "" };
     await evaluate(ensemble.id, version === "" ? what : { ...what, version: Number(version) });
     toast("Evaluation started");
     onAsked();

@@ -5,7 +5,7 @@ import { Panel } from "../widgets/panel";
 import { Empty, Failure, Loading, QueryResult } from "../widgets/query-states";
 import { EvaluateForm } from "./evaluate";
 import { isPending, useEvaluations } from "./queries";
-import { ReportGrid, ReportLead, rowsText } from "./report";
+import { ReportGrid, ReportSummary, rowsText } from "./report";
 import type { NamedMember } from "./scores";
 import type { Ensemble, Evaluation, Figures } from "./types";
 
@@ -39,12 +39,14 @@ export function Evaluations({ ensemble }: { ensemble: Ensemble }) {
     </>
   );
   const figures = shown?.result;
-  const members = shown ? namesOf(ensemble, shown) : [];
+  const members = shown ? memberNames(ensemble, shown) : [];
   return (
     <section aria-label="Evaluation">
       <Panel title="Evaluation" hint={figures ? hintOf(figures) : undefined} actions={actions}>
         <QueryResult query={query}>
-          {() => (figures ? <ReportLead figures={figures} members={members} /> : <NoEvaluation evaluation={shown} />)}
+          {() =>
+            figures ? <ReportSummary figures={figures} members={members} /> : <NoEvaluation evaluation={shown} />
+          }
         </QueryResult>
       </Panel>
       {figures && <ReportGrid figures={figures} members={members} />}
@@ -69,7 +71,7 @@ function NoEvaluation({ evaluation }: { evaluation: Evaluation | undefined }) {
 }
 
 /** The members by trial, if the evaluated version is the active one. */
-function namesOf(ensemble: Ensemble, evaluation: Evaluation): NamedMember[] {
+function memberNames(ensemble: Ensemble, evaluation: Evaluation): NamedMember[] {
   if (evaluation.version === ensemble.version) {
     return ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
   }

@@ -12,7 +12,7 @@ const SCORES: Record<string, string> = {
   diverse: "Negative mix of score and disagreement",
 };
 
-export function Origin({ ensemble }: { ensemble: Ensemble }) {
+export function MemberSelection({ ensemble }: { ensemble: Ensemble }) {
   const { selection } = ensemble;
   const members = ensemble.members.map(one => ({ name: `Trial ${one.trial_number}`, href: `/trials/${one.trial_id}` }));
   const path = selection.path;

@@ -2,10 +2,10 @@
 import { render, screen } from "@testing-library/react";
 import { ANSWER, ENSEMBLE, memberOf } from "./fixture";
 import { MembersTable } from "./members";
-import { AnswerView } from "./prediction-table";
+import { PredictionTable } from "./prediction-table";
 
 test("a degraded answer says who answered and who did not", () => {
-  render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} trueLabel="dog" />);
+  render(<PredictionTable answer={ANSWER} ensemble={ENSEMBLE} trueLabel="dog" />);
   expect(screen.getByText("degraded")).toBeInTheDocument();
   expect(screen.getByText("✓ Correct: dog")).toBeInTheDocument();
   expect(screen.getByRole("row", { name: "Trial 0 25 % 75 % answered 0.1 ms 2.5 ms" })).toBeInTheDocument();
@@ -13,7 +13,7 @@ test("a degraded answer says who answered and who did not", () => {
 });
 
 test("a wrong answer is called wrong", () => {
-  render(<AnswerView answer={ANSWER} ensemble={ENSEMBLE} trueLabel="cat" />);
+  render(<PredictionTable answer={ANSWER} ensemble={ENSEMBLE} trueLabel="cat" />);
   expect(screen.getByText("✕ Incorrect: true class is cat")).toBeInTheDocument();
 });
 
@@ -21,7 +21,11 @@ test("values have a deviation in place of a share", () => {
   const { labels: _, ...rest } = ANSWER;
   const answer = { ...rest, outputs: [[2.5]], variance: [[0.25]], member_outputs: [[[2.5]], null] };
   render(
-    <AnswerView answer={answer} ensemble={{ ...ENSEMBLE, task: "regression", classes: ["price"] }} trueLabel="2" />,
+    <PredictionTable
+      answer={answer}
+      ensemble={{ ...ENSEMBLE, task: "regression", classes: ["price"] }}
+      trueLabel="2"
+    />,
   );
   expect(screen.getByText("price 2.5")).toBeInTheDocument();
   expect(screen.getByText("± 0.5")).toBeInTheDocument();

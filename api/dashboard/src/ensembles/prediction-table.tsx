@@ -17,7 +17,7 @@ const STATUS_LABELS: Record<string, string> = {
   died: "process died",
 };
 
-export function AnswerView({
+export function PredictionTable({
   answer,
   ensemble,
   trueLabel,
@@ -36,7 +36,7 @@ export function AnswerView({
   const numbers = new Map(ensemble.members.map(member => [member.trial_id, member.trial_number]));
   return (
     <div className="answer" aria-live="polite">
-      <Lead answer={answer} ensemble={ensemble} trueLabel={trueLabel} />
+      <PredictionSummary answer={answer} ensemble={ensemble} trueLabel={trueLabel} />
       <ScrollX label="Predictions by network">
         <table className="figures answer-table">
           <caption className="hidden-text">Predictions by network, with latency</caption>
@@ -87,7 +87,7 @@ export function AnswerView({
   );
 }
 
-function Lead({
+function PredictionSummary({
   answer,
   ensemble,
   trueLabel,

@@ -3,11 +3,11 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ApiError } from "../api";
 import { Button } from "../widgets/button";
 import { Failure, Loading } from "../widgets/query-states";
-import { AnswerView } from "./prediction-table";
+import { PredictionTable } from "./prediction-table";
 import { predict } from "./queries";
 import type { Ensemble } from "./types";
 
-type PredictedProps = {
+type PredictionForRowProps = {
   ensemble: Ensemble;
   row: readonly number[] | undefined;
   trueLabel?: string;
@@ -15,7 +15,7 @@ type PredictedProps = {
 };
 
 /** The prediction for a row, requested as soon as the row is available; "Predict again" measures the latency again. */
-export function Predicted({ ensemble, row, trueLabel, deadlineMs }: PredictedProps) {
+export function PredictionForRow({ ensemble, row, trueLabel, deadlineMs }: PredictionForRowProps) {
   const query = useQuery({
     queryKey: ["prediction", ensemble.id, ensemble.version, deadlineMs, row],
     queryFn: ({ signal }) => predict(ensemble.id, row ?? [], deadlineMs, signal),
@@ -26,11 +26,15 @@ export function Predicted({ ensemble, row, trueLabel, deadlineMs }: PredictedPro
     placeholderData: keepPreviousData,
     retry: false,
   });
-  if (query.isError) return <Failure error={refused(query.error)} onRetry={() => void query.refetch()} />;
+  if (query.isError) return <Failure error={withMemberStatuses(query.error)} onRetry={() => void query.refetch()} />;
   if (!query.data) return <Loading rows={4} what="Waiting for the members" />;
   return (
     <>
-      <AnswerView answer={query.data} ensemble={ensemble} trueLabel={query.isPlaceholderData ? undefined : trueLabel} />
+      <PredictionTable
+        answer={query.data}
+        ensemble={ensemble}
+        trueLabel={query.isPlaceholderData ? undefined : trueLabel}
+      />
       <Button small className="try-again" busy={query.isFetching} onClick={() => void query.refetch()}>
         Predict again
       </Button>
@@ -39,7 +43,7 @@ export function Predicted({ ensemble, row, trueLabel, deadlineMs }: PredictedPro
 }
 
 /** An error with the status of each member, which the response contains too. */
-function refused(error: Error): Error {
+function withMemberStatuses(error: Error): Error {
   const parts = error instanceof ApiError && Array.isArray(error.problem.members) ? error.problem.members : [];
   const statuses = parts.map(part => `member ${part.member_id}: ${part.status}`).join(", ");
   return statuses && error instanceof ApiError

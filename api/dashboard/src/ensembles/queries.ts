@@ -43,10 +43,10 @@ export function isPending(evaluation: { state: string }): boolean {
   return evaluation.state === "queued" || evaluation.state === "running";
 }
 
-export type Measured = Partial<Schemas["EvaluateBody"]>;
+export type EvaluationRequest = Partial<Schemas["EvaluateBody"]>;
 
 /** Requests an evaluation and returns at once; the list shows when it is done. */
-export function evaluate(ensembleId: number, what: Measured) {
+export function evaluate(ensembleId: number, what: EvaluationRequest) {
   const body = { ...what, wait_s: 0 } as Schemas["EvaluateBody"];
   return done(api.POST("/api/v1/ensembles/{ensemble_id}/evaluate", { ...path(ensembleId), body }));
 }

@@ -2,7 +2,7 @@
 import { render, screen, within } from "@testing-library/react";
 import { quorumText } from "./degradation";
 import { FIGURES } from "./fixture";
-import { ReportGrid, ReportLead, rowsText } from "./report";
+import { ReportGrid, ReportSummary, rowsText } from "./report";
 import { verdict } from "./scores";
 import { formatScore } from "./types";
 
@@ -18,7 +18,7 @@ test.each([
 });
 
 test("the ensemble stands beside its members, and the best single one is named", () => {
-  render(<ReportLead figures={FIGURES} members={MEMBERS} />);
+  render(<ReportSummary figures={FIGURES} members={MEMBERS} />);
   const [, own, first, second] = screen.getAllByRole("row");
   expect(own).toHaveTextContent("Ensemble0.8750");
   expect(first).toHaveTextContent("Trial 0best single0.7500");
@@ -30,7 +30,7 @@ test("the ensemble stands beside its members, and the best single one is named",
 });
 
 test("what makes figures less than they seem stands first", () => {
-  render(<ReportLead figures={{ ...FIGURES, flags: ["chosen on it"] }} members={MEMBERS} />);
+  render(<ReportSummary figures={{ ...FIGURES, flags: ["chosen on it"] }} members={MEMBERS} />);
   expect(screen.getByText("Caveat: chosen on it.")).toBeInTheDocument();
 });
 

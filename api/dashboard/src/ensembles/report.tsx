@@ -42,7 +42,7 @@ function Uncertainty({ figures }: { figures: Figures }) {
 type ReportProps = { figures: Figures; members: readonly NamedMember[] };
 
 /** The scores that show whether the ensemble is better. */
-export function ReportLead({ figures, members }: ReportProps) {
+export function ReportSummary({ figures, members }: ReportProps) {
   return (
     <div className="report-lead">
       <Flags flags={figures.flags} />

@@ -38,7 +38,7 @@ export function EnsemblesOfSweep({ ids }: { ids: readonly number[] }) {
             : [],
         )}
       </ul>
-      {ids.length > SHOWN && <Link href="/ensembles">All {ids.length} of them</Link>}
+      {ids.length > SHOWN && <Link href="/ensembles">All {ids.length} ensembles</Link>}
     </Panel>
   );
 }

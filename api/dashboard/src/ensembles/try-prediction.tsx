@@ -9,7 +9,7 @@ import { Field } from "../widgets/field";
 import { Panel } from "../widgets/panel";
 import { Empty, Loading } from "../widgets/query-states";
 import { DrawingPad, Pixels } from "./image-canvas";
-import { Predicted } from "./prediction";
+import { PredictionForRow } from "./prediction";
 import { samples } from "./queries";
 import { type Image, parseRow } from "./row-input";
 import { RowPicker, trueLabelOf } from "./row-picker";
@@ -105,7 +105,7 @@ function Try({ ensemble }: { ensemble: Ensemble }) {
             />
           }
           right={
-            <Predicted
+            <PredictionForRow
               ensemble={ensemble}
               row={rows.data.inputs[at]}
               trueLabel={trueLabelOf(rows.data, at)}
@@ -159,7 +159,7 @@ function Draw({ ensemble, image, deadlineMs }: { ensemble: Ensemble; image: Imag
             hint={`The drawing is scaled to ${image.width} × ${image.height} pixels, the input size of the networks.`}
           />
         ) : (
-          <Predicted ensemble={ensemble} row={drawn} deadlineMs={deadlineMs} />
+          <PredictionForRow ensemble={ensemble} row={drawn} deadlineMs={deadlineMs} />
         )
       }
     />
@@ -204,7 +204,7 @@ function Paste({ ensemble, image, example, unavailable, deadlineMs }: PasteProps
       }
       right={
         row ? (
-          <Predicted ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
+          <PredictionForRow ensemble={ensemble} row={row} deadlineMs={deadlineMs} />
         ) : (
           <Empty title="Paste a row" hint={`The networks expect ${ensemble.features} numbers.`} />
         )

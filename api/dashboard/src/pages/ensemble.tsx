@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { ApiError } from "../api";
 import { EnsembleActions } from "../ensembles/actions";
 import { Evaluations } from "../ensembles/evaluation";
-import { Origin } from "../ensembles/member-selection";
+import { MemberSelection } from "../ensembles/member-selection";
 import { MembersTable } from "../ensembles/members";
 import { useEnsemble } from "../ensembles/queries";
 import { TryPanel } from "../ensembles/try-prediction";
@@ -76,7 +76,7 @@ function EnsembleView({ ensemble }: { ensemble: Ensemble }) {
       </Panel>
       <TryPanel ensemble={ensemble} />
       <Evaluations ensemble={ensemble} />
-      <Origin ensemble={ensemble} />
+      <MemberSelection ensemble={ensemble} />
       <Versions ensemble={ensemble} />
     </>
   );
