@@ -1,9 +1,9 @@
 // Commands on an ensemble: available by state and role, confirmed, sent, and reported.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { showWithService } from "../testing/service";
 import { EnsembleActions } from "./actions";
 import { ENSEMBLE } from "./fixture";
-import { showWithService } from "./harness";
 
 const show = (state: string, role?: string, answers = {}) =>
   showWithService(<EnsembleActions ensemble={{ ...ENSEMBLE, state }} />, answers, role);

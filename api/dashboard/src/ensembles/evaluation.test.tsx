@@ -1,9 +1,9 @@
 // The evaluations of an ensemble: none, in progress, failed, several, and of another version.
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { showWithService, stubSize } from "../testing/service";
 import { Evaluations } from "./evaluation";
 import { ENSEMBLE, FIGURES } from "./fixture";
-import { showWithService, stubSize } from "./harness";
 import type { Ensemble, Evaluation } from "./types";
 
 const evaluation = (id: number, changes: Partial<Evaluation> = {}): Evaluation =>

@@ -1,7 +1,7 @@
 // The line chart: its values by keys and pointer, its marks, and single points.
 import { fireEvent, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { stubSize } from "./harness";
+import { stubSize } from "../testing/service";
 import { Chart, type Series } from "./line-chart";
 
 const SERIES: Series[] = [

@@ -1,9 +1,9 @@
 // How members were selected: the path, the weights, candidates, and ensembles of a sweep.
 import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { showWithService, stubSize } from "../testing/service";
 import { Candidates } from "./candidates";
 import { ENSEMBLE } from "./fixture";
-import { showWithService, stubSize } from "./harness";
 import { MemberSelection } from "./member-selection";
 import { PathChart } from "./selection-path";
 import { EnsemblesOfSweep } from "./sweep-ensembles";

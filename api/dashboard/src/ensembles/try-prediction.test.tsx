@@ -1,8 +1,8 @@
 // A prediction to try: on test rows, pasted values, with a deadline, and errors of members.
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { type Answers, showWithService } from "../testing/service";
 import { ANSWER, ENSEMBLE } from "./fixture";
-import { type Answers, showWithService } from "./harness";
 import { TryPanel } from "./try-prediction";
 import type { Ensemble } from "./types";
 

@@ -10,7 +10,7 @@ import { ButtonLink } from "../widgets/button";
 import { NotFound } from "../widgets/not-found";
 import { Panel, Stat, Stats } from "../widgets/panel";
 import { QueryResult } from "../widgets/query-states";
-import { Attempts, factsText } from "./trial/attempts";
+import { Attempts, causeLabel } from "./trial/attempts";
 import { type Curves, TrialCurves, useCurves } from "./trial/curves";
 import { Files } from "./trial/files";
 import { TrialHead } from "./trial/header";
@@ -135,7 +135,7 @@ function Origin({ id }: { id: number }) {
 }
 
 function withoutValue(trial: Trial): string | undefined {
-  if (trial.cause) return factsText(trial.cause);
+  if (trial.cause) return causeLabel(trial.cause);
   return trial.state === "pruned" ? "pruned: other trials were better at its step" : undefined;
 }
 

@@ -27,7 +27,7 @@ const CAUSES: Record<string, string> = {
   cancelled: "Stopped on request",
 };
 
-export function factsText(cause: string): string {
+export function causeLabel(cause: string): string {
   return CAUSES[cause] ?? cause.replaceAll("_", " ");
 }
 
@@ -70,7 +70,7 @@ function OneAttempt({ attempt, latest, many }: { attempt: Attempt; latest: boole
       </header>
       {attempt.cause && (
         <p>
-          {factsText(attempt.cause)} <span className="trial-dim mono">({attempt.cause})</span>
+          {causeLabel(attempt.cause)} <span className="trial-dim mono">({attempt.cause})</span>
         </p>
       )}
       {attempt.message && (

@@ -1,4 +1,4 @@
-// What component tests of ensembles share: a session, a recorded service, and elements of a known size.
+// What component tests share: a session, a recorded service, and elements of a known size.
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render } from "@testing-library/react";
 import type { ReactNode } from "react";
@@ -6,7 +6,7 @@ import { vi } from "vitest";
 import { keys } from "../query-keys";
 import { Toasts } from "../widgets/toast";
 
-export type Sent = { method: string; path: string; body: unknown };
+export type Sent = { method: string; path: string; query: URLSearchParams; body: unknown };
 
 /** The answer of the service to `METHOD /path`; a `Response` is returned as it is, anything else as JSON. */
 export type Answers = Record<string, unknown | ((sent: Sent) => unknown)>;
@@ -16,9 +16,10 @@ export function showWithService(children: ReactNode, answers: Answers = {}, role
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   client.setQueryData(keys.session, { name: "ann", role, expires_at: null });
   vi.stubGlobal("fetch", async (request: Request) => {
-    const path = new URL(request.url).pathname.replace("/api/v1", "");
+    const { pathname, searchParams: query } = new URL(request.url);
+    const path = pathname.replace("/api/v1", "");
     const body = request.method === "GET" ? null : await request.json().catch(() => null);
-    const one = { method: request.method, path, body };
+    const one = { method: request.method, path, query, body };
     sent.push(one);
     const answer = answers[`${one.method} ${path}`];
     if (answer === undefined) return Response.json({ detail: `unexpected ${one.method} ${path}` }, { status: 404 });

@@ -1,0 +1,109 @@
+// The analysis of a sweep: which charts there are, their axes, samples, and empty states.
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { axisView, pointsOf } from "../../charts/fixture";
+import type { Points } from "../../charts/points";
+import { showWithService, stubSize } from "../../testing/service";
+import { AnalysisTab } from "./analysis-tab";
+
+const POINTS = pointsOf(
+  { value: [0.5, 0.25, 0.75], "params.lr": [0.1, 0.2, 0.3], "params.width": [16, 32, 64], "params.depth": [1, 2, 3] },
+  { axes: [axisView("lr"), axisView("width"), axisView("depth")] },
+);
+const IMPORTANCE = {
+  ...{ state: "ready", reason: "", as_of: 3, trials: 3, finished: 3, left_out: {} },
+  importances: { width: 0.75, lr: 0.25 },
+};
+
+function show(points: Partial<Points> = {}, importance: object = IMPORTANCE, query = "") {
+  window.history.replaceState(null, "", `/sweeps/7/analysis${query}`);
+  stubSize(600);
+  showWithService(<AnalysisTab sweepId={7} />, {
+    "GET /sweeps/7/points": { ...POINTS, ...points },
+    "GET /sweeps/7/importance": importance,
+  });
+}
+const headings = () => screen.getAllByRole("heading", { level: 2 }).map(heading => heading.textContent);
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("one objective has a history, importance, parallel coordinates, a contour and slices", async () => {
+  show();
+  await waitFor(() =>
+    expect(headings().slice(0, 4)).toEqual(["History", "Importance", "Parallel coordinates", "Contour"]),
+  );
+  await waitFor(() => expect(headings().slice(4)).toEqual(["width", "lr", "depth"]));
+});
+
+test("two objectives have a Pareto front too", async () => {
+  const columns = { ...POINTS.columns, "values.a": [1, 2, 3], "values.b": [3, 2, 1] };
+  const objectives = [
+    { name: "a", goal: "maximize" },
+    { name: "b", goal: "minimize" },
+  ] as Points["objectives"];
+  show({ columns, objectives });
+  expect(await screen.findByRole("heading", { name: "Pareto front" })).toBeVisible();
+  expect(screen.getByRole("img", { name: /b against a: 1 of 3 trials are not dominated/ })).toBeTruthy();
+});
+
+test("the metric is stored in the URL, the first one is the default", async () => {
+  show();
+  const metric = await screen.findByLabelText("Metric");
+  await userEvent.selectOptions(metric, "duration_s");
+  expect(window.location.search).toBe("?metric=duration_s");
+  expect(screen.getByText("duration (s) of each trial, and the best so far")).toBeVisible();
+  await userEvent.selectOptions(screen.getByLabelText("Metric"), "loss");
+  expect(window.location.search).toBe("");
+});
+
+test("a sample is announced", async () => {
+  show({ shown: 3, matching: 12_000 });
+  expect(
+    await screen.findByText("Showing 3 of 12,000 trials: the best, and an even sample of the others."),
+  ).toBeVisible();
+});
+
+test.each([
+  ["computing", "Computing…", "This takes a few seconds."],
+  ["failed", "Not available", "the worker died."],
+  ["waiting", "Too few trials", "the worker died."],
+])("an importance that is %s is explained", async (state, title, hint) => {
+  show({}, { ...IMPORTANCE, importances: null, state, reason: "the worker died" });
+  expect(await screen.findByRole("heading", { name: title })).toBeVisible();
+  expect(screen.getByText(hint)).toBeVisible();
+});
+
+test("the axes of the contour are exchanged when the same one is chosen", async () => {
+  show();
+  const panel = (await screen.findByRole("heading", { name: "Contour" })).closest("section") as HTMLElement;
+  await waitFor(() => expect(within(panel).getByLabelText("X axis")).toHaveValue("params.width"));
+  expect(within(panel).getByLabelText("Y axis")).toHaveValue("params.lr");
+  await userEvent.selectOptions(within(panel).getByLabelText("X axis"), "params.lr");
+  expect(new URLSearchParams(window.location.search).get("contour")).toBe("params.lr|params.width");
+  expect(within(panel).getByLabelText("Y axis")).toHaveValue("params.width");
+});
+
+test("brushes of the URL can be cleared", async () => {
+  show({}, IMPORTANCE, "?filter=lr:0.15..0.3");
+  expect((await screen.findByText(/2 of 3 trials/)).textContent).toBe("2 of 3 trials");
+  await userEvent.click(screen.getByRole("button", { name: "Clear brushes" }));
+  expect(window.location.search).toBe("");
+  expect(screen.getByText("3 of 3 trials")).toBeVisible();
+});
+
+test("axes of parallel coordinates are chosen in the URL", async () => {
+  show({}, IMPORTANCE, "?axes=params.depth,value");
+  const chart = await screen.findByRole("img", { name: /Parallel coordinates of 3 trials over depth, loss/ });
+  expect(chart).toBeTruthy();
+});
+
+test("without trials there are no charts", async () => {
+  show({ matching: 0, shown: 0 });
+  expect(await screen.findByRole("heading", { name: "No trials yet" })).toBeVisible();
+});
+
+test("a filter without trials can be cleared", async () => {
+  show({ matching: 0, shown: 0 }, IMPORTANCE, "?filter=tag:none");
+  await userEvent.click(await screen.findByRole("button", { name: "Clear filter" }));
+  expect(window.location.search).toBe("");
+});
