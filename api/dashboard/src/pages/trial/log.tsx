@@ -123,7 +123,7 @@ function Find({ field, query, onFind, at, count, onStep }: FindProps) {
       {query !== "" && (
         <>
           <span className="log-count" role="status">
-            {count === 0 ? "none" : `${at + 1} of ${count}`}
+            {count === 0 ? "no matches" : `${at + 1} of ${count}`}
           </span>
           <Button small quiet title="Previous match" disabled={count === 0} onClick={() => onStep(-1)}>
             <Icon name="up" size={14} />
