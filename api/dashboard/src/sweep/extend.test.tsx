@@ -1,0 +1,93 @@
+// The dialog that extends a sweep: its effect, its fields, and refusals.
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { showWithService } from "../testing/service";
+import { ExtendDialog } from "./extend";
+import { sweepFixture } from "./fixture";
+import type { Sweep } from "./summary";
+
+function show(changes: Partial<Sweep> = {}, answer: unknown = {}) {
+  HTMLDialogElement.prototype.showModal ??= vi.fn();
+  const [onDone, onClose] = [vi.fn(), vi.fn()];
+  const sweep = sweepFixture(changes);
+  const sent = showWithService(<ExtendDialog sweep={sweep} onDone={onDone} onClose={onClose} />, {
+    "PATCH /sweeps/7": answer,
+  });
+  return { sent, onDone, onClose };
+}
+
+async function type(label: string, text: string) {
+  await userEvent.clear(screen.getByLabelText(label));
+  if (text) await userEvent.type(screen.getByLabelText(label), text);
+}
+const extend = () => screen.getByText("Extend the sweep");
+
+afterEach(() => vi.unstubAllGlobals());
+
+test("without changes nothing can be sent", () => {
+  show();
+  expect(screen.getByText("No changes")).toBeTruthy();
+  expect(extend()).toBeDisabled();
+});
+
+test("invalid fields are counted as such and named", async () => {
+  show();
+  await type("Total trials", "20");
+  expect(screen.getByText("Fix the highlighted fields")).toBeTruthy();
+  expect(screen.getByLabelText("Total trials")).toHaveAttribute("aria-invalid", "true");
+  expect(extend()).toBeDisabled();
+});
+
+test.each([
+  ["Total trials", "", "Enter a number of trials"],
+  ["Priority", "0", "Must be between 0.01 and 100"],
+  ["Time, in seconds", "-1", "Must be greater than 0"],
+  ["Device time, in seconds", "soon", "Must be a number"],
+])("%s with %j says %s", async (label, text, problem) => {
+  show();
+  await type(label, text);
+  expect(screen.getByText(problem)).toBeTruthy();
+});
+
+test("seconds are read back as a duration", async () => {
+  show();
+  await type("Time, in seconds", "5400");
+  expect(screen.getByText("1 h 30 min")).toBeTruthy();
+});
+
+test("an emptied limit is removed, an emptied target too", async () => {
+  const budget = {
+    wall_s: { used: 1, allowed: 3_600 },
+    device_s: { used: 0, allowed: null },
+    plateau: null,
+    target: { value: 0.99, reached_by: null },
+  };
+  const { sent } = show({ budget });
+  await type("Time, in seconds", "");
+  await type("Target of val_accuracy", "");
+  await userEvent.click(extend());
+  await waitFor(() => expect(sent).toHaveLength(1));
+  expect(sent[0]?.body).toEqual({ budget: { wall_s: null }, target: null });
+});
+
+test("an extension closes the dialog when it is accepted", async () => {
+  const { onDone, onClose } = show();
+  await type("Total trials", "25");
+  await userEvent.click(extend());
+  await waitFor(() => expect(onClose).toHaveBeenCalled());
+  expect(onDone).toHaveBeenCalled();
+});
+
+test("a refusal stays in the dialog", async () => {
+  const { onClose } = show({}, () => Response.json({ detail: "the sweep is cancelled" }, { status: 409 }));
+  await type("Total trials", "25");
+  await userEvent.click(extend());
+  expect((await screen.findByRole("alert", { hidden: true })).textContent).toBe("the sweep is cancelled");
+  expect(onClose).not.toHaveBeenCalled();
+});
+
+test("a finished sweep that has trials left can continue unchanged", () => {
+  show({ state: "finished" });
+  expect(screen.getByText("Up to 12 more trials. The search continues with all previous trials.")).toBeTruthy();
+  expect(extend()).toBeEnabled();
+});
