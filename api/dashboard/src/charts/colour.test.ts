@@ -4,9 +4,9 @@ import { SHADES, shadeOf, shadeParts, shades, shadesOf, tokenParts } from "./col
 
 beforeEach(() => {
   const style = document.documentElement.style;
-  ["#000000", "#404040", "#808080", "#c0c0c0", "#fff"].forEach((colour, index) =>
-    style.setProperty(`--ramp-${index}`, colour),
-  );
+  ["#000000", "#404040", "#808080", "#c0c0c0", "#fff"].forEach((colour, index) => {
+    style.setProperty(`--ramp-${index}`, colour);
+  });
   applyTheme();
 });
 afterEach(() => {
@@ -18,7 +18,7 @@ test("the ramp ends at its last stop and rises at every step", () => {
   const parts = shadeParts();
   expect(parts).toHaveLength(SHADES);
   expect(parts.at(-1)).toEqual([255, 255, 255]);
-  parts.slice(1).forEach((part, index) => expect(part[0]).toBeGreaterThan(parts[index]?.[0] ?? 255));
+  for (const [index, part] of parts.slice(1).entries()) expect(part[0]).toBeGreaterThan(parts[index]?.[0] ?? 255);
 });
 
 test("the faintest shade is still visible", () => expect(shadeParts()[0]?.[0]).toBeGreaterThan(20));

@@ -41,7 +41,7 @@ test("tick labels on the x axis do not overlap", () => {
     to: Number(at) + String(text).length * 3.1,
   }));
   expect(labels.length).toBeGreaterThan(0);
-  places.slice(1).forEach((place, index) => expect(place.from).toBeGreaterThan(places[index]?.to ?? 0));
+  for (const [index, place] of places.slice(1).entries()) expect(place.from).toBeGreaterThan(places[index]?.to ?? 0);
 });
 
 test("titles name the axis, its unit and a log scale", () => {

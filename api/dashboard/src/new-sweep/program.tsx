@@ -165,6 +165,7 @@ function Script({ draft }: { draft: Draft }) {
             path={["program", "script"]}
             label="Script"
             placeholder="train.py"
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: the service substitutes it
             hint={'Replaces "${program}" in the command'}
           />
         </div>
