@@ -1,4 +1,4 @@
-// How the dashboard is built: into ../static, which is committed, so that nobody needs Node to use Podium.
+// Builds the dashboard into ../static, which is committed, so that users of Podium do not need Node.
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
@@ -18,6 +18,7 @@ export default defineConfig({
   test: {
     environment: "happy-dom",
     globals: true,
+    testTimeout: 20_000,
     setupFiles: ["tests/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}", "tests/**/*.test.{ts,tsx}"],
   },
