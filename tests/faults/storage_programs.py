@@ -54,7 +54,7 @@ MIGRATE = """
 import os, signal, sys
 from pathlib import Path
 from sqlalchemy import Engine, event
-from db import migrate
+from podium.db.schema import migrate
 
 config = migrate.alembic_config()
 config.set_main_option("script_location", sys.argv[2])

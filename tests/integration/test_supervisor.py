@@ -23,7 +23,7 @@ from tests.running_service import wait_for
 
 SUPERVISE = """
 import sys
-from api import supervisor
+from podium.api.serve import supervisor
 from podium.api.serve.heartbeats import Pulses
 from podium.sweep.runtime.settings import ServiceSettings
 
