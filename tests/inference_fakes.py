@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from podium.api.gateway import inference_protocol, prometheus_metrics
 from podium.api.http import problem_details
+from podium.api.http.request_body import IncomingBodies
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link import LinkHealth
@@ -142,11 +143,11 @@ def _reports(snapshot: Snapshot, answered: Sequence[int]) -> tuple[MemberReport,
 
 
 class OneToken:
-    """A doorkeeper who knows one token, a viewer's."""
+    """An authenticator that knows one token, a viewer's."""
 
     cookie = "podium_session_8300"
 
-    async def holder(self, token: str, address: str) -> Holder:
+    async def token_holder(self, token: str, address: str) -> Holder:
         if token != TOKEN:
             raise UnauthorizedError("the token is unknown, expired or revoked")
         return Holder(1, "viewer", Role.VIEWER)
@@ -156,7 +157,8 @@ def serving(aggregator: Aggregator) -> FastAPI:
     """The routes as the gateway has them."""
     app = FastAPI()
     app.state.aggregator = aggregator
-    app.state.doorkeeper = OneToken()
+    app.state.authenticator = OneToken()
+    app.state.incoming_bodies = IncomingBodies()
     problem_details.install(app)
     app.include_router(inference_protocol.router)
     app.include_router(prometheus_metrics.router)

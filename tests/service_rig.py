@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
 from podium.api.gateway import main
+from podium.api.http.problem_details import ProblemType
 from podium.api.rest.app import create_app
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
@@ -250,8 +251,8 @@ def assert_problem(response: Response, status: int, *words: str) -> dict[str, An
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = response.json()
-    assert (body["type"], body["status"]) == ("about:blank", status)
-    assert body["title"]
+    (kind,) = [kind for kind in ProblemType if kind.urn == body["type"]]
+    assert (body["title"], body["status"]) == (kind.title, kind.status) == (kind.title, status)
     for word in words:
         assert word in body["detail"]
     return body

@@ -1,4 +1,4 @@
-"""An answer of the Open Inference Protocol: what can be asked for, and a prediction in those words; pure, gateway."""
+"""Serializes a prediction as a response of the Open Inference Protocol; no I/O, gateway."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Snapshot, Task
 from podium.ensemble.values.prediction import Outcome, Prediction
 
-# In the order in which they are answered; shapes are without the rows.
+# In the order of the response; shapes are those of one row.
 PROBABILITIES = "PROBABILITIES"
 LABEL = "LABEL"
 ENTROPY = "ENTROPY"  # of the combined probabilities, in nats
-MUTUAL_INFORMATION = "MUTUAL_INFORMATION"  # the part of it that is the members' disagreement, in nats
+MUTUAL_INFORMATION = (
+    "MUTUAL_INFORMATION"  # the part of the entropy that is due to disagreement between members, in nats
+)
 VALUES = "VALUES"
 VARIANCE = "VARIANCE"
 
 
 def outputs_of(snapshot: Snapshot) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """The outputs of an ensemble by name: datatype, and shape of one row."""
+    """The outputs of an ensemble by name: datatype and shape of one row."""
     columns = (snapshot.outputs,)
     if snapshot.combination.task is Task.REGRESSION:
         return {VALUES: (FP32, columns), VARIANCE: (FP32, columns)}
@@ -33,24 +35,24 @@ def outputs_of(snapshot: Snapshot) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def write(prediction: Prediction, request: InferenceRequest) -> tuple[bytes, int | None]:
-    """The body of an answer that has outputs, and how many bytes of it are JSON if tensors follow as raw bytes."""
-    found = _tensors(prediction, {wanted.name for wanted in request.wanted})
+    """The response body, and the length of its JSON part if raw tensors follow it. The prediction must have outputs."""
+    found = _tensors(prediction, {output.name for output in request.outputs})
     described, raw = [], []
-    for wanted in request.wanted:
-        tensor = found[wanted.name]
-        about: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
-        if wanted.binary:
+    for output in request.outputs:
+        tensor = found[output.name]
+        description: dict[str, Any] = {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape}
+        if output.binary:
             raw.append(tensor.as_bytes())
-            about["parameters"] = {"binary_data_size": len(raw[-1])}
+            description["parameters"] = {"binary_data_size": len(raw[-1])}
         else:
-            about["data"] = tensor.as_json()
-        described.append(about)
+            description["data"] = tensor.as_json()
+        described.append(description)
     head = orjson.dumps(_head(prediction, request, described), option=orjson.OPT_SERIALIZE_NUMPY)
     return (b"".join([head, *raw]), len(head)) if raw else (head, None)
 
 
 def report(prediction: Prediction) -> dict[str, str | int | float | bool]:
-    """How the answer came about. Parameters of the protocol are plain: the lists are JSON in a string."""
+    """The response parameters. The protocol allows scalars only: lists are JSON in a string."""
     snapshot = prediction.snapshot
     members = [{**asdict(each), "status": each.status.value} for each in prediction.reports]
     return {
@@ -80,7 +82,7 @@ def _head(prediction: Prediction, request: InferenceRequest, outputs: list[dict[
 
 
 def _tensors(prediction: Prediction, names: Iterable[str]) -> dict[str, Tensor]:
-    """Each of these outputs; what nobody asked for is not computed."""
+    """The named outputs; no other output is computed."""
     outputs, names = prediction.outputs, set(names)
     assert outputs is not None
     values: dict[str, Any] = {PROBABILITIES: outputs, VALUES: outputs}
@@ -88,18 +90,18 @@ def _tensors(prediction: Prediction, names: Iterable[str]) -> dict[str, Tensor]:
         classes = prediction.snapshot.classes
         values[LABEL] = [classes[index] for index in outputs.argmax(axis=1).tolist()]
     if names & {ENTROPY, MUTUAL_INFORMATION, VARIANCE}:
-        values |= _doubt(prediction)
+        values |= _uncertainty(prediction)
     shapes = {name: (len(outputs), *row) for name, (_, row) in outputs_of(prediction.snapshot).items()}
     return {name: Tensor(name, shapes[name], values[name]) for name in names}
 
 
-def _doubt(prediction: Prediction) -> dict[str, Any]:
+def _uncertainty(prediction: Prediction) -> dict[str, Any]:
     snapshot = prediction.snapshot
     assert prediction.outputs is not None
     assert prediction.member_outputs is not None
-    doubt = combine.uncertainty(
+    found = combine.uncertainty(
         snapshot.combination, prediction.member_outputs, prediction.outputs, prediction.answered_positions
     )
     if snapshot.combination.task is Task.REGRESSION:
-        return {VARIANCE: np.asarray(doubt.variance, np.float32)}
-    return {ENTROPY: doubt.entropy, MUTUAL_INFORMATION: doubt.mutual_information}
+        return {VARIANCE: np.asarray(found.variance, np.float32)}
+    return {ENTROPY: found.entropy, MUTUAL_INFORMATION: found.mutual_information}

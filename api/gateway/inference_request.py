@@ -1,4 +1,4 @@
-"""A request of the Open Inference Protocol, JSON with or without raw tensors after it, checked and read; pure, gateway.
+"""Parses requests of the Open Inference Protocol: JSON, optionally followed by raw tensors; no I/O, gateway.
 
 https://github.com/kserve/open-inference-protocol, with the binary tensor data extension of Triton and KServe.
 """
@@ -18,12 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podium.api.gateway import input_tensors
 from podium.api.gateway.output_tensors import INPUT
 from podium.api.http import reject_duplicate_keys
-from podium.api.http.route_context import MAX_JSON_ROWS_BYTES
+from podium.api.http.request_limits import MAX_DEADLINE_MS, MAX_JSON_ROWS_BYTES
 from podium.sweep.values.errors import BadRequestError, TooLargeError
 
-MAX_TIMEOUT_US = 600_000_000
+MAX_TIMEOUT_US = MAX_DEADLINE_MS * 1000
 LENGTH = "Inference-Header-Content-Length"
-_FEW = 16  # tensors in a request: more than there are to ask for
+_MAX_TENSORS = 16  # per request; an ensemble has fewer outputs
 
 
 class _Part(BaseModel):
@@ -59,7 +59,9 @@ class _Output(_Part):
 
 
 class _Parameters(_Part):
-    timeout: Annotated[int, Field(ge=0, le=MAX_TIMEOUT_US)] | None = None  # microseconds; 0 is none, as in Triton
+    timeout: Annotated[int, Field(ge=0, le=MAX_TIMEOUT_US)] | None = (
+        None  # microseconds; 0 means no timeout, as in Triton
+    )
     binary_data_output: bool = False
     sequence_id: Any = None
 
@@ -67,13 +69,13 @@ class _Parameters(_Part):
 class _Body(_Part):
     id: str | None = None
     parameters: _Parameters | None = None
-    inputs: Annotated[list[_Input], Field(max_length=_FEW)]
-    outputs: Annotated[list[_Output], Field(max_length=_FEW)] | None = None
+    inputs: Annotated[list[_Input], Field(max_length=_MAX_TENSORS)]
+    outputs: Annotated[list[_Output], Field(max_length=_MAX_TENSORS)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """An output that the client wants, and in which form."""
+class RequestedOutput:
+    """An output that the client requests, and its encoding."""
 
     name: str
     binary: bool
@@ -81,31 +83,31 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class InferenceRequest:
-    """Rows to predict, finite and of the right width, and how the client wants its answer."""
+    """Input rows, finite and of the right width, and the requested outputs."""
 
     inputs: NDArray[np.float32]  # (rows, features)
-    wanted: tuple[Wanted, ...]
+    outputs: tuple[RequestedOutput, ...]
     request_id: str | None
     deadline_ms: float | None
 
 
 def parse(content: bytes, json_bytes: int | None, features: int, outputs: Sequence[str]) -> InferenceRequest:
-    """Read a body whose first `json_bytes` are JSON, or which is all JSON where that is None.
+    """Parse a body whose first `json_bytes` bytes are JSON; None: the whole body is JSON.
 
-    `features` is the width of a row, `outputs` are the names of what there is to ask for. Raises `BadRequestError`
-    naming what is wrong and `TooLargeError`; a size that is claimed is believed only if the bytes are there.
+    `features` is the width of a row, `outputs` the names of the available outputs. Raises `BadRequestError` and
+    `TooLargeError`. Nothing is allocated for a size that the body only claims.
     """
     if json_bytes is not None and json_bytes > len(content):
-        raise BadRequestError(f"{LENGTH}: {json_bytes:,} bytes of JSON in a body of {len(content):,} bytes")
+        raise BadRequestError(f"{LENGTH}: {json_bytes:,} exceeds the body size of {len(content):,} bytes")
     view = memoryview(content)
     body = _body(view, json_bytes)
     raw = view[len(content) if json_bytes is None else json_bytes :]
     parameters = body.parameters or _Parameters()
     if parameters.sequence_id:
-        raise BadRequestError("sequence_id: requests are answered one by one here; leave it out")
+        raise BadRequestError("sequence_id: sequences are not supported; omit it")
     return InferenceRequest(
         inputs=_inputs(body.inputs, raw, json_bytes, features),
-        wanted=_wanted(body.outputs, parameters.binary_data_output, outputs),
+        outputs=_outputs(body.outputs, parameters.binary_data_output, outputs),
         request_id=body.id,
         deadline_ms=parameters.timeout / 1000 if parameters.timeout else None,
     )
@@ -115,11 +117,11 @@ def _body(content: memoryview, json_bytes: int | None) -> _Body:
     text = content if json_bytes is None else content[:json_bytes]
     if len(text) > MAX_JSON_ROWS_BYTES:
         raise TooLargeError(
-            f"the JSON is above {MAX_JSON_ROWS_BYTES:,} bytes: send fewer rows, or send {INPUT} as binary data"
+            f"the JSON exceeds {MAX_JSON_ROWS_BYTES:,} bytes; send fewer rows, or send {INPUT} as binary data"
         )
     try:
         values = orjson.loads(text)
-        reject_duplicate_keys.check_read(bytes(text), values)
+        reject_duplicate_keys.check_parsed(bytes(text), values)
         return _Body.model_validate(values)
     except orjson.JSONDecodeError as error:
         raise BadRequestError(_not_json(error, len(content), json_bytes)) from error
@@ -132,17 +134,17 @@ def _body(content: memoryview, json_bytes: int | None) -> _Body:
 def _not_json(error: orjson.JSONDecodeError, body_bytes: int, json_bytes: int | None) -> str:
     if json_bytes is not None:
         return (
-            f"{LENGTH}: the first {json_bytes:,} of the body's {body_bytes:,} bytes are not JSON: {error}; the header "
-            "must be the number of bytes of this request's JSON"
+            f"{LENGTH}: the first {json_bytes:,} of {body_bytes:,} bytes are not JSON: {error}; the header must be the "
+            "length of the JSON in bytes"
         )
-    return f"the body is not JSON: {error}; where binary data follows the JSON, {LENGTH} must say where it ends"
+    return f"the body is not JSON: {error}; if binary data follows the JSON, {LENGTH} must be the length of the JSON"
 
 
 def _inputs(found: list[_Input], raw: memoryview, json_bytes: int | None, features: int) -> NDArray[np.float32]:
-    """The one input, from the JSON or from the bytes after it."""
+    """The only input, from the JSON or from the raw bytes after it."""
     if [each.name for each in found] != [INPUT]:
         names = reprlib.repr([each.name for each in found])
-        raise BadRequestError(f"inputs: there is one input, {INPUT!r}, and the request has {names}")
+        raise BadRequestError(f"inputs: must be exactly one input, {INPUT!r}, not {names}")
     given = found[0]
     input_tensors.check_datatype(given.datatype)
     if given.parameters is not None and given.parameters.shared_memory_region is not None:
@@ -155,35 +157,35 @@ def _inputs(found: list[_Input], raw: memoryview, json_bytes: int | None, featur
 
 
 def _check_form(given: _Input, after_json: int, json_bytes: int | None) -> None:
-    """Data in one form, and every byte of the body is somebody's."""
+    """The input has one encoding, and every byte of the body belongs to it."""
     if given.binary_size is not None and given.data is not None:
-        raise BadRequestError(f"{INPUT}: give data or binary_data_size, one of the two")
+        raise BadRequestError(f"{INPUT}: set either data or binary_data_size, not both")
     if (given.binary_size or 0) != after_json:
         if json_bytes is None:
-            where = f"without {LENGTH}, all of the body is JSON"
+            where = f"without {LENGTH}, the whole body is JSON"
         else:
-            where = f"{LENGTH} says that the JSON ends after {json_bytes:,} bytes"
+            where = f"by {LENGTH}, the JSON has {json_bytes:,} bytes"
         stated = given.binary_size or 0
         raise BadRequestError(
-            f"{INPUT}: binary_data_size is {stated:,}, and {after_json:,} bytes follow the JSON; {where}"
+            f"{INPUT}: binary_data_size is {stated:,}, but {after_json:,} bytes follow the JSON; {where}"
         )
 
 
-def _wanted(found: list[_Output] | None, binary: bool, outputs: Sequence[str]) -> tuple[Wanted, ...]:
-    """What is asked for; where nothing is, everything."""
+def _outputs(found: list[_Output] | None, binary: bool, available: Sequence[str]) -> tuple[RequestedOutput, ...]:
+    """The requested outputs; all available ones by default."""
     if not found:
-        return tuple(Wanted(name, binary) for name in outputs)
+        return tuple(RequestedOutput(name, binary) for name in available)
     names = [each.name for each in found]
-    if len(set(names)) != len(names) or not set(names) <= set(outputs):
-        raise BadRequestError(f"outputs: {reprlib.repr(names)}; there are {', '.join(outputs)}, each once")
-    return tuple(Wanted(each.name, _binary(each, binary)) for each in found)
+    if len(set(names)) != len(names) or not set(names) <= set(available):
+        raise BadRequestError(f"outputs: {reprlib.repr(names)} must be distinct and among {', '.join(available)}")
+    return tuple(RequestedOutput(each.name, _is_binary(each, binary)) for each in found)
 
 
-def _binary(wanted: _Output, otherwise: bool) -> bool:
-    if wanted.parameters is None:
-        return otherwise
-    if wanted.parameters.shared_memory_region is not None:
-        raise BadRequestError(f"{wanted.name}: shared memory is not supported; it comes in the body")
-    if wanted.parameters.classification:
-        raise BadRequestError(f"{wanted.name}: classification is not supported; ask for LABEL")
-    return otherwise if wanted.parameters.binary_data is None else wanted.parameters.binary_data
+def _is_binary(output: _Output, default: bool) -> bool:
+    if output.parameters is None:
+        return default
+    if output.parameters.shared_memory_region is not None:
+        raise BadRequestError(f"{output.name}: shared memory is not supported; the output is in the body")
+    if output.parameters.classification:
+        raise BadRequestError(f"{output.name}: classification is not supported; ask for LABEL")
+    return default if output.parameters.binary_data is None else output.parameters.binary_data

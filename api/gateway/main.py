@@ -1,8 +1,8 @@
-"""The gateway process: predictions only, so that nothing else can make an answer late.
+"""Entry point of the gateway process, which serves predictions only, so that no other request delays them.
 
-`python -P -m podium.api.gateway.main SETTINGS`, started by `serve`. It listens on its own port and on a Unix socket,
-through which the api hands predictions on. It never loads a model: it reads rows, asks the workers, and joins their
-answers.
+`python -P -m podium.api.gateway.main SETTINGS`, started by the supervisor. It listens on its own port and on a Unix
+socket, through which the api process forwards predictions. It loads no model: it parses rows, sends them to the
+ensemble workers, and combines their replies.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from podium.api.gateway import inference_protocol, predictions, prometheus_metrics
-from podium.api.http import problem_details, route_roles, uvicorn_server
-from podium.api.http.authentication import Doorkeeper
+from podium.api.http import route_roles, uvicorn_server
+from podium.api.http.authentication import Authenticator, public
 from podium.api.http.connection_limits import allow_many_files
-from podium.api.http.host_names import HostNames
-from podium.api.http.request_guard import Guarded
-from podium.api.http.route_context import ServiceContext
+from podium.api.http.service_app import service_app
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.db.schema.engine import Database
 from podium.db.stores import ensembles
@@ -43,29 +41,25 @@ def create_app(settings: ServiceSettings, database: Database) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         aggregator = app.state.aggregator = Aggregator(on_death=lambda: wake(settings.runtime.wake_socket("host")))
-        news = asyncio.Event()
+        changed = asyncio.Event()
         loop = asyncio.get_running_loop()
-        on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, news))
+        on_wake(settings.runtime.wake_socket("gateway"), lambda: _set(loop, changed))
         aggregator.update(_traffic(database))
-        follower = asyncio.create_task(_follow(database, aggregator, news, app.state.doorkeeper))
+        follower = asyncio.create_task(_follow(database, aggregator, changed, app.state.authenticator))
         yield
         follower.cancel()
         aggregator.close()
 
-    app = Guarded(title="Podium gateway", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.state.service = ServiceContext(settings, database)
-    app.state.doorkeeper = Doorkeeper(database, settings.session_cookie)
-    app.host_names = HostNames(settings.allowed_hosts)
-    problem_details.install(app)
-    app.add_api_route("/healthz", _healthz, methods=["GET"])
-    for part in (predictions, inference_protocol, prometheus_metrics):
-        app.include_router(part.router)
+    app = service_app(settings, database, title="Podium gateway", lifespan=lifespan, openapi_url=None)
+    app.add_api_route("/healthz", _healthz, methods=["GET"], dependencies=[public])
+    for module in (predictions, inference_protocol, prometheus_metrics):
+        app.include_router(module.router)
     route_roles.check(app.routes)
     return app
 
 
-def _set(loop: asyncio.AbstractEventLoop, news: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(news.set)
+def _set(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(changed.set)
 
 
 async def _healthz() -> dict[str, str]:
@@ -77,24 +71,26 @@ def _traffic(database: Database) -> list[Traffic]:
         return ensembles.traffic(connection)
 
 
-async def _follow(database: Database, aggregator: Aggregator, news: asyncio.Event, doorkeeper: Doorkeeper) -> None:
-    """Keep the aggregator at what the host wrote last; with no database, at what it knew.
+async def _follow(
+    database: Database, aggregator: Aggregator, changed: asyncio.Event, authenticator: Authenticator
+) -> None:
+    """Keep the aggregator up to date with the database; while the database is unavailable, it keeps its last state.
 
-    News may also be that a token was revoked.
+    A wake-up may also mean that a token was revoked.
     """
     while True:
         try:
-            await asyncio.wait_for(news.wait(), REFRESH_S)
-            doorkeeper.forget_all()
+            await asyncio.wait_for(changed.wait(), REFRESH_S)
+            authenticator.clear_cache()
         except TimeoutError:
             pass
-        news.clear()
+        changed.clear()
         try:
             aggregator.update(await asyncio.to_thread(_traffic, database))
         except DatabaseError:
             continue
-        except Exception:  # else everybody would be asked as of now for ever
-            log.exception("cannot follow what the host wrote; trying again")
+        except Exception:  # otherwise the aggregator would never be updated again
+            log.exception("cannot read the ensembles from the database; retrying")
 
 
 def main() -> None:
@@ -105,7 +101,7 @@ def main() -> None:
         app = create_app(settings, database)
         allow_many_files()
         gc.collect()
-        gc.freeze()  # a full collection would look at all of the imported code, 70 ms in which nobody is answered
+        gc.freeze()  # a full collection over all imported code would stop the process for 70 ms
         ReadyServer(uvicorn_server.config(app, settings)).run(sockets=_sockets(settings))
         database.close()
     except PodiumError as error:
@@ -113,12 +109,12 @@ def main() -> None:
 
 
 def _sockets(settings: ServiceSettings) -> list[socket.socket]:
-    """The gateway's port, and the Unix socket for the api."""
+    """The gateway's port, and the Unix socket for the api process."""
     path = settings.runtime.gateway_socket
     path.unlink(missing_ok=True)
     unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     unix.bind(str(path))
-    unix.listen(uvicorn_server.MAX_ACCEPTED)
+    unix.listen(uvicorn_server.BACKLOG)
     return [uvicorn_server.tcp(settings.host, settings.gateway_port), unix]
 
 

@@ -1,4 +1,4 @@
-"""Output tensors of the Open Inference Protocol, written as JSON or as raw bytes; pure, gateway.
+"""Serializes output tensors of the Open Inference Protocol as JSON or raw bytes; no I/O, gateway.
 
 Raw bytes are little-endian, row-major, without padding (the protocol's binary tensor data extension).
 """
@@ -28,16 +28,16 @@ class Tensor:
         return BYTES if isinstance(self.values, list) else FP32
 
     def as_json(self) -> list[str] | NDArray[np.float32]:
-        """The elements in row-major order; orjson writes either."""
+        """The elements in row-major order, for orjson."""
         return self.values if isinstance(self.values, list) else np.ascontiguousarray(self.values).reshape(-1)
 
     def as_bytes(self) -> bytes:
-        """The elements as they are in memory; a string is its length in 4 bytes, then UTF-8."""
+        """The elements as raw bytes; a string is its length in 4 bytes, then UTF-8."""
         if not isinstance(self.values, list):
             return self.values.astype("<f4").tobytes()
-        written = {value: _counted(value.encode()) for value in set(self.values)}
+        written = {value: _length_prefixed(value.encode()) for value in set(self.values)}
         return b"".join(written[value] for value in self.values)
 
 
-def _counted(text: bytes) -> bytes:
+def _length_prefixed(text: bytes) -> bytes:
     return len(text).to_bytes(4, "little") + text

@@ -1,4 +1,4 @@
-"""A prediction in Podium's own words: rows in, the answer and each member's part in it out; gateway."""
+"""Predictions in Podium's own format, with the part of each member; gateway."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, ValidationError
 
 from podium.api.http import npy_answer, problem_details, reject_duplicate_keys
-from podium.api.http.authentication import admit, asks_itself, viewer
-from podium.api.http.cancel_on_disconnect import while_there
+from podium.api.http.authentication import authorize, authorizes_itself, viewer
+from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.prediction_rows import check_rows, rows_of, rows_of_npy
-from podium.api.http.route_context import (
+from podium.api.http.problem_details import ProblemType
+from podium.api.http.request_body import check_row_count, read_body, run_in_thread_if
+from podium.api.http.request_limits import (
+    INLINE_SIZE,
+    MAX_DEADLINE_MS,
     MAX_ID,
     MAX_JSON_ROWS_BYTES,
     MAX_PREDICTION_BYTES,
-    SMALL,
-    ServiceContext,
-    beside_if,
-    body_within,
-    check_count,
+    MAX_ROWS_WITH_MEMBERS,
 )
+from podium.api.http.service_context import ServiceContext
 from podium.db.access.tokens import Role
 from podium.db.stores import ensembles
 from podium.ensemble.scoring.combine import uncertainty
@@ -36,29 +37,28 @@ from podium.ensemble.values.prediction import MemberReport, MemberStatus, Outcom
 from podium.sweep.values.errors import BadRequestError, EnsembleError, NotFoundError
 
 EVALUATION_MS = 60_000.0
-_ID_DIGITS = len(str(MAX_ID)) + 1  # more are too many
-FEW_ROWS = 100  # for which members' own outputs may be asked for by anybody
+_ID_DIGITS = len(str(MAX_ID)) + 1  # an id with more digits is invalid
 REFUSALS = {
-    Outcome.SHED: (429, "Too many predictions are under way"),
-    Outcome.BELOW_QUORUM: (503, "Fewer members answered than the quorum"),
-    Outcome.DEADLINE: (504, "No member answered in time"),
+    Outcome.SHED: ProblemType.TOO_MANY_PREDICTIONS,
+    Outcome.BELOW_QUORUM: ProblemType.BELOW_QUORUM,
+    Outcome.DEADLINE: ProblemType.DEADLINE_EXCEEDED,
 }
 
 router = APIRouter(prefix="/api/v1")
 
 
-class _Asked(BaseModel):
-    """What path and query say of a prediction."""
+class _Parameters(BaseModel):
+    """Path and query parameters of a prediction."""
 
-    ensemble: int | str  # its id, or its name
-    deadline_ms: Annotated[float | None, Field(ge=1, le=600_000)] = None
+    ensemble: int | str  # id or name
+    deadline_ms: Annotated[float | None, Field(ge=1, le=MAX_DEADLINE_MS)] = None
     version: Annotated[int | None, Field(ge=1)] = None
     whole: bool = False
     members: bool = False
 
     @classmethod
-    def of(cls, request: Request) -> _Asked:
-        """Raises `RequestValidationError`, and `NotFoundError` for an id that no ensemble can have."""
+    def of(cls, request: Request) -> _Parameters:
+        """Raises `RequestValidationError`, and `NotFoundError` for an id out of range."""
         named = request.path_params["ensemble"]
         if is_id(named) and not 1 <= int(named[:_ID_DIGITS]) <= MAX_ID:
             raise NotFoundError(f"there is no ensemble {named[:_ID_DIGITS]}")
@@ -68,86 +68,86 @@ class _Asked(BaseModel):
             raise RequestValidationError(error.errors(include_url=False, include_input=False)) from error
 
 
-@asks_itself
+@authorizes_itself
 async def predict(request: Request) -> Response:
-    """The ensemble's answer for some rows.
+    """Predict rows with an ensemble.
 
-    Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array of rows in numpy's format as
-    application/x-npy. `Accept: application/x-npy` asks for the answer in that format (`npy_answer`). With `whole` in
-    the query, every member must answer, within a minute whatever the ensemble's deadline, and its own outputs are
-    returned too: for evaluation, so a submitter's token is needed. With `members`, the outputs of those that answered
-    are returned too, of at most `FEW_ROWS` rows; null for one that did not.
+    Body: `{"inputs": [[...], ...], "deadline_ms": 200}`, or an array in NumPy's .npy format (application/x-npy).
+    `Accept: application/x-npy` requests the response in that format (`npy_answer`). With `members`, the response
+    includes the outputs of each member, null for a member that did not answer, for at most `MAX_ROWS_WITH_MEMBERS`
+    rows. With `whole`, all members must answer, within a minute regardless of the ensemble's deadline, and their
+    outputs are included; this is for evaluation and requires the role submitter.
     """
-    await admit(request, Role.VIEWER)
-    asked = _Asked.of(request)
-    if asked.whole:
-        await admit(request, Role.SUBMITTER)
+    await authorize(request, Role.VIEWER)
+    parameters = _Parameters.of(request)
+    if parameters.whole:
+        await authorize(request, Role.SUBMITTER)
     answers_npy = npy_answer.is_wanted(request.headers.get("accept", "").lower())
-    if answers_npy and (asked.whole or asked.members):
-        raise EnsembleError(
-            "members: an answer in numpy's format has the ensemble's outputs alone; accept JSON instead"
-        )
+    if answers_npy and (parameters.whole or parameters.members):
+        raise EnsembleError("members: not available in .npy format; accept application/json instead")
     aggregator: Aggregator = request.app.state.aggregator
     is_npy = request.headers.get("content-type", "").partition(";")[0] == "application/x-npy"
     if is_npy:
-        content = await body_within(request, MAX_PREDICTION_BYTES)
+        content = await read_body(request, MAX_PREDICTION_BYTES)
     else:
-        content = await body_within(request, MAX_JSON_ROWS_BYTES, "send an array in numpy's format, application/x-npy")
+        content = await read_body(request, MAX_JSON_ROWS_BYTES, "send a .npy array (application/x-npy)")
     service: ServiceContext = request.app.state.service
-    snapshot = await _answering(aggregator, service, asked)  # only now: a body may take its time
-    inputs, wanted_ms = await beside_if(len(content) > SMALL, lambda: _read(content, is_npy, snapshot.features))
-    if asked.members and len(inputs) > FEW_ROWS:
-        raise EnsembleError(f"members: their own outputs are given for at most {FEW_ROWS} rows, not {len(inputs):,}")
-    if asked.whole:
+    snapshot = await _version_for(aggregator, service, parameters)  # after the body, which may take long to arrive
+    inputs, deadline_ms = await run_in_thread_if(
+        len(content) > INLINE_SIZE, lambda: _read(content, is_npy, snapshot.features)
+    )
+    if parameters.members and len(inputs) > MAX_ROWS_WITH_MEMBERS:
+        raise EnsembleError(f"members: at most {MAX_ROWS_WITH_MEMBERS} rows, not {len(inputs):,}")
+    if parameters.whole:
         snapshot = replace(snapshot, quorum=len(snapshot.members), deadline_ms=EVALUATION_MS)
-    work = aggregator.predict(snapshot, inputs, asked.deadline_ms or wanted_ms)
-    prediction = await while_there(request, work)
+    work = aggregator.predict(snapshot, inputs, parameters.deadline_ms or deadline_ms)
+    prediction = await cancel_on_disconnect(request, work)
     if prediction.outcome in REFUSALS:
-        body = _answer(prediction, asked)
-        return problem_details.problem(*REFUSALS[prediction.outcome], _missing(prediction), **body)
+        body = _answer(prediction, parameters)
+        return problem_details.problem(REFUSALS[prediction.outcome], _missing(prediction), **body)
     if answers_npy:
         return npy_answer.write(prediction)
-    text = await beside_if(is_large(prediction), lambda: _write(prediction, asked))
+    text = await run_in_thread_if(is_large(prediction), lambda: _serialize(prediction, parameters))
     return Response(text, media_type="application/json")
 
 
-# A plain route: to have FastAPI look at parameters and dependencies would cost each prediction as much as all the rest.
+# A plain Starlette route: FastAPI's parameters and dependencies would double the cost of a prediction.
 router.add_route("/api/v1/ensembles/{ensemble:path}/predict", predict, methods=["POST"])
 
 
 def is_large(prediction: Prediction) -> bool:
-    """Whether to write the answer takes so long that the event loop should not."""
-    return prediction.member_outputs is not None and prediction.member_outputs.size > SMALL // 16
+    """Whether serializing the response would block the event loop for too long."""
+    return prediction.member_outputs is not None and prediction.member_outputs.size > INLINE_SIZE // 16
 
 
-def _write(prediction: Prediction, asked: _Asked) -> bytes:
-    return orjson.dumps(_answer(prediction, asked), option=orjson.OPT_SERIALIZE_NUMPY)
+def _serialize(prediction: Prediction, parameters: _Parameters) -> bytes:
+    return orjson.dumps(_answer(prediction, parameters), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _read(content: bytes, is_npy: bool, features: int) -> tuple[NDArray[np.float32], float | None]:
-    inputs, wanted_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
+    inputs, deadline_ms = (rows_of_npy(content), None) if is_npy else _read_json(content)
     check_rows(inputs, features)
-    check_count(len(inputs))
-    return inputs, wanted_ms
+    check_row_count(len(inputs))
+    return inputs, deadline_ms
 
 
 def _missing(prediction: Prediction) -> str:
-    """Who did not answer, and why."""
+    """The members that did not answer, and why."""
     snapshot = prediction.snapshot
-    said = f"{prediction.answered} of {len(snapshot.members)} members answered, the quorum is {snapshot.quorum}"
+    detail = f"{prediction.answered} of {len(snapshot.members)} members answered, the quorum is {snapshot.quorum}"
     missing = [f"{r.member_id} {r.status.value}" for r in prediction.reports if r.status is not MemberStatus.OK]
-    named = f"{said} (member {', '.join(missing)})" if missing else said
+    named = f"{detail} (member {', '.join(missing)})" if missing else detail
     return f"{named}: {prediction.first_error}" if prediction.first_error else named
 
 
-async def _answering(aggregator: Aggregator, service: ServiceContext, asked: _Asked) -> Snapshot:
-    """The version that is to answer. Raises `NotFoundError`."""
-    named = asked.ensemble
+async def _version_for(aggregator: Aggregator, service: ServiceContext, parameters: _Parameters) -> Snapshot:
+    """The version that answers this request. Raises `NotFoundError`."""
+    named = parameters.ensemble
     traffic = aggregator.traffic_of(named) if isinstance(named, int) else aggregator.find(named)
     if traffic is None:
         state = await asyncio.to_thread(_state_of, service, named)
-        raise NotFoundError(f"ensemble {named!r} is {state}: it does not answer")
-    return aggregator.choose(traffic, asked.version)
+        raise NotFoundError(f"ensemble {named!r} is {state} and does not answer predictions")
+    return aggregator.choose(traffic, parameters.version)
 
 
 def _state_of(service: ServiceContext, named: int | str) -> str:
@@ -158,7 +158,7 @@ def _state_of(service: ServiceContext, named: int | str) -> str:
 
 @router.get("/replicas", dependencies=[viewer])
 async def replicas(request: Request) -> Response:
-    """How each replica does, by its id: what the api shows of it."""
+    """Health of each replica by id, for the api process."""
     aggregator: Aggregator = request.app.state.aggregator
     found = {str(replica_id): asdict(health) for replica_id, health in aggregator.health().items()}
     return Response(orjson.dumps(found), media_type="application/json")
@@ -167,20 +167,20 @@ async def replicas(request: Request) -> Response:
 def _read_json(content: bytes) -> tuple[NDArray[np.float32], float | None]:
     try:
         body = orjson.loads(content)
-        reject_duplicate_keys.check_read(content, body)
+        reject_duplicate_keys.check_parsed(content, body)
         rows = body["inputs"]
         deadline_ms = body.get("deadline_ms")
     except orjson.JSONDecodeError as error:
         raise BadRequestError(f"the body is not JSON: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
         raise BadRequestError('the body must be {"inputs": [[number, ...], ...]}') from error
-    if deadline_ms is not None and not (type(deadline_ms) in (int, float) and 1 <= deadline_ms <= 600_000):
-        raise EnsembleError("deadline_ms: a number from 1 to 600000")
+    if deadline_ms is not None and not (type(deadline_ms) in (int, float) and 1 <= deadline_ms <= MAX_DEADLINE_MS):
+        raise EnsembleError(f"deadline_ms: must be a number from 1 to {MAX_DEADLINE_MS}")
     return rows_of(rows), deadline_ms
 
 
-def _part(report: MemberReport) -> dict[str, Any]:
-    """By hand: `asdict` copies what need not be copied, in a third of the time that the whole answer takes."""
+def _report(report: MemberReport) -> dict[str, Any]:
+    """Not `asdict`: its copies would take a third of the time of the whole response."""
     return {
         "member_id": report.member_id,
         "trial_id": report.trial_id,
@@ -192,7 +192,7 @@ def _part(report: MemberReport) -> dict[str, Any]:
     }
 
 
-def _answer(prediction: Prediction, asked: _Asked) -> dict[str, Any]:
+def _answer(prediction: Prediction, parameters: _Parameters) -> dict[str, Any]:
     snapshot = prediction.snapshot
     body: dict[str, Any] = {
         "ensemble": snapshot.name,
@@ -203,23 +203,23 @@ def _answer(prediction: Prediction, asked: _Asked) -> dict[str, Any]:
         "answered": prediction.answered,
         "quorum": snapshot.quorum,
         "degraded": prediction.outcome is not Outcome.OK,
-        "members": [_part(report) for report in prediction.reports],
+        "members": [_report(report) for report in prediction.reports],
         "deadline_ms": prediction.deadline_ms,
         "total_ms": prediction.total_ms,
     }
     if prediction.outputs is not None and prediction.member_outputs is not None:
-        doubt = uncertainty(
+        found = uncertainty(
             snapshot.combination, prediction.member_outputs, prediction.outputs, prediction.answered_positions
         )
         body |= {"outputs": prediction.outputs, "weights": prediction.weights}
         if snapshot.combination.task is Task.CLASSIFICATION:
             labels = [snapshot.classes[index] for index in prediction.outputs.argmax(axis=1)]
-            body |= {"labels": labels, "entropy": doubt.entropy, "mutual_information": doubt.mutual_information}
+            body |= {"labels": labels, "entropy": found.entropy, "mutual_information": found.mutual_information}
         else:
-            body |= {"variance": doubt.variance, "disagreement": doubt.disagreement}
-        if asked.whole:
+            body |= {"variance": found.variance, "disagreement": found.disagreement}
+        if parameters.whole:
             body["member_outputs"] = prediction.member_outputs
-        elif asked.members:
-            said = dict(zip(prediction.answered_positions, prediction.member_outputs, strict=True))
-            body["member_outputs"] = [said.get(position) for position in range(len(snapshot.members))]
+        elif parameters.members:
+            outputs = dict(zip(prediction.answered_positions, prediction.member_outputs, strict=True))
+            body["member_outputs"] = [outputs.get(position) for position in range(len(snapshot.members))]
     return body

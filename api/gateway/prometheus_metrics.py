@@ -1,7 +1,7 @@
-"""`/metrics` in Prometheus' text format: what the aggregator counted, and the process itself; gateway.
+"""`/metrics` in Prometheus' text format: the aggregator's counters and the process; gateway.
 
-Two identities hold in every reading, summed over the labels: admitted = requests by outcome + in flight, and for each
-replica sent = replies by status + pending. Only what answers now is listed, so that no version ever built stays.
+Two identities hold in every scrape, summed over the labels: admitted = requests by outcome + in flight, and for each
+replica sent = replies by status + pending. Only versions that answer now are listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from podium.ensemble.values.ensemble_spec import MemberState, Replica, Snapshot
 _ENSEMBLE = ("ensemble", "version")
 _REPLICA = (*_ENSEMBLE, "member", "replica")
 _STATUSES = ("ok", "late", "error", "died", "dropped")
-_ASKED = frozenset({MemberState.READY, MemberState.SUSPECT})
+_UP = frozenset({MemberState.READY, MemberState.SUSPECT})
 _OPEN = frozenset({MemberState.OPEN, MemberState.HALF_OPEN})
 DROPPED = ("late", "duplicate", "unknown", "stale_epoch", "garbled")
 
@@ -38,13 +38,13 @@ router = APIRouter(tags=["metrics"])
 
 @router.get("/metrics", dependencies=[viewer])
 async def metrics(request: Request) -> Response:
-    """For Prometheus, which sends the token by `authorization: {credentials_file: ...}` in its configuration."""
+    """Metrics for Prometheus, which sends the token with `authorization: {credentials_file: ...}`."""
     text = await asyncio.to_thread(exposition, Reading(request.app.state.aggregator))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def exposition(reading: Reading) -> bytes:
-    """The whole text. Slow where there are hundreds of replicas, so not for the event loop."""
+    """The whole text. Slow with hundreds of replicas: run it in a thread."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(reading)
     ProcessCollector(registry=registry)
@@ -52,7 +52,7 @@ def exposition(reading: Reading) -> bytes:
 
 
 class Reading(Collector):
-    """What an aggregator has counted at one moment, copied, so that the identities hold in what is written of it."""
+    """A consistent copy of an aggregator's counters, so that the identities hold."""
 
     def __init__(self, aggregator: Aggregator) -> None:
         counts, health = aggregator.counts, aggregator.health()
@@ -76,14 +76,14 @@ class Reading(Collector):
         yield from _of_ensembles(self._ensembles)
         yield from _of_replicas(self._replicas)
         dropped = CounterMetricFamily(
-            "podium_dropped_replies", "Replies of members that count for nothing.", labels=["reason"]
+            "podium_dropped_replies", "Replies of members that were discarded.", labels=["reason"]
         )
         for reason in sorted({*DROPPED, *self._dropped}):
             dropped.add_metric([reason], self._dropped[reason])
         yield dropped
 
 
-# By hand: `deepcopy` takes many times as long, and the event loop waits for it.
+# Not `deepcopy`, which takes many times as long and blocks the event loop.
 
 
 def _ensemble_copy(counts: EnsembleCounts) -> EnsembleCounts:
@@ -114,7 +114,7 @@ def _labels(snapshot: Snapshot) -> list[str]:
 
 
 def _replicas(snapshot: Snapshot) -> Iterator[tuple[list[str], Replica]]:
-    """Each process once, with its labels: a worker that answers for several members is that of `all`."""
+    """Each process once, with its labels; `member` is `all` for a worker that runs all members."""
     for positions, replicas in workers_of(snapshot):
         member = str(snapshot.members[positions[0]].member_id) if len(positions) == 1 else "all"
         for replica in replicas:
@@ -122,16 +122,14 @@ def _replicas(snapshot: Snapshot) -> Iterator[tuple[list[str], Replica]]:
 
 
 def _of_ensembles(found: list[tuple[list[str], Snapshot, EnsembleCounts]]) -> Iterable[Metric]:
-    admitted = CounterMetricFamily("podium_ensemble_admitted", "Requests taken in.", labels=_ENSEMBLE)
+    admitted = CounterMetricFamily("podium_ensemble_admitted", "Requests admitted.", labels=_ENSEMBLE)
     outcomes = CounterMetricFamily("podium_ensemble_requests", "Requests by outcome.", labels=[*_ENSEMBLE, "outcome"])
-    in_flight = GaugeMetricFamily(
-        "podium_ensemble_requests_in_flight", "Requests without an outcome.", labels=_ENSEMBLE
-    )
+    in_flight = GaugeMetricFamily("podium_ensemble_requests_in_flight", "Requests in flight.", labels=_ENSEMBLE)
     duration = HistogramMetricFamily(
         "podium_ensemble_request_duration_seconds", "From admission to outcome.", labels=_ENSEMBLE
     )
     members = GaugeMetricFamily("podium_ensemble_members", "Members of the version.", labels=_ENSEMBLE)
-    quorum = GaugeMetricFamily("podium_ensemble_quorum", "Answers below which there is none.", labels=_ENSEMBLE)
+    quorum = GaugeMetricFamily("podium_ensemble_quorum", "Minimum number of replies for an answer.", labels=_ENSEMBLE)
     for labels, snapshot, counts in found:
         admitted.add_metric(labels, counts.admitted)
         for outcome, count in counts.outcomes.items():
@@ -145,14 +143,18 @@ def _of_ensembles(found: list[tuple[list[str], Snapshot, EnsembleCounts]]) -> It
 
 def _of_replicas(found: list[tuple[list[str], MemberCounts, LinkHealth | None]]) -> Iterable[Metric]:
     sent = CounterMetricFamily("podium_member_sent", "Requests sent.", labels=_REPLICA)
-    replies = CounterMetricFamily("podium_member_replies", "What became of them.", labels=[*_REPLICA, "status"])
-    pending = GaugeMetricFamily("podium_member_pending", "Requests not answered.", labels=_REPLICA)
-    skipped = CounterMetricFamily("podium_member_skipped", "Not sent: breaker open, or queue full.", labels=_REPLICA)
-    hedges = CounterMetricFamily("podium_member_hedges", "Of those sent: a second time.", labels=_REPLICA)
-    probes = CounterMetricFamily("podium_member_probes", "Sent by an open breaker, on its own.", labels=_REPLICA)
-    latency = HistogramMetricFamily("podium_member_latency_seconds", "From sent to answered.", labels=_REPLICA)
-    up = GaugeMetricFamily("podium_member_up", "1 where it is asked.", labels=_REPLICA)
-    opened = GaugeMetricFamily("podium_member_breaker_open", "1 where its breaker is open.", labels=_REPLICA)
+    replies = CounterMetricFamily("podium_member_replies", "Requests by reply status.", labels=[*_REPLICA, "status"])
+    pending = GaugeMetricFamily("podium_member_pending", "Requests without a reply.", labels=_REPLICA)
+    skipped = CounterMetricFamily(
+        "podium_member_skipped", "Requests not sent: circuit breaker open, or queue full.", labels=_REPLICA
+    )
+    hedges = CounterMetricFamily("podium_member_hedges", "Hedged requests among those sent.", labels=_REPLICA)
+    probes = CounterMetricFamily(
+        "podium_member_probes", "Probes sent while the circuit breaker is open.", labels=_REPLICA
+    )
+    latency = HistogramMetricFamily("podium_member_latency_seconds", "From request to reply.", labels=_REPLICA)
+    up = GaugeMetricFamily("podium_member_up", "1 if the replica receives requests.", labels=_REPLICA)
+    opened = GaugeMetricFamily("podium_member_breaker_open", "1 if the circuit breaker is open.", labels=_REPLICA)
     for labels, counts, health in found:
         sent.add_metric(labels, counts.sent)
         for status in _STATUSES:
@@ -162,7 +164,7 @@ def _of_replicas(found: list[tuple[list[str], MemberCounts, LinkHealth | None]])
         hedges.add_metric(labels, counts.hedges)
         probes.add_metric(labels, counts.probes)
         latency.add_metric(labels, *_seconds(counts.latency_ms))
-        up.add_metric(labels, health is not None and health.state in _ASKED)
+        up.add_metric(labels, health is not None and health.state in _UP)
         opened.add_metric(labels, health is not None and health.state in _OPEN)
     return (sent, replies, pending, skipped, hedges, probes, latency, up, opened)
 

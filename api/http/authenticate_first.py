@@ -1,7 +1,7 @@
-"""Who sends a body says first who they are: of what is refused anyway, nothing is read; api.
+"""Rejects a request with a body from an unauthenticated client before the body is read; api.
 
-FastAPI reads a JSON body before it looks at anything that a route depends on. Routes that read bodies by themselves ask
-first, and are not concerned.
+FastAPI reads a JSON body before it resolves a route's dependencies. Routes that read their body themselves authorize
+first; for them this check is redundant.
 """
 
 from __future__ import annotations
@@ -10,31 +10,32 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.api.http import problem_details
-from podium.api.http.authentication import admit
-from podium.api.http.route_roles import PUBLIC
+from podium.api.http.authentication import authorize
 from podium.db.access.tokens import Role
 from podium.sweep.values.errors import PodiumError
 
 
-class Identified:
-    """Refuses a body of somebody unknown by its head alone. What their role is, the route asks."""
+class AuthenticateFirst:
+    """Middleware that authenticates by the headers alone. The route checks the role."""
 
-    def __init__(self, app: ASGIApp, asking: tuple[str, ...]) -> None:
+    def __init__(self, app: ASGIApp, public: frozenset[str], own_errors: tuple[str, ...]) -> None:
+        """`own_errors`: prefixes of paths whose routes answer errors in a format of their own."""
         self._app = app
-        self._asking = asking  # beginnings of paths whose routes ask in words of their own
+        self._public = public
+        self._own_errors = own_errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _sends_a_body(scope) and scope["path"] not in PUBLIC and not scope["path"].startswith(self._asking):
+        if _has_body(scope) and scope["path"] not in self._public and not scope["path"].startswith(self._own_errors):
             request = Request(scope)
             try:
-                await admit(request, Role.VIEWER)
+                await authorize(request, Role.VIEWER)
             except PodiumError as error:
                 await problem_details.answer_to(request, error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _sends_a_body(scope: Scope) -> bool:
+def _has_body(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     return any(

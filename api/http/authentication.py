@@ -1,7 +1,6 @@
-"""Who may do what: a bearer token or a session's cookie on every route that is not public; api and gateway.
+"""Authenticates requests by bearer token or session cookie, and declares the role that a route requires; api, gateway.
 
-Whether a request comes from a page of our own is `podium.api.http.request_guard`'s business, which every request has
-passed before.
+`podium.api.http.request_guard` has rejected cross-origin requests before.
 """
 
 from __future__ import annotations
@@ -15,141 +14,160 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy import Connection
 
-from podium.api.http.failed_logins import Failures
+from podium.api.http.failed_logins import FailedLogins
 from podium.db.access import sessions, tokens
 from podium.db.access.tokens import Holder, Role
 from podium.db.schema.engine import Database
 from podium.sweep.values.errors import ForbiddenError, UnauthorizedError
 
-_REMEMBER_S = 5.0  # how long a secret once seen is believed without asking the database
-_REMEMBER_UNKNOWN_S = 1.0
-_MAX_REMEMBERED = 4096
-_bearer = HTTPBearer(auto_error=False, description="the token from the data directory, admin.token")
+CACHE_S = 5.0  # how long a known token or session is accepted without a query
+CACHE_UNKNOWN_S = 1.0
+MAX_CACHED = 4096
+_bearer = HTTPBearer(auto_error=False, description="an access token; the admin's is in the data directory, admin.token")
 UNKNOWN_TOKEN = "the token is unknown, expired or revoked"  # noqa: S105
-_checks: set[object] = set()
+_ROLE = "podium_role"  # attribute of a dependency or an endpoint that authorizes requests
 Endpoint = TypeVar("Endpoint", bound=Callable[..., object])
 LookUp = Callable[[Connection, str, float], Holder | None]
 
 
-class Doorkeeper:
-    """Knows tokens and sessions; remembers those it has just seen, by digest."""
+class Authenticator:
+    """Looks tokens and sessions up; caches recent results by digest."""
 
-    def __init__(self, database: Database, cookie: str) -> None:
-        """`cookie` is the name of the one that carries a session."""
+    def __init__(
+        self,
+        database: Database,
+        cookie: str,
+        *,
+        cache_s: float = CACHE_S,
+        cache_unknown_s: float = CACHE_UNKNOWN_S,
+        max_cached: int = MAX_CACHED,
+    ) -> None:
+        """`cookie` is the name of the session cookie."""
         self.cookie = cookie
-        self.failures = Failures()
+        self.failed_logins = FailedLogins()
         self._database = database
-        self._seen: dict[str, tuple[float, Holder | None]] = {}  # until when
+        self._cache_s, self._cache_unknown_s, self._max_cached = cache_s, cache_unknown_s, max_cached
+        self._cache: dict[str, tuple[float, Holder | None]] = {}  # with the time at which an entry expires
 
-    async def holder(self, token: str, address: str) -> Holder:
-        """Whom a token speaks for; the database is asked beside the event loop.
+    async def token_holder(self, token: str, address: str) -> Holder:
+        """The holder of a token.
 
-        Raises `UnauthorizedError`, and `TooManyFailuresError` where that came too often from an address.
+        Raises `UnauthorizedError`, and `TooManyFailuresError` if `address` has sent too many unknown tokens.
         """
         key = f"token {tokens.digest(token)}"
-        holder = await self._known(key, token, tokens.holder)
+        holder = await self._find(key, token, tokens.holder)
         if holder is None:
-            self.failures.add(address, key)
+            self.failed_logins.add(address, key)
             raise UnauthorizedError(UNKNOWN_TOKEN)
         return holder
 
-    async def visitor(self, secret: str, address: str) -> Holder:
-        """Whom a session speaks for. Raises as `holder` does."""
+    async def session_holder(self, secret: str, address: str) -> Holder:
+        """The holder of a session. Raises as `token_holder` does."""
         key = f"session {tokens.digest(secret)}"
-        holder = await self._known(key, secret, sessions.holder)
+        holder = await self._find(key, secret, sessions.holder)
         if holder is None:
-            self.failures.add(address, key, once=True)
-            raise UnauthorizedError("this login is over; `podium login` prints a new link")
+            self.failed_logins.add(address, key, once=True)
+            raise UnauthorizedError("the session has expired; `podium login` prints a new login link")
         return holder
 
-    def forget_all(self) -> None:
-        """Something was revoked, or a session has ended: ask the database again for everybody."""
-        self._seen = {}
+    def clear_cache(self) -> None:
+        """Query the database again for every token and session: one was revoked or has ended."""
+        self._cache = {}
 
-    async def _known(self, key: str, secret: str, look_up: LookUp) -> Holder | None:
+    async def _find(self, key: str, secret: str, look_up: LookUp) -> Holder | None:
         now = time.time()
-        seen = self._seen
-        until, holder = seen.get(key, (0.0, None))
+        cache = self._cache
+        until, holder = cache.get(key, (0.0, None))
         if now >= until:
-            holder = await asyncio.to_thread(self._look_up, look_up, secret, now)
-            _remember(seen, key, now, holder)  # for nobody, if all was to be forgotten meanwhile
+            holder = await asyncio.to_thread(self._query, look_up, secret, now)
+            self._store(cache, key, now, holder)  # without effect if the cache was cleared meanwhile
         return holder
 
-    def _look_up(self, look_up: LookUp, secret: str, now: float) -> Holder | None:
+    def _query(self, look_up: LookUp, secret: str, now: float) -> Holder | None:
         with self._database.read() as connection:
             return look_up(connection, secret, now)
 
+    def _store(
+        self, cache: dict[str, tuple[float, Holder | None]], key: str, now: float, holder: Holder | None
+    ) -> None:
+        """A full cache evicts its oldest entry: anybody can send made-up tokens."""
+        cache.pop(key, None)
+        if len(cache) >= self._max_cached:
+            del cache[next(iter(cache))]
+        until = now + (self._cache_unknown_s if holder is None else self._cache_s)
+        if holder is not None and holder.expires_at is not None:
+            until = min(until, holder.expires_at)
+        cache[key] = (until, holder)
 
-def _remember(seen: dict[str, tuple[float, Holder | None]], key: str, now: float, holder: Holder | None) -> None:
-    """The oldest goes where there are too many: anybody can make tokens up."""
-    seen.pop(key, None)
-    if len(seen) >= _MAX_REMEMBERED:
-        del seen[next(iter(seen))]
-    until = now + (_REMEMBER_UNKNOWN_S if holder is None else _REMEMBER_S)
-    if holder is not None and holder.expires_at is not None:
-        until = min(until, holder.expires_at)
-    seen[key] = (until, holder)
 
-
-def doorkeeper_of(request: Request) -> Doorkeeper:
-    """The one of the service that a request came to."""
-    found: Doorkeeper = request.app.state.doorkeeper
+def authenticator_of(request: Request) -> Authenticator:
+    """The authenticator of the app that received the request."""
+    found: Authenticator = request.app.state.authenticator
     return found
 
 
 def session_of(request: Request) -> str | None:
-    """The secret of the session that a request belongs to, by its cookie."""
-    return request.cookies.get(doorkeeper_of(request).cookie)
+    """The secret in the session cookie."""
+    return request.cookies.get(authenticator_of(request).cookie)
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from; through a Unix socket, from this machine."""
-    return "here" if request.client is None else request.client.host
+    """The client's address; `local` for a Unix socket."""
+    return "local" if request.client is None else request.client.host
 
 
-async def admit(request: Request, role: Role) -> Holder:
-    """Who asks. Raises `UnauthorizedError`, and `ForbiddenError` unless it is of at least this role."""
-    holder = await _holder(request)
+async def authorize(request: Request, role: Role) -> Holder:
+    """The holder that sends the request. Raises `UnauthorizedError`; `ForbiddenError` if its role is lower."""
+    holder = await _authenticate(request)
     if not holder.role.covers(role):
-        raise ForbiddenError(f"this needs the role {role.value}; the token's is {holder.role.value}")
+        raise ForbiddenError(f"this request requires the role {role.value}; the token has the role {holder.role.value}")
     return holder
 
 
-async def _holder(request: Request) -> Holder:
-    """By the header where there is one, and else by the cookie."""
+async def _authenticate(request: Request) -> Holder:
+    """By the Authorization header if present, otherwise by the session cookie."""
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthorizedError
-        return await doorkeeper_of(request).holder(token.strip(), address_of(request))
+        return await authenticator_of(request).token_holder(token.strip(), address_of(request))
     secret = session_of(request)
     if secret is None:
         raise UnauthorizedError
-    return await doorkeeper_of(request).visitor(secret, address_of(request))
+    return await authenticator_of(request).session_holder(secret, address_of(request))
 
 
-def needs(role: Role) -> Callable[..., Holder]:
-    """A dependency that lets in who holds at least this role; `_bearer` is for the API's own description."""
+def requires(role: Role) -> Callable[..., Holder]:
+    """A dependency that returns the holder, who has at least this role; `_bearer` documents it in OpenAPI."""
 
     async def check(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Holder:
-        return await admit(request, role)
+        return await authorize(request, role)
 
-    _checks.add(check)
-    return check  # type: ignore[return-value]  # FastAPI awaits it
-
-
-def asks_itself(endpoint: Endpoint) -> Endpoint:
-    """Marks a route's function that calls `admit` first of all; dependencies would cost it more than its work."""
-    _checks.add(endpoint)
-    return endpoint
+    return _declare(check, role.value)  # type: ignore[return-value]  # FastAPI awaits it
 
 
-def asks_for_a_role(call: object) -> bool:
-    """Whether a dependency is one of `needs`, or a route's function asks by itself."""
-    return call in _checks
+def authorizes_itself(endpoint: Endpoint) -> Endpoint:
+    """Marks a route's function that calls `authorize` first: dependencies would cost more than its work."""
+    return _declare(endpoint, "declared by the endpoint")
 
 
-viewer = Depends(needs(Role.VIEWER))
-submitter = Depends(needs(Role.SUBMITTER))
-admin = Depends(needs(Role.ADMIN))
+async def _allow_everyone() -> None:
+    """A dependency without effect: it declares that a route is public."""
+
+
+def role_of(call: object) -> str | None:
+    """The role that a dependency or an endpoint declares: a role's name, `public`; None if it declares none."""
+    return getattr(call, _ROLE, None)
+
+
+def _declare(call: Endpoint, role: str) -> Endpoint:
+    setattr(call, _ROLE, role)
+    return call
+
+
+PUBLIC = "public"
+public = Depends(_declare(_allow_everyone, PUBLIC))
+viewer = Depends(requires(Role.VIEWER))
+submitter = Depends(requires(Role.SUBMITTER))
+admin = Depends(requires(Role.ADMIN))

@@ -1,4 +1,4 @@
-"""Work for a client that may leave: when it does, the work ends at once and frees what it holds; api and gateway."""
+"""Cancels the work for a request when its client disconnects; api and gateway."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from starlette.requests import ClientDisconnect
 Answer = TypeVar("Answer")
 
 
-async def while_there(request: Request, work: Awaitable[Answer]) -> Answer:
-    """What `work` answers; the body must have been read. Raises `ClientDisconnect` when the client leaves first."""
+async def cancel_on_disconnect(request: Request, work: Awaitable[Answer]) -> Answer:
+    """The result of `work`. Raises `ClientDisconnect` if the client disconnects first; `work` is cancelled then.
+
+    The request body must have been read.
+    """
     answer = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(request))
+    disconnected = asyncio.ensure_future(_disconnected(request))
     try:
-        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answer, disconnected), return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
             raise ClientDisconnect
         return answer.result()
     finally:
-        gone.cancel()
+        disconnected.cancel()
         answer.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,7 +1,7 @@
-"""A connection within bounds: how many there are, how long a client may take, how long a head may be; api and gateway.
+"""Limits on connections: their number, the time a client may take, the size of request headers; api and gateway.
 
-uvicorn itself waits for ever for the head of a request, and holds whatever comes of it. What comes through a Unix
-socket is the api's own, and may take its time.
+uvicorn itself waits without a limit for request headers and buffers what arrives. Connections through the Unix socket
+come from the api process; time limits do not apply to them.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from podium.api.http.problem_details import problem
+from podium.api.http.problem_details import ProblemType, problem
 from podium.api.http.request_guard import HEADERS
-from podium.api.http.slow_connections import Awaited, Waiting
+from podium.api.http.slow_connections import Awaited, SlowConnections
 
 MAX_CONNECTIONS = 16_384
 MAX_FILES = 65_536
 MAX_HEAD_BYTES = 1 << 16
-MAX_AT_ONCE = 200
-MAX_PIPELINED = 16  # requests that came before the answer to the first
+MAX_CLOSED_PER_TICK = 200
+MAX_PIPELINED = 16  # requests received before the first is answered
 _quiet = logging.getLogger("podium.http.connections")
-_quiet.setLevel(logging.ERROR)  # else everything that is no HTTP would be a line in the log
+_quiet.setLevel(logging.ERROR)  # otherwise every malformed request would be logged
 
 
 class BoundedState(ServerState):
-    """What the connections of one server share."""
+    """State that the connections of one server share."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waiting: Waiting[BoundedProtocol] = Waiting()
+        self.waiting: SlowConnections[BoundedProtocol] = SlowConnections()
         self.clients = 0
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.max_clients = min(MAX_CONNECTIONS, MAX_FILES if files == resource.RLIM_INFINITY else files * 3 // 4)
 
     def end_overdue(self) -> None:
-        """Part with those who took too long; with some of them, where they are so many that it takes its time."""
-        for client, awaited in self.waiting.overdue(time.monotonic(), MAX_AT_ONCE):
+        """Close connections that exceeded a time limit, at most `MAX_CLOSED_PER_TICK` per call."""
+        for client, awaited in self.waiting.overdue(time.monotonic(), MAX_CLOSED_PER_TICK):
             client.end_overdue(awaited)
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection; see the module."""
+    """One connection with limits."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_client = False
         self._in_head = True
         self._in_body = False
-        self._chunk_bytes = 0  # of what is just being read
-        self._barren_bytes = 0  # received, with neither a whole head nor anything of a body in it
+        self._chunk_bytes = 0  # of the chunk that is being parsed
+        self._unused_bytes = 0  # received without completing the headers or any part of a body
         self._head_is_too_large = False
 
     # The connection.
@@ -77,7 +77,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._state.clients += 1
         if self._state.clients > self._state.max_clients and not self._make_room():
-            self._refuse(503, "There are too many connections", "try again in a second")
+            self._refuse(ProblemType.TOO_MANY_CONNECTIONS, "retry in 1 s")
             return
         self._await(Awaited.HEAD)
 
@@ -88,17 +88,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def end_overdue(self, awaited: Awaited) -> None:
-        """It took too long for this."""
+        """The time limit for `awaited` is exceeded."""
         if awaited is Awaited.HEAD and self.transport.get_write_buffer_size():
-            self._await(Awaited.READING)  # it still reads the answer before
-        elif awaited is Awaited.HEAD and self._barren_bytes > 0 and not self.transport.is_closing():
-            self._refuse(408, "The request took too long to come", "send its head at once")
+            self._await(Awaited.READING)  # the client is still reading the previous response
+        elif awaited is Awaited.HEAD and self._unused_bytes > 0 and not self.transport.is_closing():
+            self._refuse(ProblemType.REQUEST_TIMEOUT, "the request headers did not arrive in time")
         else:
             self.transport.abort()
 
     def _make_room(self) -> bool:
-        """Part with the one that was waited for longest; nobody whose answer is on its way is sent off."""
-        longest = self._state.waiting.give_up()
+        """Close the connection that has been idle longest; never one whose response is being sent."""
+        longest = self._state.waiting.pop_longest()
         if longest is not None:
             longest.transport.abort()
         return longest is not None
@@ -107,84 +107,82 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_client:
             self._state.waiting.begin(self, awaited, time.monotonic())
 
-    def _has_come(self, awaited: Awaited) -> None:
+    def _arrived(self, awaited: Awaited) -> None:
         self._state.waiting.end(self, awaited)
 
-    def _refuse(self, status: int, title: str, detail: str) -> None:
-        self._has_come(Awaited.HEAD)
+    def _refuse(self, kind: ProblemType, detail: str) -> None:
+        self._arrived(Awaited.HEAD)
         self._await(Awaited.READING)
-        self.transport.write(_answer(status, title, detail))
+        self.transport.write(_answer(kind, detail))
         self.transport.close()
 
-    # What comes.
+    # Receiving.
 
     def data_received(self, data: bytes) -> None:
         self._chunk_bytes = len(data)
         super().data_received(data)
-        self._barren_bytes += self._chunk_bytes
-        if self._barren_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        self._unused_bytes += self._chunk_bytes
+        if self._unused_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             if self._in_head:
                 self._refuse_head()
             else:
-                self.transport.abort()  # fields after a body, or comments between its chunks, without end
+                self.transport.abort()  # endless trailers, or chunk extensions
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # and not after the body, where nobody wants any
+        if self._in_head:  # trailers are ignored
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        if self._barren_bytes + self._chunk_bytes > MAX_HEAD_BYTES and self._head_bytes() > MAX_HEAD_BYTES:
+        if self._unused_bytes + self._chunk_bytes > MAX_HEAD_BYTES and self._head_bytes() > MAX_HEAD_BYTES:
             self._head_is_too_large = True
-            raise ValueError  # the parser stops, and `send_400_response` is called
+            raise ValueError  # stops the parser, which calls `send_400_response`
         if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError
         self._in_head, self._in_body = False, True
-        self._bear_fruit()
-        self._has_come(Awaited.HEAD)
+        self._reset_unused()
+        self._arrived(Awaited.HEAD)
         super().on_headers_complete()
         if not self.pipeline:
             self._await(Awaited.BODY)
 
     def on_body(self, body: bytes) -> None:
-        self._bear_fruit()
+        self._reset_unused()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._in_head, self._in_body = True, False
-        self._bear_fruit()
-        self._has_come(Awaited.BODY)
+        self._reset_unused()
+        self._arrived(Awaited.BODY)
         if self.cycle is not None and self.cycle.response_complete:
-            self._has_come(Awaited.REST)
+            self._arrived(Awaited.REST)
             self._await(Awaited.HEAD)
 
     def send_400_response(self, msg: str) -> None:
         if self.pipeline:
-            self.transport.abort()  # an answer would be taken for that to a request before
+            self.transport.abort()  # the client would take it for the response to an earlier request
         elif self._head_is_too_large:
             self._refuse_head()
         else:
-            self._refuse(400, "The request is no HTTP", msg)
+            self._refuse(ProblemType.MALFORMED_HTTP, msg)
 
     def _refuse_head(self) -> None:
-        self._refuse(
-            431, "The head of the request is too large", f"an address and headers have {MAX_HEAD_BYTES:,} bytes"
-        )
+        self._refuse(ProblemType.HEADERS_TOO_LARGE, f"the URL and the headers exceed {MAX_HEAD_BYTES:,} bytes")
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
-    def _bear_fruit(self) -> None:
-        self._barren_bytes = -self._chunk_bytes  # it is added when it is read to its end
+    def _reset_unused(self) -> None:
+        self._unused_bytes = -self._chunk_bytes  # `data_received` adds the chunk afterwards
 
-    # What goes.
+    # Sending.
 
     def pause_writing(self) -> None:
         self._await(Awaited.READING)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        self._has_come(Awaited.READING)
+        self._arrived(Awaited.READING)
         super().resume_writing()
 
     def on_response_complete(self) -> None:
@@ -198,12 +196,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await(Awaited.HEAD)
 
     def timeout_keep_alive_handler(self) -> None:
-        self._await(Awaited.READING)  # what is written already
+        self._await(Awaited.READING)  # of what has been written
         super().timeout_keep_alive_handler()
 
 
 def allow_many_files() -> None:
-    """Let this process have as many connections as the system allows it."""
+    """Raise the limit of open files of this process to the hard limit, at most `MAX_FILES`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if most > soft != resource.RLIM_INFINITY:
@@ -211,9 +209,9 @@ def allow_many_files() -> None:
 
 
 @functools.cache
-def _answer(status: int, title: str, detail: str) -> bytes:
-    answer = problem(status, title, detail)
+def _answer(kind: ProblemType, detail: str) -> bytes:
+    answer = problem(kind, detail)
     answer.headers.update({**HEADERS, "Cache-Control": "no-store", "Connection": "close"})
-    first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
+    first = f"HTTP/1.1 {kind.status} {HTTPStatus(kind.status).phrase}\r\n".encode()
     fields = b"".join(name + b": " + value + b"\r\n" for name, value in answer.raw_headers)
     return first + fields + b"\r\n" + bytes(answer.body)

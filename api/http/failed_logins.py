@@ -1,7 +1,7 @@
-"""How often an address has shown what lets nobody in: above a bound in a minute it is told to wait; api and gateway.
+"""Rate limit on failed logins by client address; api and gateway.
 
-Who shows something good is never kept out, since many may share an address with one broken script, and 256 random
-bits are not guessed.
+Valid credentials are never refused: many clients may share an address with one broken script, and tokens have 256
+random bits.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from collections.abc import Callable
 
 from podium.sweep.values.errors import TooManyFailuresError
 
-ALLOWED = 10
-WITHIN_S = 60.0
+MAX_FAILURES = 10
+WINDOW_S = 60.0
 _MAX_ADDRESSES = 4096
 
 
-class Failures:
-    """The failures of the last minute by address."""
+class FailedLogins:
+    """Failed logins of the last minute by address."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._by_address: dict[str, deque[tuple[float, str]]] = {}
 
-    def add(self, address: str, shown: str, *, once: bool = False) -> None:
-        """Count one. Raises `TooManyFailuresError` from the eleventh in a minute on.
+    def add(self, address: str, digest: str, *, once: bool = False) -> None:
+        """Count a failure. Raises `TooManyFailuresError` from the eleventh within a minute on.
 
-        `once`: what was `shown`, a digest, counts only once: pages ask again by themselves.
+        `once`: count the same `digest` only once, since open pages repeat their requests.
         """
         now = self._clock()
         with self._lock:
             found = self._recent(_network(address), now)
-            if not (once and any(digest == shown for _, digest in found)):
-                found.append((now, shown))
-            if len(found) > ALLOWED:
-                raise TooManyFailuresError(found[1][0] + WITHIN_S - now)
+            if not (once and any(known == digest for _, known in found)):
+                found.append((now, digest))
+            if len(found) > MAX_FAILURES:
+                raise TooManyFailuresError(found[1][0] + WINDOW_S - now)
 
     def _recent(self, address: str, now: float) -> deque[tuple[float, str]]:
-        """Those of an address; of many addresses, the one that has been quiet for longest is forgotten."""
-        found = self._by_address.pop(address, None) or deque(maxlen=ALLOWED + 1)
-        while found and found[0][0] <= now - WITHIN_S:
+        """Failures of an address within the window; evicts the least recent of too many addresses."""
+        found = self._by_address.pop(address, None) or deque(maxlen=MAX_FAILURES + 1)
+        while found and found[0][0] <= now - WINDOW_S:
             found.popleft()
         if len(self._by_address) >= _MAX_ADDRESSES:
             del self._by_address[next(iter(self._by_address))]
@@ -52,7 +52,7 @@ class Failures:
 
 
 def _network(address: str) -> str:
-    """An address of IPv6 stands for the network of 2^64 that one customer gets."""
+    """An IPv6 address counts as its /64 network, which one customer gets."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

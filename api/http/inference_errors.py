@@ -1,4 +1,4 @@
-"""Routes of the Open Inference Protocol say `error` where they fail, as its clients expect; api and gateway."""
+"""Errors of the Open Inference Protocol: its clients expect the message under `error`; api and gateway."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from podium.api.http import problem_details
+from podium.api.http.problem_details import ProblemType, encodable, problem, type_of, type_of_status
 from podium.sweep.values.errors import PodiumError
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class InferenceRoute(APIRoute):
-    """Answers errors with the keys of problem+json, as every route does, and the protocol's own: `error`."""
+    """Answers errors with the members of problem+json, as every route does, and with the protocol's `error`."""
 
     def get_route_handler(self) -> Handler:
         answer = super().get_route_handler()
@@ -27,18 +27,18 @@ class InferenceRoute(APIRoute):
             try:
                 return await answer(request)
             except PodiumError as error:
-                title = (type(error).__doc__ or "").strip().rstrip(".")
-                return refusal(problem_details.status_of(error), title, str(error))
+                return inference_error(type_of(error), str(error))
             except RequestValidationError as error:
-                return refusal(422, "The request is not valid", "; ".join(each["msg"] for each in error.errors()))
+                message = "; ".join(each["msg"] for each in error.errors())
+                return inference_error(ProblemType.INVALID_REQUEST, message)
             except HTTPException as error:
-                return refusal(error.status_code, "The request cannot be answered", str(error.detail))
+                return inference_error(type_of_status(error.status_code), str(error.detail))
 
         return handle
 
 
-def refusal(status: int, title: str, detail: str, **more: Any) -> JSONResponse:
-    """One error, in the words of both; as application/json, in which alone KServe's client looks for `error`."""
-    answer = problem_details.problem(status, title, detail, error=detail.encode(errors="replace").decode(), **more)
+def inference_error(kind: ProblemType, detail: str, **more: Any) -> JSONResponse:
+    """An error in both formats, as application/json: KServe's client reads `error` only there."""
+    answer = problem(kind, detail, error=encodable(detail), **more)
     answer.headers["Content-Type"] = "application/json"
     return answer

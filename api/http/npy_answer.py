@@ -1,7 +1,6 @@
-"""A prediction as one array in numpy's format, for a client that accepts application/x-npy; api and gateway.
+"""A prediction in NumPy's .npy format, for clients that accept application/x-npy; api and gateway.
 
-The array has the combined outputs alone. How they came about is in headers, so that a degraded answer is not taken for
-a whole one.
+The array holds the combined outputs only. Headers report outcome and quorum, so that a degraded answer is recognized.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ OUTCOME, VERSION, ANSWERED, REQUESTED = HEADERS = (
 
 
 def is_wanted(accept: str) -> bool:
-    """Whether an `Accept` header names numpy's format and prefers it to JSON; of two weighted alike, the first."""
+    """Whether an `Accept` header prefers .npy to JSON; of equal weights, the first wins."""
     if NPY not in accept:
         return False
     weights = dict(_weighted(item) for item in accept.split(","))
@@ -37,7 +36,7 @@ def is_wanted(accept: str) -> bool:
 
 
 def _weighted(item: str) -> tuple[str, float]:
-    """One media type of the header, and its weight; 0 for a weight that is not a number."""
+    """One media type of the header and its weight; 0 if the weight is not a number."""
     kind, *parameters = (part.strip() for part in item.split(";"))
     stated = next((text.removeprefix("q=") for text in parameters if text.startswith("q=")), "1")
     try:

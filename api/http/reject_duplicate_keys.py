@@ -1,4 +1,4 @@
-"""JSON with a key twice in one object is refused, of which readers take the first or the last; api and gateway."""
+"""Rejects JSON with a duplicate key in one object: parsers disagree on which value wins; api and gateway."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from fastapi import HTTPException
 
 
 def check(body: bytes) -> None:
-    """Raises `HTTPException`, 400, which FastAPI lets through where it reads bodies.
+    """Raises `HTTPException` 400, which FastAPI passes on while it reads a body.
 
-    Of what else is wrong with JSON, the route says so in its own words.
+    Any other error in the JSON is left to the route.
     """
     try:
-        json.loads(body, object_pairs_hook=_once_each)
+        json.loads(body, object_pairs_hook=_reject_duplicates)
     except (ValueError, RecursionError):
         pass
 
 
-def check_read(body: bytes, found: object) -> None:
-    """The same for what was read from it: in full only where `body` has more quotes than what was `found` explains.
+def check_parsed(body: bytes, parsed: object) -> None:
+    """The same as `check`, but reads `body` again only if it has more quotes than `parsed` accounts for.
 
-    Rows of numbers have none, so that this costs them next to nothing.
+    Rows of numbers contain no quotes, so that the check is almost free for them.
     """
-    if body.count(b'"') > 2 * _texts(found):
+    if body.count(b'"') > 2 * _strings(parsed):
         check(body)
 
 
-def _texts(found: object) -> int:
-    """Keys and texts; where there are numbers, nothing else is expected."""
-    texts, waiting = 0, [found]
-    while waiting:
-        one = waiting.pop()
+def _strings(parsed: object) -> int:
+    """The number of keys and strings; a list that starts with a number is not searched."""
+    count, remaining = 0, [parsed]
+    while remaining:
+        one = remaining.pop()
         if isinstance(one, str):
-            texts += 1
+            count += 1
         elif isinstance(one, dict):
-            texts += len(one)
-            waiting += one.values()
+            count += len(one)
+            remaining += one.values()
         elif isinstance(one, list) and one and isinstance(one[0], str | dict):
-            waiting += one
-    return texts
+            remaining += one
+    return count
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> None:
-    """Nothing is kept of an object: a large one must not be here twice."""
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> None:
+    """Builds no object, so that a large body is not held twice."""
     if len({name for name, _ in pairs}) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise HTTPException(400, f"the key {reprlib.repr(twice)} is here twice in one object")
+        duplicate = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise HTTPException(400, f"duplicate key {reprlib.repr(duplicate)} in a JSON object")

@@ -1,4 +1,4 @@
-"""Bodies that come compressed: unpacked no further than a limit; pure, gateway."""
+"""Decompresses request bodies up to a size limit; gateway."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _WINDOW = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}  # deflate is
 ENCODINGS = frozenset(_WINDOW)
 
 
-def unpacked(content: bytes, encoding: str, limit: int) -> bytes:
-    """What `content` was before it was packed by `encoding`, one of `ENCODINGS`.
+def decompress(content: bytes, encoding: str, limit: int) -> bytes:
+    """The decompressed content; `encoding` is one of `ENCODINGS`.
 
-    Raises `TooLargeError` when that is above `limit` bytes, without ever holding more, and `BadRequestError` when it
-    is damaged, cut, or has something after its end.
+    Raises `TooLargeError` if the result exceeds `limit` bytes, without allocating more, and `BadRequestError` if
+    `content` is corrupt or truncated, or has trailing data.
     """
-    unpacker = zlib.decompressobj(_WINDOW[encoding])
+    decompressor = zlib.decompressobj(_WINDOW[encoding])
     try:
-        plain = unpacker.decompress(content, limit + 1)
+        plain = decompressor.decompress(content, limit + 1)
     except zlib.error as error:
-        raise BadRequestError(f"the body is not {encoding}: {error}") from error
+        raise BadRequestError(f"invalid {encoding} body: {error}") from error
     if len(plain) > limit:
-        raise TooLargeError(f"the body is above {limit:,} bytes, unpacked")
-    if not unpacker.eof or unpacker.unused_data:
-        raise BadRequestError(f"the body is not {encoding}: it is cut, or something follows its end")
+        raise TooLargeError(f"the decompressed body exceeds {limit:,} bytes")
+    if not decompressor.eof or decompressor.unused_data:
+        raise BadRequestError(f"invalid {encoding} body: truncated, or has trailing data")
     return plain

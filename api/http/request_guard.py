@@ -1,6 +1,6 @@
-"""What every request passes first and every answer gets last: host, origin, headers against browsers; api, gateway.
+"""Checks host and origin of every request and adds security headers to every response; api and gateway.
 
-Outermost of all: also what no route knows, and what went wrong in one, is guarded. Only headers as they came count.
+The outermost middleware: it also covers unknown paths and errors. It reads the raw headers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from podium.api.http.host_names import HostNames, is_loopback
-from podium.api.http.problem_details import problem
+from podium.api.http.problem_details import ProblemType, problem
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -36,25 +36,25 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 _RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-_OURS = frozenset(name for name, _ in _RAW) - {b"content-security-policy"}
+_REPLACED = frozenset(name for name, _ in _RAW) - {b"content-security-policy"}
 _NO_STORE = (b"cache-control", b"no-store")
-_BY_TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
+_TLS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_OWN = (b"same-origin", b"none")  # none: the address bar, a bookmark
+_SAME_ORIGIN = (b"same-origin", b"none")  # none: the address bar, a bookmark
 Headers = list[tuple[bytes, bytes]]
 
 
-class Guarded(FastAPI):
-    """An application behind the guard; `host_names` must be set before the first request."""
+class GuardedApp(FastAPI):
+    """An app behind `RequestGuard`; `host_names` must be set before the first request."""
 
     host_names: HostNames
 
     def build_middleware_stack(self) -> ASGIApp:
-        return Guard(super().build_middleware_stack(), self.host_names)
+        return RequestGuard(super().build_middleware_stack(), self.host_names)
 
 
-class Guard:
-    """See the module."""
+class RequestGuard:
+    """Rejects requests with an unknown host or from another origin."""
 
     def __init__(self, app: ASGIApp, host_names: HostNames) -> None:
         self._app = app
@@ -67,7 +67,7 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = _with_ours(message.get("headers", ())) + _of_transport(scope)
+                message["headers"] = _with_security_headers(message.get("headers", ())) + _transport_headers(scope)
             await send(message)
 
         answer = self._refusal(scope) or self._app
@@ -78,24 +78,23 @@ class Guard:
         hosts = _values(headers, b"host")
         if not _is_local(scope) and not self._host_names.allow(hosts):
             return problem(
-                421,
-                "The service is not called that",
-                "open it at the address that `podium serve` says; other names need --allowed-host",
+                ProblemType.UNKNOWN_HOST,
+                "use the address that `podium serve` prints, or allow this host name with --allowed-host",
             )
         if is_cross_origin(scope["method"], headers):
-            return problem(403, "The request comes from another site", "only pages of this service may ask that")
+            return problem(ProblemType.CROSS_ORIGIN, "only pages of this service may send this request")
         return None
 
 
 def is_cross_origin(method: str, headers: Headers) -> bool:
-    """Whether a page of another origin asks; but such a page may lead here, by a link.
+    """Whether a page of another origin sends the request; a link on such a page is allowed.
 
-    By Sec-Fetch-Site, which pages cannot forge, and by Origin where a browser sends only that (as Go's
-    CrossOriginProtection does). What is sent by no browser has neither.
+    Reads Sec-Fetch-Site, which pages cannot forge, or else Origin (as Go's CrossOriginProtection does). Clients that
+    are not browsers send neither.
     """
     sites = _values(headers, b"sec-fetch-site")
     if sites:
-        return not (all(site in _OWN for site in sites) or _is_a_link(method, headers))
+        return not (all(site in _SAME_ORIGIN for site in sites) or _is_link(method, headers))
     origins = _values(headers, b"origin")
     if not origins or method in _SAFE:
         return False
@@ -103,7 +102,7 @@ def is_cross_origin(method: str, headers: Headers) -> bool:
     return any(origin.lower().partition(b"://")[2] != host.lower() for origin in origins)
 
 
-def _is_a_link(method: str, headers: Headers) -> bool:
+def _is_link(method: str, headers: Headers) -> bool:
     mode, target = _values(headers, b"sec-fetch-mode"), _values(headers, b"sec-fetch-dest")
     return method == "GET" and mode == [b"navigate"] and target in ([b"document"], [])
 
@@ -112,25 +111,25 @@ def _values(headers: Headers, name: bytes) -> list[bytes]:
     return [value for key, value in headers if key == name]
 
 
-def _of_transport(scope: Scope) -> Headers:
-    """Under TLS, browsers use nothing else for this name from then on.
+def _transport_headers(scope: Scope) -> Headers:
+    """Strict-Transport-Security under TLS.
 
-    But for names of loopback, where other services without TLS may be: browsers would mean every port by it.
+    Not for loopback names: browsers would apply it to every port, where other services may not use TLS.
     """
     hosts = _values(scope["headers"], b"host")
-    by_tls = scope.get("scheme") == "https" and len(hosts) == 1 and not is_loopback(hosts[0])
-    return [_BY_TLS_ALONE] if by_tls else []
+    is_tls = scope.get("scheme") == "https" and len(hosts) == 1 and not is_loopback(hosts[0])
+    return [_TLS_ONLY] if is_tls else []
 
 
 def _is_local(scope: Scope) -> bool:
-    """Whether it came through a Unix socket, which only this user can open and no browser does."""
+    """Whether the request came through a Unix socket, which only this user can open and no browser can."""
     server = scope.get("server")
     return server is not None and server[1] is None
 
 
-def _with_ours(headers: Headers) -> Headers:
-    """Ours in place of a route's; but of several content policies a browser keeps to each."""
-    kept = [(name, value) for name, value in headers if name not in _OURS]
+def _with_security_headers(headers: Headers) -> Headers:
+    """Replaces the route's headers, except its content security policy: a browser enforces all of them."""
+    kept = [(name, value) for name, value in headers if name not in _REPLACED]
     if not any(name == b"cache-control" for name, _ in kept):
         kept.append(_NO_STORE)
     return kept + _RAW

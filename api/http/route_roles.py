@@ -1,53 +1,57 @@
-"""Deny by default: with a route that says neither a role nor that it is public, nothing starts; api, gateway."""
+"""Refuses to start an app with a route that declares neither a role nor that it is public; api and gateway."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from re import Pattern
 
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Route
 
-from podium.api.http.authentication import asks_for_a_role
+from podium.api.http.authentication import PUBLIC, role_of
+from podium.api.http.request_body import is_own_body_reader
 
-PUBLIC = frozenset(
-    {
-        "/healthz",
-        "/readyz",
-        "/openapi.json",  # describes the routes, and tells no secret
-        "/schemas/sweep-v1.json",  # editors send no token
-        "/v2/health/{probe}",
-        "/v2/health/live",
-        "/v2/health/ready",
-        "/api/v1/session",  # to log in: what lets one in is in the body; the others of this path ask for a role
-    }
-)
+OPENAPI = "/openapi.json"  # FastAPI's own route, which takes no dependencies; it describes the routes, and is public
 
 
 def check(routes: Iterable[BaseRoute]) -> None:
-    """Raises `RuntimeError` that names every route which anybody could use without having been meant to."""
-    open_to_all = [route.path for route in _all(routes) if not _declares(route)]
-    if open_to_all:
-        raise RuntimeError(f"these routes say no role: {', '.join(open_to_all)}")
+    """Raises `RuntimeError` with the path of every route that declares no role."""
+    undeclared = [route.path for route in all_routes(routes) if route.path != OPENAPI and not _roles(route)]
+    if undeclared:
+        raise RuntimeError(f"routes without a role: {', '.join(undeclared)}")
 
 
-def _all(routes: Iterable[BaseRoute]) -> Iterator[Route]:
-    """Every route, those of included routers too."""
+def public_paths(routes: Iterable[BaseRoute]) -> frozenset[str]:
+    """The paths with a public route; other methods of the same path may require a role."""
+    return frozenset({OPENAPI} | {route.path for route in all_routes(routes) if PUBLIC in _roles(route)})
+
+
+def own_body_patterns(routes: Iterable[BaseRoute]) -> list[Pattern[str]]:
+    """The paths of the routes that read their body themselves."""
+    return [route.path_regex for route in all_routes(routes) if is_own_body_reader(route.endpoint)]
+
+
+def all_routes(routes: Iterable[BaseRoute]) -> Iterator[Route]:
+    """Every route, including those of included routers. Raises `RuntimeError` for mounts and other kinds."""
     for route in routes:
         included = getattr(route, "original_router", None)
         if included is not None:
-            yield from _all(included.routes)
+            yield from all_routes(included.routes)
         elif isinstance(route, Route):
             yield route
         else:
-            raise RuntimeError(f"{route} is no plain route: nothing says who may use it")
+            raise RuntimeError(f"{route} is not a plain route: its role cannot be checked")
 
 
-def _declares(route: Route) -> bool:
-    if route.path in PUBLIC or asks_for_a_role(route.endpoint):
-        return True
-    return isinstance(route, APIRoute) and _asks(route.dependant)
+def _roles(route: Route) -> set[str]:
+    declared = {role_of(route.endpoint)}
+    if isinstance(route, APIRoute):
+        declared |= set(_roles_of(route.dependant))
+    return {role for role in declared if role is not None}
 
 
-def _asks(dependant: Dependant) -> bool:
-    return asks_for_a_role(dependant.call) or any(_asks(each) for each in dependant.dependencies)
+def _roles_of(dependant: Dependant) -> Iterator[str | None]:
+    yield role_of(dependant.call)
+    for each in dependant.dependencies:
+        yield from _roles_of(each)

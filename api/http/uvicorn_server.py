@@ -1,4 +1,4 @@
-"""A uvicorn server that says when it listens; api and gateway."""
+"""A uvicorn server that reports readiness to the supervisor; api and gateway."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from podium.sweep.runtime.component import say_ready
 from podium.sweep.runtime.settings import ServiceSettings
 
 MAX_HANDSHAKE_S = 10.0
-MAX_ACCEPTED = 2048  # connections that nobody has looked at yet
+BACKLOG = 2048  # connections that are not accepted yet
 
 
 def config(app: ASGIApp, settings: ServiceSettings) -> uvicorn.Config:
-    """How api and gateway are served. Who asks, and by TLS or not, is believed of the proxies before it alone."""
+    """The configuration of api and gateway. Forwarded headers are trusted from the configured proxies only."""
     return uvicorn.Config(
         app, host=settings.host, port=settings.port, log_level="warning", access_log=False, http=BoundedProtocol,
         timeout_graceful_shutdown=2, server_header=False, ws="none",
@@ -28,9 +28,9 @@ def config(app: ASGIApp, settings: ServiceSettings) -> uvicorn.Config:
 
 
 class ReadyServer(uvicorn.Server):
-    """Tells `serve` that this part is ready as soon as its sockets accept connections.
+    """Reports readiness as soon as its sockets accept connections.
 
-    `on_stop` is called when it is to stop, before it waits for the answers that are on their way: streams must end.
+    `on_stop` is called before the server waits for pending responses: it must end streams.
     """
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None] | None = None) -> None:
@@ -46,7 +46,7 @@ class ReadyServer(uvicorn.Server):
             say_ready()
 
     async def _serve_on(self, listening: socket.socket) -> asyncio.base_events.Server:
-        """By TLS where there is a certificate; but a Unix socket needs none: nobody else hears it."""
+        """With TLS if a certificate is configured, except on a Unix socket."""
         loop = asyncio.get_running_loop()
 
         def protocol() -> asyncio.Protocol:
@@ -56,7 +56,7 @@ class ReadyServer(uvicorn.Server):
 
         tls = None if listening.family == socket.AF_UNIX else self.config.ssl
         return await loop.create_server(
-            protocol, sock=listening, backlog=MAX_ACCEPTED, ssl=tls,
+            protocol, sock=listening, backlog=BACKLOG, ssl=tls,
             ssl_handshake_timeout=MAX_HANDSHAKE_S if tls else None,
         )  # fmt: skip
 
@@ -71,6 +71,6 @@ class ReadyServer(uvicorn.Server):
 
 
 def tcp(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+    """A listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=MAX_ACCEPTED)
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)

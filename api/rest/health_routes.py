@@ -1,28 +1,30 @@
-"""Is the service alive, is it ready, and where is what; public, since it tells no secret; api."""
+"""Liveness and readiness of the service. Public: the responses contain no secrets; api."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from podium.api.http.route_context import ServiceContext, context
+from podium.api.http.authentication import public
+from podium.api.http.route_dependencies import context
+from podium.api.http.service_context import ServiceContext
 from podium.sweep.runtime import service_state
 from podium.sweep.runtime.disk_space import room
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/healthz")
+@router.get("/healthz", dependencies=[public])
 async def healthz() -> dict[str, str]:
-    """This process answers. It waits for no thread, of which others may have taken all."""
+    """The api process is alive. Does not use the thread pool, which may be exhausted."""
     return {"status": "ok"}
 
 
-@router.get("/readyz")
+@router.get("/readyz", dependencies=[public])
 def readyz(service: ServiceContext = context) -> JSONResponse:
-    """Every part of the service with its process id and state; 503 until all are ready. Is there room, too?"""
-    parts = service_state.parts(service.settings.data)
-    ready = service_state.all_ready(parts)
-    found = room(service.settings.data.root)
-    storage = {"free_bytes": found.free_bytes, "enough": found.enough}
-    return JSONResponse({"ready": ready, "parts": parts, "storage": storage}, 200 if ready else 503)
+    """Process id and state of each component, and free disk space. 503 until all components are ready."""
+    components = service_state.parts(service.settings.data)
+    ready = service_state.all_ready(components)
+    space = room(service.settings.data.root)
+    storage = {"free_bytes": space.free_bytes, "enough": space.enough}
+    return JSONResponse({"ready": ready, "parts": components, "storage": storage}, 200 if ready else 503)

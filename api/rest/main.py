@@ -1,4 +1,4 @@
-"""The api process: `python -P -m podium.api.rest.main SETTINGS`, started by `serve`."""
+"""Entry point of the api process: `python -P -m podium.api.rest.main SETTINGS`, started by the supervisor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podium.sweep.values.errors import PodiumError
 
 
 def main() -> None:
-    """Serve REST until SIGTERM."""
+    """Serve the REST API and the dashboard until SIGTERM."""
     settings = begin()
     try:
         database = Database(settings.data.database)

@@ -1,6 +1,6 @@
-"""Writes the OpenAPI document, the same for the same code: `python -m podium.api.rest.openapi [FILE]`; the build.
+"""Writes the OpenAPI document: `python -m podium.api.rest.openapi [FILE]`; a process of the build.
 
-The dashboard's types are made from it. No service and no database are needed.
+The dashboard's types are generated from it. Needs neither a service nor a database; the output is deterministic.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from podium.sweep.runtime.settings import ServiceSettings
 
 
 def document() -> str:
-    """The whole document as JSON with sorted keys, which ends with a newline."""
-    nowhere = DataDirectory(Path("/nonexistent"))  # nothing opens it: only the routes are looked at
+    """The document as JSON with sorted keys and a final newline."""
+    nowhere = DataDirectory(Path("/nonexistent"))  # never opened: only the routes are read
     settings = ServiceSettings(str(nowhere.root), str(nowhere.root))
     app = create_app(settings, Database(nowhere.database))
     return json.dumps(app.openapi(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write it to the file that is named, whole or not at all, or else print it."""
+    """Write the document atomically to the given file, or print it."""
     if len(sys.argv) > 2:
         sys.exit("usage: python -m podium.api.rest.openapi [FILE]")
     if len(sys.argv) == 2:

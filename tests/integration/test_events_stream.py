@@ -20,6 +20,7 @@ import httpx2
 import pytest
 import uvicorn
 
+from podium.api.http.authentication import CACHE_S, Authenticator
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.stream import event_routes as events_api
 from podium.api.rest.stream import feed as feed_module
@@ -51,9 +52,10 @@ def rig(tmp_path: Path) -> Iterator[ServiceRig]:
 
 
 @contextmanager
-def serving(rig: ServiceRig) -> Iterator[tuple[str, ReadyServer]]:
+def serving(rig: ServiceRig, cache_s: float = CACHE_S) -> Iterator[tuple[str, ReadyServer]]:
     """The api on a port of its own, in a thread; ended as on SIGTERM."""
     app = rig.app()
+    app.state.authenticator = Authenticator(rig.database, rig.settings.session_cookie, cache_s=cache_s)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10)
     server = ReadyServer(config, app.state.feed.close)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -185,7 +187,7 @@ def test_one_page_too_many_is_503_and_may_come_when_another_left(
             next(stream)
             refused = httpx2.get(url + EVENTS, headers={"Authorization": "Bearer token-of-viewer"})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert "1 pages follow already" in refused.json()["detail"]
+            assert "event-stream limit reached (1)" in refused.json()["detail"]
         wait_for("the page has left", lambda: feed.streams == 0)
         assert feed._tasks == []  # nobody looks for nobody
         with following(url) as stream:
@@ -193,12 +195,12 @@ def test_one_page_too_many_is_503_and_may_come_when_another_left(
 
 
 def test_one_token_does_not_take_all_the_places(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "MAX_STREAMS_EACH", 2)
+    monkeypatch.setattr(feed_module, "MAX_STREAMS_PER_TOKEN", 2)
     with serving(rig) as (url, _), following(url) as first, following(url) as second:
         assert [next(stream).event for stream in (first, second)] == ["hello", "hello"]
         refused = httpx2.get(url + EVENTS, headers={"Authorization": "Bearer token-of-viewer"})
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert "2 pages of this token follow already" in refused.json()["detail"]
+        assert "event-stream limit of this token reached (2)" in refused.json()["detail"]
         with following(url, "token-of-submitter") as other:
             assert next(other).event == "hello"
 
@@ -216,8 +218,7 @@ def test_a_stream_ends_within_seconds_of_its_token(rig: ServiceRig) -> None:
 
 def test_a_stream_ends_when_its_token_does(rig: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_api, "RECHECK_S", 0.1)
-    monkeypatch.setattr("podium.api.http.authentication._REMEMBER_S", 0.0)
-    with serving(rig) as (url, _), following(url) as stream:
+    with serving(rig, cache_s=0.0) as (url, _), following(url) as stream:
         next(stream)
         rig.sweep()
         assert next(stream).event == "changes"

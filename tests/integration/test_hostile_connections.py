@@ -16,12 +16,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import cast
 
 import httpx2
 import psutil
 import pytest
+from fastapi import FastAPI
 
-from podium.api.http import connection_limits, route_context, slow_connections, uvicorn_server
+from podium.api.http import connection_limits, slow_connections, uvicorn_server
+from podium.api.http.request_body import IncomingBodies
 from podium.api.http.slow_connections import Awaited
 from podium.api.http.uvicorn_server import ReadyServer
 from podium.api.rest.stream import feed
@@ -127,7 +130,7 @@ def flat_memory(most_bytes: int = 50 << 20) -> Iterator[None]:
 
 
 def test_a_head_that_does_not_come_ends_the_connection(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(slow_connections.LONGEST_S, Awaited.HEAD, 0.3)
+    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.HEAD, 0.3)
     with connect(server) as mute, connect(server) as half, connect(server) as idle:
         half.sendall(b"GET /healthz HTTP/1.1\r\nHost: loc")
         idle.sendall(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n")
@@ -140,8 +143,8 @@ def test_a_head_that_does_not_come_ends_the_connection(server: ReadyServer, monk
 
 
 @pytest.mark.parametrize("path", [b"/api/v1/sweeps", b"/api/v1/bundles"])
-def test_a_body_that_does_not_come_is_408(server: ReadyServer, monkeypatch: pytest.MonkeyPatch, path: bytes) -> None:
-    monkeypatch.setattr(route_context, "MAX_BODY_S", 0.3)
+def test_a_body_that_does_not_come_is_408(server: ReadyServer, path: bytes) -> None:
+    incoming(server).max_s = 0.3
     with connect(server) as slow:
         slow.sendall(b"POST " + path + b" HTTP/1.1\r\n" + HEAD + b"Content-Type: application/json\r\n")
         slow.sendall(b"Content-Length: 100\r\nConnection: close\r\n\r\n{")
@@ -151,7 +154,7 @@ def test_a_body_that_does_not_come_is_408(server: ReadyServer, monkeypatch: pyte
 def test_the_rest_of_a_refused_body_is_not_swallowed_for_ever(
     server: ReadyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(slow_connections.LONGEST_S, Awaited.REST, 0.3)
+    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.3)
     with connect(server) as slow:
         slow.sendall(b"POST /api/v1/nothing HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000\r\n\r\n")
         wait_for("it is cut", lambda: pour(slow, b"x", 1) == 0)
@@ -161,7 +164,7 @@ def test_the_rest_of_a_refused_body_is_not_swallowed_for_ever(
 def test_who_does_not_read_an_answer_is_parted_with(
     rig: ServiceRig, server: ReadyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(slow_connections.LONGEST_S, Awaited.READING, 0.5)
+    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.READING, 0.5)
     sweep_id = rig.sweep()
     rig.trial(sweep_id, 0, 0.5, log="x" * 1000 + "\n")
     with connect(server) as stuck:
@@ -195,7 +198,7 @@ def test_who_is_being_answered_keeps_its_place_and_another_gets_503(server: Read
         refused = everything(stack.enter_context(connect(server)))
         assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
         assert b"retry-after: 1\r\n" in refused
-        assert json.loads(refused.partition(b"\r\n\r\n")[2])["title"] == "There are too many connections"
+        assert json.loads(refused.partition(b"\r\n\r\n")[2])["title"] == "Too many connections"
         streams.pop().close()
         wait_for("a place is free", lambda: server.bounds.clients < 3)
         assert health(server) == 200
@@ -234,7 +237,7 @@ ENDLESS = {
 def test_what_has_no_end_is_cut_and_memory_stays_flat(
     server: ReadyServer, monkeypatch: pytest.MonkeyPatch, head: bytes, piece: bytes, status: int | None
 ) -> None:
-    monkeypatch.setitem(slow_connections.LONGEST_S, Awaited.REST, 0.5)
+    monkeypatch.setitem(slow_connections.LIMITS_S, Awaited.REST, 0.5)
     room = 100 << 20 if "bundles" in head.decode() else 50 << 20  # a bundle is held, to 64 MB
     with connect(server) as connection, flat_memory(room):
         connection.sendall(head)
@@ -261,8 +264,8 @@ def test_a_few_requests_sent_ahead_are_answered_in_turn(server: ReadyServer) -> 
         assert everything(connection).count(b"HTTP/1.1 200 OK\r\n") == connection_limits.MAX_PIPELINED
 
 
-def test_all_bodies_together_are_bounded(server: ReadyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route_context, "MAX_BODIES_BYTES", 3 << 20)
+def test_all_bodies_together_are_bounded(server: ReadyServer) -> None:
+    incoming(server).max_bytes = 3 << 20
     part = b"POST /api/v1/sweeps HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000000\r\n\r\n" + b" " * 999_000
     with ExitStack() as stack:
         senders = [stack.enter_context(connect(server)) for _ in range(5)]
@@ -272,7 +275,13 @@ def test_all_bodies_together_are_bounded(server: ReadyServer, monkeypatch: pytes
         assert len(said) >= 2  # those whose next piece came while there was too much
         assert {int(sender.recv(4096).split()[1]) for sender in said} == {429}
     wait_for("nobody is left", lambda: server.bounds.clients == 0)
-    assert route_context._coming.bytes == 0
+    assert incoming(server).received_bytes == 0
+
+
+def incoming(server: ReadyServer) -> IncomingBodies:
+    """The bodies that the server is receiving."""
+    found: IncomingBodies = cast(FastAPI, server.config.app).state.incoming_bodies
+    return found
 
 
 def _answers(sender: socket.socket) -> bool:

@@ -1,4 +1,4 @@
-"""Tokens over REST, for admins: made, listed, revoked; what a token is is told once, to who made it; api."""
+"""Access tokens over REST, for admins: create, list, revoke; the secret is returned once; api."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from podium.api.http.authentication import admin, doorkeeper_of
-from podium.api.http.route_context import After, RowId, ServiceContext, context
+from podium.api.http.authentication import admin, authenticator_of
+from podium.api.http.route_dependencies import After, RowId, context
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.models.response_models import Page, View, time_of
 from podium.db.access import tokens
 from podium.db.access.tokens import Holder, Role, TokenRow, TokenState
-from podium.sweep.runtime.component import wake
 from podium.sweep.values.errors import ConflictError
 
 DEFAULT_S = 90 * 86400.0
-LONGEST_S = 3650 * 86400.0
-NAME = r"^[A-Za-z][A-Za-z0-9._@-]*$"  # never a number: a token may be called by its id, too
+MAX_S = 3650 * 86400.0
+NAME = r"^[A-Za-z][A-Za-z0-9._@-]*$"  # not a number: tokens are also identified by id
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["access"])
 
 
 class TokenWanted(BaseModel):
-    """Who is to be let in, to do what, for how long."""
+    """A token to create."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=NAME, max_length=64)
     role: Role
-    expires_in_s: float | None = Field(DEFAULT_S, ge=60.0, le=LONGEST_S, description="null: until it is revoked")
+    expires_in_s: float | None = Field(DEFAULT_S, ge=60.0, le=MAX_S, description="null: no expiry")
 
 
 class TokenView(View):
-    """A token, without what it is."""
+    """A token, without its secret."""
 
     id: int
     name: str
@@ -49,14 +49,14 @@ class TokenView(View):
 
 
 class NewTokenView(TokenView):
-    """A token that was just made; `token` is never told again."""
+    """A new token; `token` is the secret, which cannot be read again."""
 
     token: str
 
 
 @router.post("", status_code=201)
 def create_token(body: TokenWanted, service: ServiceContext = context, holder: Holder = admin) -> NewTokenView:
-    """Make a token."""
+    """Create a token."""
     now = time.time()
     until = None if body.expires_in_s is None else now + body.expires_in_s
     with service.database.write() as connection:
@@ -68,7 +68,7 @@ def create_token(body: TokenWanted, service: ServiceContext = context, holder: H
 def list_tokens(
     after: After = None, limit: Annotated[int, Query(ge=1, le=200)] = 200, service: ServiceContext = context
 ) -> Page[TokenView]:
-    """Tokens, oldest first; those that are over stay in the list, as the record of who could do what."""
+    """List tokens, oldest first, including expired and revoked ones."""
     with service.database.read() as connection:
         rows = tokens.page(connection, after or 0, limit + 1)
     return Page(items=[_view(row) for row in rows[:limit]], next=rows[limit - 1].id if len(rows) > limit else None)
@@ -78,22 +78,22 @@ def list_tokens(
 def revoke_token(
     token_id: RowId, request: Request, service: ServiceContext = context, holder: Holder = admin
 ) -> TokenView:
-    """Let the holder of a token in no more, from now on, in browsers neither."""
+    """Revoke a token and its browser sessions, effective immediately."""
     with service.database.write() as connection:
         row = tokens.get(connection, token_id)
-        if row.digest == _local(service):
+        if row.digest == _local_digest(service):
             raise ConflictError(
-                f"token {token_id} is the one in the data directory, by which the command line gets in; "
-                "to replace it, stop the service, remove admin.token and start the service again"
+                f"token {token_id} is the command line's token in the data directory; to replace it, stop the service, "
+                "remove admin.token and start the service again"
             )
         tokens.revoke(connection, token_id, holder.name, time.time())
         row = tokens.get(connection, token_id)
-    doorkeeper_of(request).forget_all()
-    wake(service.settings.runtime.wake_socket("gateway"))  # which forgets, too
+    authenticator_of(request).clear_cache()
+    service.wake("gateway")  # which caches tokens, too
     return _view(row)
 
 
-def _local(service: ServiceContext) -> str | None:
+def _local_digest(service: ServiceContext) -> str | None:
     """The digest of the token in the data directory."""
     try:
         return tokens.digest(service.settings.data.admin_token.read_text().strip())

@@ -1,4 +1,4 @@
-"""Why a device ran no trial between two: recorded spells and the attempts put together; pure, api."""
+"""Explains the gaps between a device's trials from its recorded states; no I/O, api."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podium.api.rest.devices.merged_intervals import NOTICED_S, Said, Spell
+from podium.api.rest.devices.merged_intervals import NOTICED_S, Interval, StateChange
 from podium.db.queries.timeline import BusyRow
 from podium.db.stores.device_history import DOWN, GONE, READY, STARTING
 
-CHANGE_S = 5.0  # between two trials; a longer gap without a word is not explained by that
-SILENT_S = 45.0  # the scheduler says every 10 s that it goes on
+CHANGE_S = 5.0  # a longer gap between two trials needs another explanation
+MISSED_HEARTBEAT_S = 45.0  # the scheduler writes a heartbeat every 10 s
 
 
 class Why(StrEnum):
-    """What kind of gap it is: the first three are time in which trials could have run."""
+    """The kind of a gap. During the first three, trials could have run."""
 
-    BETWEEN = "between"  # one trial ended, the next one began
-    CHOOSING = "choosing"  # the search had not chosen the next one
-    IDLE = "idle"  # nothing to run, or nothing that may
+    BETWEEN = "between"  # between two consecutive trials
+    CHOOSING = "choosing"  # the search was proposing the next trial
+    IDLE = "idle"  # no trial to run, or none allowed to
     DEDICATED = "dedicated"
     ASIDE = "set aside"
     LOST = "lost"
     STARTING = "starting"
     DOWN = "down"
-    UNKNOWN = "unknown"  # older than what is kept
+    UNKNOWN = "unknown"  # older than the recorded history
     ABSENT = "absent"
 
 
@@ -43,87 +43,93 @@ _OF_STATE = {
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """No trial ran from `start` to `end`."""
+    """An interval without a trial."""
 
     start: float
     end: float
     why: Why
     reason: str
-    of: int = 1  # so many, too short to be seen apart: `why` and `reason` are those of most of the time
+    of: int = 1  # number of merged gaps; `why` and `reason` are those of the longest share
 
     @property
-    def long_s(self) -> float:
+    def duration_s(self) -> float:
         return self.end - self.start
 
 
-def gaps(rows: Sequence[BusyRow], spells: Sequence[Spell], from_s: float, until: float) -> list[Gap]:
-    """Every gap from `from_s` to `until`, each with its reason, oldest first. Neighbours that say the same are one."""
-    return list(_joined(_explained(rows, list(spells), from_s, until)))
+def gaps(rows: Sequence[BusyRow], intervals: Sequence[Interval], from_s: float, until: float) -> list[Gap]:
+    """All gaps from `from_s` to `until`, oldest first; adjacent gaps with the same reason are joined."""
+    return list(_joined(_explained(rows, list(intervals), from_s, until)))
 
 
-def silent_since(spells: list[Said], seen_at: float | None, now: float) -> list[Said]:
-    """The spells, and that the scheduler is silent, if it is: whatever it wrote last is not known to be true still."""
-    if seen_at is None or now - seen_at < SILENT_S or not spells or spells[-1][1] in (DOWN, GONE):
-        return spells
-    silent = (max(seen_at, spells[-1][0]), DOWN, "nothing has been heard of the scheduler")
-    return [*spells, silent]
+def with_missed_heartbeat(states: list[StateChange], seen_at: float | None, now: float) -> list[StateChange]:
+    """The states; if the scheduler's heartbeat is missing, with `down` since then, as its last state is outdated."""
+    if seen_at is None or now - seen_at < MISSED_HEARTBEAT_S or not states or states[-1][1] in (DOWN, GONE):
+        return states
+    return [*states, (max(seen_at, states[-1][0]), DOWN, "the scheduler's heartbeat is missing")]
 
 
-def _explained(rows: Sequence[BusyRow], spells: list[Spell], from_s: float, until: float) -> Iterator[Gap]:
-    at, began = from_s, [spell.at for spell in spells]
+@dataclass(frozen=True, slots=True)
+class _Timeline:
+    """Recorded intervals of a device, and their starts for bisection."""
+
+    intervals: list[Interval]
+    starts: list[float]
+
+
+def _explained(rows: Sequence[BusyRow], intervals: list[Interval], from_s: float, until: float) -> Iterator[Gap]:
+    at, timeline = from_s, _Timeline(intervals, [interval.at for interval in intervals])
     for row in rows:
         if row.start > at:
-            yield from _in_gap(at, row.start, spells, began, row, at > from_s)
+            yield from _in_gap(at, row.start, timeline, following=row, known=at > from_s)
         at = max(at, row.end)
     if until > at:
-        yield from _in_gap(at, until, spells, began, None, bool(rows))
+        yield from _in_gap(at, until, timeline, following=None, known=bool(rows))
 
 
-def _in_gap(
-    start: float, end: float, spells: list[Spell], began: list[float], following: BusyRow | None, known: bool
-) -> Iterator[Gap]:
-    """A gap is cut where the device became something else. `known`: the device ran something before."""
+def _in_gap(start: float, end: float, timeline: _Timeline, *, following: BusyRow | None, known: bool) -> Iterator[Gap]:
+    """A gap is split where the device's state changed. `known`: the device ran a trial before."""
+    intervals, began = timeline.intervals, timeline.starts
     first, last = bisect_right(began, start), bisect_left(began, end)
-    parts = spells[first:last]
+    parts = intervals[first:last]
     if first:
-        parts.insert(0, Spell(start, spells[first - 1].state, spells[first - 1].reason))
+        parts.insert(0, Interval(start, intervals[first - 1].state, intervals[first - 1].reason))
     else:
-        unsaid = not began or began[0] > end
-        older = known or (following is not None and unsaid)  # it ran something before the first word of it
+        unrecorded = not began or began[0] > end
+        older = known or (following is not None and unrecorded)  # it ran before its first recorded state
         yield Gap(start, parts[0].at if parts else end, Why.UNKNOWN if older else Why.ABSENT, "")
-    for index, spell in enumerate(parts):
+    for index, interval in enumerate(parts):
         later = parts[index + 1] if index + 1 < len(parts) else None
-        yield from _of_part(spell, end if later is None else later.at, later, following)
+        yield from _of_part(interval, end if later is None else later.at, later, following)
 
 
-def _of_part(spell: Spell, end: float, later: Spell | None, following: BusyRow | None) -> Iterator[Gap]:
-    if spell.state != READY or spell.reason:
-        yield Gap(spell.at, end, why_of(spell.state), spell.reason, spell.of)
-    elif later is not None and end - spell.at <= NOTICED_S:
-        yield from _of_part(Spell(spell.at, later.state, later.reason), end, None, None)
+def _of_part(interval: Interval, end: float, later: Interval | None, following: BusyRow | None) -> Iterator[Gap]:
+    if interval.state != READY or interval.reason:
+        yield Gap(interval.at, end, why_of(interval.state), interval.reason, of=interval.of)
+    elif later is not None and end - interval.at <= NOTICED_S:
+        yield from _of_part(Interval(interval.at, later.state, later.reason), end, None, None)
     else:
-        yield from _unsaid(spell.at, end, following)
+        yield from _unrecorded(interval.at, end, following)
 
 
 def why_of(state: str) -> Why:
-    """What kind of gap a state makes of which something was said."""
+    """The kind of gap during a recorded state."""
     return _OF_STATE.get(state, Why.IDLE)
 
 
-def _unsaid(start: float, end: float, following: BusyRow | None) -> Iterator[Gap]:
-    """Nothing was written down: too short for that, or the search was slow."""
+def _unrecorded(start: float, end: float, following: BusyRow | None) -> Iterator[Gap]:
+    """A gap without a recorded reason: a short one, or the search was slow."""
     if following is not None and following.planned_at > start:
         planned = min(following.planned_at, end)
         yield Gap(start, planned, Why.CHOOSING, _chose(following))
         start = planned
     if end > start:
         short = end - start <= CHANGE_S
-        yield Gap(start, end, Why.BETWEEN if short else Why.UNKNOWN, "" if short else "no reason was written down")
+        yield Gap(start, end, Why.BETWEEN if short else Why.UNKNOWN, "" if short else "no reason was recorded")
 
 
 def _chose(row: BusyRow) -> str:
     whose = "the search" if row.sweep_id is None else f"sweep {row.sweep_id}"
-    return f"{whose} was choosing its next trial"
+    return f"{whose} was proposing its next trial"
 
 
 def _joined(found: Iterable[Gap]) -> Iterator[Gap]:
@@ -141,31 +147,31 @@ def _joined(found: Iterable[Gap]) -> Iterator[Gap]:
 
 
 def hidden_s(row: BusyRow, from_s: float, until: float) -> float:
-    """Seconds between the attempts that a row joins."""
+    """Seconds between the attempts that a row merges."""
     return max(0.0, min(row.end, until) - max(row.start, from_s) - row.busy_s)
 
 
 def thinned(found: Sequence[Gap], least_s: float, until: float) -> list[Gap]:
-    """What a screen can show: what is too short to see goes into its neighbour, under the reason of the longest.
+    """Gaps of at least `least_s`: shorter ones are merged with adjacent gaps, under the reason of the longest.
 
-    One that goes on at the end is always there: it becomes longer.
+    A gap that is still open is always included.
     """
     shown: list[list[Gap]] = []
     for gap in found:
-        if shown and shown[-1][-1].end == gap.start and _long_s(shown[-1]) < least_s:
+        if shown and shown[-1][-1].end == gap.start and _duration_s(shown[-1]) < least_s:
             shown[-1].append(gap)
         else:
             shown.append([gap])
-    if len(shown) > 1 and _long_s(shown[-1]) < least_s and shown[-2][-1].end == shown[-1][0].start:
+    if len(shown) > 1 and _duration_s(shown[-1]) < least_s and shown[-2][-1].end == shown[-1][0].start:
         rest = shown.pop()
         shown[-1] += rest
-    return [_as_one(run) for run in shown if _long_s(run) >= least_s or run[-1].end == until]
+    return [_as_one(run) for run in shown if _duration_s(run) >= least_s or run[-1].end == until]
 
 
-def _long_s(run: Sequence[Gap]) -> float:
+def _duration_s(run: Sequence[Gap]) -> float:
     return run[-1].end - run[0].start
 
 
 def _as_one(run: Sequence[Gap]) -> Gap:
-    longest = max(run, key=lambda gap: gap.long_s)
-    return Gap(run[0].start, run[-1].end, longest.why, longest.reason, sum(gap.of for gap in run))
+    longest = max(run, key=lambda gap: gap.duration_s)
+    return Gap(run[0].start, run[-1].end, longest.why, longest.reason, of=sum(gap.of for gap in run))

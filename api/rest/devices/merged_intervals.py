@@ -1,6 +1,6 @@
-"""A device's spells between its trials, too short ones made one where a screen could not show them apart; api.
+"""Merges recorded states of a device that are too short to display, per bucket of time; no I/O, api.
 
-Nothing is lost but the order within a bucket: for how long each reason held is counted whole.
+Only the order within a bucket is lost: the total duration of each reason is kept.
 """
 
 from __future__ import annotations
@@ -15,51 +15,51 @@ from operator import itemgetter
 from podium.db.queries.timeline import BusyRow, Stretch
 from podium.db.stores.device_history import READY
 
-NOTICED_S = 10.0  # the scheduler looks every second and says what a device waits for at the second look
+NOTICED_S = 10.0  # the scheduler records a wait reason within this time
 _AT = itemgetter(0)
-_UNSAID = (READY, "")
-_FEW = 8  # of one gap are left as they are
+_NO_REASON = (READY, "")
+_MAX_UNMERGED = 8  # intervals of one gap
 
-Said = tuple[float, str, str]  # from when on, state and reason, as in the database
+StateChange = tuple[float, str, str]  # start, state and reason, as in the database
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
-    """A spell, or several short ones: then `state` and `reason` are those of most of the time."""
+class Interval:
+    """One recorded interval, or several merged ones: then state and reason are those of the longest share."""
 
     at: float
     state: str
     reason: str
-    of: int = 1  # so many; the time of those merged is in the shares
+    of: int = 1  # number of merged intervals, whose durations are in the shares
 
 
 @dataclass(slots=True)
 class Share:
-    """For how long a device was something, in spells that were merged."""
+    """Total duration and number of merged intervals with one state and reason."""
 
-    long_s: float = 0.0
-    spells: int = 0
+    duration_s: float = 0.0
+    intervals: int = 0
 
 
 Shares = dict[tuple[str, str], Share]  # by state and reason
 
 
-def merged(spells: Sequence[Said], rows: Sequence[BusyRow], stretch: Stretch) -> tuple[list[Spell], Shares]:
-    """Those of the gaps between `rows`, oldest first. Spells shorter than a bucket are one with their neighbours in it.
+def merged(states: Sequence[StateChange], rows: Sequence[BusyRow], stretch: Stretch) -> tuple[list[Interval], Shares]:
+    """The intervals in the gaps between `rows`, oldest first; those shorter than a bucket are merged within it.
 
-    The first two and the last of each gap stay alone: what they mean depends on the trials around them.
+    The first two and the last interval of each gap are not merged: their meaning depends on the adjacent trials.
     """
-    found = [Spell(*spell) for spell in spells[:1]]
+    found = [Interval(*state) for state in states[:1]]
     taken, shares = len(found), defaultdict[tuple[str, str], Share](Share)
     for start, end in _between(rows, stretch):
-        first = max(bisect_right(spells, start, key=_AT) - 1, taken)
-        last = bisect_left(spells, end, key=_AT)
-        if last - first <= _FEW:
-            found += [Spell(*spell) for spell in spells[first:last]]
+        first = max(bisect_right(states, start, key=_AT) - 1, taken)
+        last = bisect_left(states, end, key=_AT)
+        if last - first <= _MAX_UNMERGED:
+            found += [Interval(*state) for state in states[first:last]]
         else:
-            found += [Spell(*spell) for spell in spells[first : first + 2]]
-            found += _piled(spells[first + 2 : last], stretch, shares)
-            found.append(Spell(*spells[last - 1]))
+            found += [Interval(*state) for state in states[first : first + 2]]
+            found += _merge(states[first + 2 : last], stretch, shares)
+            found.append(Interval(*states[last - 1]))
         taken = max(taken, last)
     return found, shares
 
@@ -74,40 +74,41 @@ def _between(rows: Sequence[BusyRow], stretch: Stretch) -> Iterator[tuple[float,
         yield at, stretch.to_s
 
 
-def _piled(spells: Sequence[Said], stretch: Stretch, shares: Shares) -> list[Spell]:
-    """All but the last, which says where the one before it ends."""
-    found: list[Spell] = []
-    pile: dict[tuple[str, str], list[float]] = {}  # seconds and number of spells
-    began = until = 0.0  # of the pile, and where its bucket ends
+def _merge(states: Sequence[StateChange], stretch: Stretch, shares: Shares) -> list[Interval]:
+    """All but the last state, which only ends the previous one."""
+    found: list[Interval] = []
+    pile: dict[tuple[str, str], list[float]] = {}  # seconds and number of intervals
+    began = until = 0.0  # start of the pile, and end of its bucket
     bucket_s = stretch.bucket_s
-    for (at, state, reason), (end, later_state, later_reason) in pairwise(spells):
-        long_s, words, said = end - at, (state, reason), 1
-        if not reason and state == READY and long_s <= NOTICED_S:
-            words, said = (later_state, later_reason), 0
-        alone = long_s >= bucket_s or words == _UNSAID
+    for (at, state, reason), (end, later_state, later_reason) in pairwise(states):
+        duration_s, key, count = end - at, (state, reason), 1
+        if not reason and state == READY and duration_s <= NOTICED_S:
+            key, count = (later_state, later_reason), 0
+        alone = duration_s >= bucket_s or key == _NO_REASON
         if pile and (alone or at >= until):
             found.append(_as_one(began, pile, shares))
             pile = {}
         if alone:
-            found.append(Spell(at, *words))
+            found.append(Interval(at, *key))
             continue
         if not pile:
             began, until = at, stretch.from_s + bucket_s * (int((at - stretch.from_s) / bucket_s) + 1)
-        if words in pile:
-            entry = pile[words]
-            entry[0] += long_s
-            entry[1] += said
+        if key in pile:
+            entry = pile[key]
+            entry[0] += duration_s
+            entry[1] += count
         else:
-            pile[words] = [long_s, said]
+            pile[key] = [duration_s, count]
     return [*found, _as_one(began, pile, shares)] if pile else found
 
 
-def _as_one(began: float, pile: dict[tuple[str, str], list[float]], shares: Shares) -> Spell:
+def _as_one(began: float, pile: dict[tuple[str, str], list[float]], shares: Shares) -> Interval:
     if len(pile) == 1:
-        return Spell(began, *next(iter(pile)))
+        return Interval(began, *next(iter(pile)))
     of = 0
-    for words, (long_s, spells) in pile.items():
-        shares[words].long_s += long_s
-        shares[words].spells += max(1, int(spells))
-        of += max(1, int(spells))
-    return Spell(began, *max(pile, key=lambda words: pile[words][0]), of)
+    for key, (duration_s, count) in pile.items():
+        shares[key].duration_s += duration_s
+        shares[key].intervals += max(1, int(count))
+        of += max(1, int(count))
+    state, reason = max(pile, key=lambda key: pile[key][0])
+    return Interval(began, state, reason, of=of)

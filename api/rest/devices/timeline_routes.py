@@ -1,4 +1,4 @@
-"""What each device did, and why it did nothing: trials, and the gaps between them with their reasons; api."""
+"""The device timeline over REST: trials on each device, and the gaps between them with their reasons; api."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from fastapi import APIRouter, Query
 from sqlalchemy import Connection
 
 from podium.api.http.authentication import viewer
-from podium.api.http.route_context import MAX_ID, ServiceContext, context
-from podium.api.rest.devices.idle_gaps import OPEN, Gap, Why, gaps, hidden_s, silent_since, thinned, why_of
+from podium.api.http.request_limits import MAX_ID
+from podium.api.http.route_dependencies import context
+from podium.api.http.service_context import ServiceContext
+from podium.api.rest.devices.idle_gaps import (
+    OPEN,
+    Gap,
+    Why,
+    gaps,
+    hidden_s,
+    thinned,
+    why_of,
+    with_missed_heartbeat,
+)
 from podium.api.rest.devices.merged_intervals import Shares, merged
 from podium.api.rest.models.response_models import View
 from podium.db.queries import timeline
@@ -25,37 +36,37 @@ router = APIRouter(prefix="/api/v1", tags=["devices"])
 
 DEFAULT_S = 3600.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-BUCKETS = 600  # what a screen shows apart; attempts shorter than a bucket are joined
-MOST_GAPS = 2 * BUCKETS  # of a device
-LEAST_GAP_S = 1.0  # reasons are known to about a second
+BUCKETS = 600  # resolution of a screen; attempts shorter than a bucket are merged
+MAX_GAPS = 2 * BUCKETS  # per device
+MIN_GAP_S = 1.0  # reasons are recorded to about a second
 
 
 class BarsView(View):
-    """What ran on a device, as columns: each entry is an attempt, or several short ones one after another."""
+    """Attempts on a device, as columns: each entry is one attempt, or several consecutive short ones."""
 
     start_s: list[float]
-    end_s: list[float | None]  # null: it runs
+    end_s: list[float | None]  # null: running
     attempts: list[int]
-    state: list[str]  # of the attempt, or of most of them
+    state: list[str]  # of the attempt, or the most frequent one
     failed: list[int]
     busy_s: list[float]
     sweep_id: list[int | None]  # null: several
     trial_id: list[int | None]  # null: several
-    number: list[int]  # of the trial, or the lowest
-    last_number: list[int]  # and the highest
+    number: list[int]  # of the trial, or the lowest one
+    last_number: list[int]  # the highest one
 
 
 class GapsView(View):
-    """When no trial ran, as columns; nothing of when the device was not there."""
+    """Gaps between trials, as columns, without times when the device was absent."""
 
     start_s: list[float]
     end_s: list[float]
-    reason: list[int]  # its place in `reasons`
-    gaps: list[int]  # above 1: so many, too short to be seen apart; `reason` is that of most of the time
+    reason: list[int]  # index into `reasons`
+    gaps: list[int]  # number of merged gaps; `reason` is that of the longest
 
 
 class ReasonView(View):
-    """How much time went for one reason."""
+    """Total time of one reason."""
 
     why: Why
     reason: str
@@ -64,34 +75,34 @@ class ReasonView(View):
 
 
 class DeviceTimelineView(View):
-    """One device in the stretch. Its time is `busy_s`, `idle_s`, `closed_s` and what it was not there for."""
+    """One device in the time range. The range is `busy_s` + `idle_s` + `closed_s` + the time it was absent."""
 
     id: str
     kind: str
     node: str
-    present: bool  # it is one of the devices of the service now
+    present: bool  # currently a device of the service
     attempts: int
     failed: int
     busy_s: float
-    sweep_busy_s: float | None  # of the sweep that was asked for
-    idle_s: float  # open to trials, and none ran
-    closed_s: float  # not open to trials: dedicated, set aside, lost, or the service was down
-    busy_share: float | None  # of the time in which it was open to trials
+    sweep_busy_s: float | None  # of the requested sweep
+    idle_s: float  # available, without a trial
+    closed_s: float  # not available: dedicated, drained, lost, or the service was down
+    busy_share: float | None  # busy_s / (busy_s + idle_s)
     bars: BarsView
-    gaps: GapsView  # but for those too short to see
-    reasons: list[ReasonView]  # of all gaps, the longest first
+    gaps: GapsView  # without those too short to display
+    reasons: list[ReasonView]  # of all gaps, longest first
 
 
 class TimelineView(View):
-    """All devices in a stretch of time; times are seconds since the epoch."""
+    """All devices in a time range; times are seconds since the epoch."""
 
     from_s: float
     to_s: float
     now_s: float
     sweep_id: int | None
-    shortest_s: float  # attempts and gaps shorter than this are joined with their neighbours, or gaps left out
+    shortest_s: float  # shorter attempts and gaps are merged with adjacent ones, or left out
     busy_share: float | None
-    sweeps: dict[int, str]  # the names of those that ran, by id
+    sweeps: dict[int, str]  # names of the sweeps that ran, by id
     devices: list[DeviceTimelineView]
 
 
@@ -107,8 +118,8 @@ class _Spent:
         entry[1] += gaps
 
     def total(self, whys: Iterable[Why]) -> float:
-        wanted = set(whys)
-        return sum(entry[0] for (why, _), entry in self.by_reason.items() if why in wanted)
+        selected = set(whys)
+        return sum(entry[0] for (why, _), entry in self.by_reason.items() if why in selected)
 
     def views(self) -> list[ReasonView]:
         found = [
@@ -124,27 +135,28 @@ def read_timeline(
     since: Annotated[
         datetime | None,
         Query(
-            alias="from", description="ISO 8601, or seconds since the epoch; by default an hour, or the sweep's start"
+            alias="from",
+            description="ISO 8601 or seconds since the epoch; default: one hour ago, or the sweep's start",
         ),
     ] = None,
-    until: Annotated[datetime | None, Query(alias="to", description="now, or the sweep's end, by default")] = None,
+    until: Annotated[datetime | None, Query(alias="to", description="default: now, or the sweep's end")] = None,
     sweep: Annotated[
-        int | None, Query(ge=1, le=MAX_ID, description="whose stretch, and whose share of the time")
+        int | None, Query(ge=1, le=MAX_ID, description="use the time range of this sweep, and report its share")
     ] = None,
     service: ServiceContext = context,
 ) -> TimelineView:
-    """What each device ran, when it ran nothing, and why: short attempts are joined, totals count every one."""
+    """Attempts and gaps of each device. Short attempts are merged; totals count each one."""
     now = time.time()
     with service.database.read() as connection:
-        stretch = _stretch(connection, since, until, sweep, now)
+        stretch = _stretch(connection, since, until, sweep_id=sweep, now=now)
         seen_at = device_history.seen_at(connection)
         present = {row.id: row for row in devices.all_of(connection)}
-        gone = [name for name in device_history.known(connection) if name not in present]
+        removed = [name for name in device_history.known(connection) if name not in present]
         found = []
-        for device_id in [*present, *gone]:
+        for device_id in [*present, *removed]:
             row = present.get(device_id)
             kind, node = (device_id.partition("-")[0], "") if row is None else (row.kind, row.node)
-            view = _device(connection, device_id, stretch, now, seen_at)
+            view = _device(connection, device_id, stretch, now=now, seen_at=seen_at)
             if row is not None or view.attempts or view.reasons:
                 found.append(view.model_copy(update={"kind": kind, "node": node, "present": row is not None}))
         ran = {sweep_id for view in found for sweep_id in view.bars.sweep_id if sweep_id is not None}
@@ -157,7 +169,7 @@ def read_timeline(
 
 
 def _stretch(
-    connection: Connection, since: datetime | None, until: datetime | None, sweep_id: int | None, now: float
+    connection: Connection, since: datetime | None, until: datetime | None, *, sweep_id: int | None, now: float
 ) -> Stretch:
     """Raises `NotFoundError` and `BadRequestError`."""
     first, last = now - DEFAULT_S, now
@@ -167,23 +179,23 @@ def _stretch(
     to_s = last if until is None else min(_seconds(until), now)
     from_s = (first if first < to_s else to_s - DEFAULT_S) if since is None else _seconds(since)
     if not 0 <= from_s < to_s:
-        raise BadRequestError("`from` must be before `to`, after 1970, and not in the future")
+        raise BadRequestError("`from` must be before `to`, and between 1970 and now")
     known_s = to_s - max(from_s, device_history.begins_at(connection) or from_s)
     return Stretch(from_s, to_s, (known_s if known_s > 0 else to_s - from_s) / BUCKETS, sweep_id)
 
 
 def _seconds(moment: datetime) -> float:
-    """Since the epoch; what says no time zone is UTC, like all that the service says itself."""
+    """Seconds since the epoch; a time without a time zone is UTC."""
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
 
 
 def _device(
-    connection: Connection, device_id: str, stretch: Stretch, now: float, seen_at: float | None
+    connection: Connection, device_id: str, stretch: Stretch, *, now: float, seen_at: float | None
 ) -> DeviceTimelineView:
     rows = timeline.busy(connection, device_id, stretch)
-    said = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
-    spells, shares = merged(silent_since(said, seen_at, now), rows, stretch)
-    found = gaps(rows, spells, stretch.from_s, stretch.to_s)
+    states = device_history.between(connection, device_id, stretch.from_s, stretch.to_s)
+    intervals, shares = merged(with_missed_heartbeat(states, seen_at, now), rows, stretch)
+    found = gaps(rows, intervals, stretch.from_s, stretch.to_s)
     spent = _spent(rows, found, shares, stretch)
     busy_s = sum(row.busy_s for row in rows)
     idle_s = spent.total(OPEN)
@@ -208,9 +220,9 @@ def _spent(rows: list[BusyRow], found: list[Gap], shares: Shares, stretch: Stret
     spent = _Spent()
     for gap in found:
         if gap.of == 1:
-            spent.add(gap.why, gap.reason, gap.long_s)
+            spent.add(gap.why, gap.reason, gap.duration_s)
     for (state, reason), share in shares.items():
-        spent.add(why_of(state), reason, share.long_s, share.spells)
+        spent.add(why_of(state), reason, share.duration_s, share.intervals)
     for row in rows:
         if row.attempts > 1:
             spent.add(Why.BETWEEN, "", hidden_s(row, stretch.from_s, stretch.to_s), row.attempts - 1)
@@ -233,9 +245,9 @@ def _bars(rows: list[BusyRow]) -> BarsView:
 
 
 def _seen(found: list[Gap], stretch: Stretch) -> list[Gap]:
-    """All but the shortest; of very many, those that a screen shows apart."""
-    seen = thinned(found, min(LEAST_GAP_S, stretch.bucket_s), stretch.to_s)
-    return seen if len(seen) <= MOST_GAPS else thinned(found, stretch.bucket_s, stretch.to_s)
+    """Gaps of at least one second; if there are too many, those that a screen can show."""
+    seen = thinned(found, min(MIN_GAP_S, stretch.bucket_s), stretch.to_s)
+    return seen if len(seen) <= MAX_GAPS else thinned(found, stretch.bucket_s, stretch.to_s)
 
 
 def _gaps(found: list[Gap], reasons: list[ReasonView]) -> GapsView:

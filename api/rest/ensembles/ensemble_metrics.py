@@ -1,4 +1,4 @@
-"""What is measured of an ensemble, as REST shows it: the fields of `podium.ensemble.scoring.evaluation`, flat; api."""
+"""Response models for the scores of an ensemble, the fields of `podium.ensemble.scoring.evaluation`; api."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from podium.ensemble.scoring.scores import ClassificationScores, RegressionScore
 
 
 class FiguresView(View):
-    """An ensemble and its members on the same rows. Differences are ensemble minus best single network.
+    """Scores of an ensemble and its members on the same rows. Differences are ensemble minus best single member.
 
-    A figure that does not exist for the task is null. `reliability` is empty for values.
+    A score that is not defined for the task is null. `reliability` is empty for regression.
     """
 
     split: str
@@ -38,7 +38,7 @@ class FiguresView(View):
 
 
 class ResultView(FiguresView):
-    """The figures of a version that was asked."""
+    """Scores of a version that answers predictions."""
 
     mode: str
     version: int

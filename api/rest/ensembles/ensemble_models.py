@@ -1,4 +1,4 @@
-"""Ensembles as REST shows them; api."""
+"""Response models for ensembles; api."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from podium.db.stores.evaluations import EvaluationRow
 from podium.db.stores.replicas import ReplicaRow
 from podium.ensemble.values.ensemble_spec import MemberState, Mode
 
-Health = Mapping[str, Mapping[str, Any]]  # by replica id, as the gateway tells it
+Health = Mapping[str, Mapping[str, Any]]  # by replica id, from the gateway
 
 
 class ReplicaView(View):
-    """A process that runs a member. Times are milliseconds, of its last requests; None: nobody has asked it."""
+    """A process that runs a member. Latencies are of its recent requests; null if there were none."""
 
     id: int
     number: int
@@ -31,14 +31,14 @@ class ReplicaView(View):
     p50_ms: float | None
     p99_ms: float | None
     late_share: float | None
-    waiting: int | None  # requests that it has and has not answered
+    waiting: int | None  # requests in flight
 
     @classmethod
     def of(cls, row: ReplicaRow, health: Health) -> ReplicaView:
-        seen = health.get(str(row.id), {})
+        known = health.get(str(row.id), {})
         state, reason = row.state.value, row.reason
-        if row.state is MemberState.READY and seen.get("epoch") == row.epoch:
-            state, reason = seen["state"], seen["reason"]
+        if row.state is MemberState.READY and known.get("epoch") == row.epoch:
+            state, reason = known["state"], known["reason"]
         return cls(
             id=row.id,
             number=row.number,
@@ -49,10 +49,10 @@ class ReplicaView(View):
             pid=row.pid,
             epoch=row.epoch,
             restarts=row.restarts,
-            p50_ms=seen.get("p50_ms"),
-            p99_ms=seen.get("p99_ms"),
-            late_share=seen.get("late_share"),
-            waiting=seen.get("waiting"),
+            p50_ms=known.get("p50_ms"),
+            p99_ms=known.get("p99_ms"),
+            late_share=known.get("late_share"),
+            waiting=known.get("waiting"),
         )
 
 
@@ -101,7 +101,7 @@ _BEST_FIRST = (
 
 
 class VersionView(View):
-    """A version of an ensemble, in short."""
+    """A version of an ensemble."""
 
     number: int
     role: str  # active, target, canary or past
@@ -124,7 +124,7 @@ class VersionView(View):
 
 
 class ChoiceView(View):
-    """One choice on the way to the members, and the loss with it: lower is better."""
+    """One step of the selection, and the loss after it (lower is better)."""
 
     position: int
     score: float
@@ -132,7 +132,7 @@ class ChoiceView(View):
 
 
 class SelectionView(View):
-    """How the members were found; `candidates` is how many there were to choose from."""
+    """How the members were selected; `candidates` is the number of eligible trials."""
 
     method: str
     path: list[ChoiceView]
@@ -144,7 +144,7 @@ class SelectionView(View):
 
 
 class EnsembleView(View):
-    """An ensemble; mode, members and the like are those of the version that answers."""
+    """An ensemble; mode, members and other settings are those of the active version."""
 
     id: int
     name: str
@@ -203,16 +203,16 @@ class EnsembleView(View):
 
 
 def _known(health: Health, row: EnsembleRow, member: MemberRow) -> Health:
-    """What the gateway knows of a member's replicas: in-graph, it speaks to all members through the first one's."""
+    """The health of a member's replicas; in-graph, the first member's replicas answer for all members."""
     first = row.active.members[0]
     if row.active.mode is not Mode.IN_GRAPH:
         return health
     pairs = zip(member.replicas, first.replicas, strict=True)
-    return {str(mine.id): health[str(asked.id)] for mine, asked in pairs if str(asked.id) in health}
+    return {str(own.id): health[str(used.id)] for own, used in pairs if str(used.id) in health}
 
 
 class EvaluationView(View):
-    """An evaluation, done or under way."""
+    """An evaluation, finished or not."""
 
     id: int
     ensemble_id: int

@@ -1,4 +1,4 @@
-"""What an ensemble would be, over REST: candidates, the way to the members, and figures; nothing is stored; api."""
+"""Previews an ensemble over REST: candidates, selection path and scores; nothing is stored; api."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import TypeVar
 from fastapi import APIRouter, HTTPException, Request
 
 from podium.api.http.authentication import viewer
-from podium.api.http.cancel_on_disconnect import while_there
-from podium.api.http.route_context import ServiceContext, context
+from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
+from podium.api.http.route_dependencies import context
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.ensemble_metrics import FiguresView
-from podium.api.rest.ensembles.ensemble_routes import trials_of
 from podium.api.rest.models.response_models import View
-from podium.ensemble.building.ensemble_preview import Preview, preview
-from podium.ensemble.building.version_building import Builder
+from podium.api.use_cases import ensemble_building
+from podium.ensemble.building.ensemble_preview import Preview
 from podium.ensemble.scoring.degradation import Scores
 from podium.ensemble.values.ensemble_spec import EnsembleRequest
 
 router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
-MOST_WAITING = 16
+MAX_QUEUED = 16
 Answer = TypeVar("Answer")
 
 
 class ContenderView(View):
-    """A trial that could be chosen; `weight` 0 where it is not, `scores` on validation where it left predictions."""
+    """A candidate trial. `weight` is 0 if it is not chosen; `scores` are on validation, if it has predictions."""
 
     trial_id: int
     number: int
@@ -37,7 +37,7 @@ class ContenderView(View):
 
 
 class StepView(View):
-    """The ensemble after one more choice; `inside` is false where it goes on beyond what was asked for."""
+    """The ensemble after one more selection step; `inside` is false beyond the requested size."""
 
     trial_id: int
     number: int
@@ -48,10 +48,10 @@ class StepView(View):
 
 
 class PreviewView(View):
-    """What `POST /ensembles` would build of the same body.
+    """What `POST /ensembles` would build for the same body.
 
-    `figures` are on calibration rows, or on validation with a flag that says so, never on test. Where there are none,
-    `unknown` says why.
+    `figures` are on calibration rows, or on validation rows with a flag, never on test. If they are null, `unknown`
+    says why.
     """
 
     task: str
@@ -91,35 +91,33 @@ class PreviewView(View):
         )
 
 
-class Turns:
-    """One preview at a time, since each reads and sums the predictions of up to a hundred trials.
+class PreviewQueue:
+    """Computes one preview at a time: each reads and combines the predictions of up to a hundred trials.
 
-    Those that wait hold no thread that other requests need, and one whose client has left is not begun.
+    Queued previews occupy no thread of other requests. A preview whose client has disconnected is not started.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "preview")
-        self._asked = 0
+        self._pending = 0
 
-    async def take(self, work: Callable[[], Answer]) -> Answer:
-        """What `work` answers. Raises `HTTPException` where too many wait."""
-        if self._asked > MOST_WAITING:
-            raise HTTPException(429, f"{MOST_WAITING} other previews wait already; try again in some seconds")
-        self._asked += 1
+    async def run(self, work: Callable[[], Answer]) -> Answer:
+        """The result of `work`. Raises `HTTPException` 429 if too many previews are queued."""
+        if self._pending > MAX_QUEUED:
+            raise HTTPException(429, f"{MAX_QUEUED} previews are queued; retry in a few seconds")
+        self._pending += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
         finally:
-            self._asked -= 1
-
-
-_turns = Turns()
+            self._pending -= 1
 
 
 @router.post("/preview", dependencies=[viewer])
 async def preview_ensemble(body: EnsembleRequest, request: Request, service: ServiceContext = context) -> PreviewView:
-    """What would be built of this request, and how good it is on rows that are at hand; nothing is created."""
+    """Preview `POST /ensembles`: the members it would choose and their scores. Nothing is created."""
+    queue: PreviewQueue = request.app.state.previews
 
     def work() -> PreviewView:
-        return PreviewView.of(preview(Builder(service.settings.data), body, trials_of(body, service)))
+        return PreviewView.of(ensemble_building.preview_ensemble(service, body))
 
-    return await while_there(request, _turns.take(work))
+    return await cancel_on_disconnect(request, queue.run(work))

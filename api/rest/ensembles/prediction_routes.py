@@ -1,6 +1,6 @@
-"""Predictions that come to the api go on to the gateway, through its Unix socket, as they are; api.
+"""Forwards predictions unchanged to the gateway, through its Unix socket; api.
 
-Who wants speed calls the gateway's own port.
+The gateway's own port is faster.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ import httpx2
 from fastapi import APIRouter, FastAPI, Path, Request, Response
 
 from podium.api.http import npy_answer
-from podium.api.http.authentication import doorkeeper_of, session_of, viewer
-from podium.api.http.cancel_on_disconnect import while_there
+from podium.api.http.authentication import authenticator_of, public, session_of, viewer
+from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 from podium.api.http.inference_errors import InferenceRoute
-from podium.api.http.route_context import MAX_PREDICTION_BYTES, ServiceContext, body_within, context
+from podium.api.http.request_body import read_body, reads_own_body
+from podium.api.http.request_limits import MAX_DEADLINE_MS, MAX_PREDICTION_BYTES
+from podium.api.http.route_dependencies import context
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.ensembles.prediction_schema import PredictBody, PredictionView
 from podium.ensemble.protocol.local_socket import NO_TLS
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import NotFoundError, ServiceError
 
-LONGEST_ANSWER_S = 610.0  # the longest deadline, and a little
+READ_TIMEOUT_S = MAX_DEADLINE_MS / 1000 + 10
 MAX_CONNECTIONS = 1024
-IDLE_S = 2.0  # then a connection is closed here, before the gateway closes it under a request that is on its way
-ASKED = frozenset(
+KEEPALIVE_S = 2.0  # less than the gateway's, which would otherwise close a connection under a request
+REQUEST_HEADERS = frozenset(
     {b"accept", b"authorization", b"content-encoding", b"content-type", b"inference-header-content-length"}
 )
-ANSWERED = (
+RESPONSE_HEADERS = (
     "content-type",
     "inference-header-content-length",
     "retry-after",
@@ -40,88 +43,98 @@ _PREDICT = {
     "requestBody": {"content": {"application/json": {"schema": PredictBody.model_json_schema()}}},
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": {"type": "boolean"}, "description": why}
-        for name, why in (("members", "with each member's own outputs"), ("whole", "only if all members answer"))
+        for name, why in (("members", "include the outputs of each member"), ("whole", "require all members to answer"))
     ],
 }
 
-_NPY = {npy_answer.NPY: {"schema": {"type": "string", "format": "binary", "description": "the outputs alone"}}}
+_NPY = {npy_answer.NPY: {"schema": {"type": "string", "format": "binary", "description": "the outputs only"}}}
 
-predictions = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
+router = APIRouter(prefix="/api/v1/ensembles", tags=["ensembles"])
 inference = APIRouter(prefix="/v2", tags=["inference"], route_class=InferenceRoute)
 
 
-@predictions.post(
+@router.post(
     "/{ensemble_id:path}/predict",
     dependencies=[viewer],
     response_class=Response,
-    responses={200: {"model": PredictionView, "description": "the answer", "content": _NPY}},
+    responses={200: {"model": PredictionView, "description": "The prediction.", "content": _NPY}},
     openapi_extra=_PREDICT,
 )
+@reads_own_body
 async def predict(ensemble_id: IdOrName, request: Request, service: ServiceContext = context) -> Response:
-    """The ensemble's answer for some rows: `{"inputs": [[...], ...], "deadline_ms": 200}`, or numpy's format.
+    """Predict rows with an ensemble: `{"inputs": [[...], ...], "deadline_ms": 200}`, or a NumPy .npy array.
 
-    The ensemble is given by its id or by its name.
+    The ensemble is identified by its id or its name.
     """
     return await forward(request, service.settings)
 
 
-@inference.get("/health/{probe}", include_in_schema=False)
+@inference.get("/health/{probe}", dependencies=[public], include_in_schema=False)
 async def probe(probe: str, request: Request, service: ServiceContext = context) -> Response:
-    """Whether the gateway lives, and whether it is ready; public."""
+    """Liveness and readiness of the gateway. Public."""
+    return await forward(request, service.settings)
+
+
+@inference.post("{rest:path}/infer", dependencies=[viewer], include_in_schema=False)
+@reads_own_body
+async def infer(rest: str, request: Request, service: ServiceContext = context) -> Response:
+    """A prediction in the Open Inference Protocol."""
     return await forward(request, service.settings)
 
 
 @inference.api_route("{rest:path}", methods=["GET", "POST"], dependencies=[viewer], include_in_schema=False)
 async def protocol(rest: str, request: Request, service: ServiceContext = context) -> Response:
-    """The Open Inference Protocol; the gateway knows its paths."""
+    """Every other path of the Open Inference Protocol."""
     return await forward(request, service.settings)
 
 
 async def forward(request: Request, settings: ServiceSettings) -> Response:
-    """Ask the gateway the same, and answer what it answers. Raises `ServiceError` when it is not there.
+    """Send the request to the gateway and return its response. Raises `ServiceError` if the gateway is down.
 
-    The path goes on as it came, percent signs and all: a name in it may hold a slash that is none of the path's.
+    The raw path is forwarded: an encoded slash in an ensemble's name is not a path separator.
     """
-    content = await body_within(request, MAX_PREDICTION_BYTES)
+    content = await read_body(request, MAX_PREDICTION_BYTES)
     client = _gateway(request.app, settings)
-    asked = client.build_request(
+    forwarded = client.build_request(
         request.method,
         _url(request.scope["raw_path"].partition(b"?")[0], request.scope["query_string"]),
-        headers=[(name, value) for name, value in request.headers.raw if name in ASKED] + _session(request),
+        headers=[(name, value) for name, value in request.headers.raw if name in REQUEST_HEADERS] + _session(request),
         content=content,
     )
     try:
-        answer = await while_there(request, client.send(asked))
+        answer = await cancel_on_disconnect(request, client.send(forwarded))
     except httpx2.TransportError as error:
-        raise ServiceError("the gateway is not there; `podium serve` is starting it again") from error
-    kept = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
+        raise ServiceError("the gateway is not running; `podium serve` restarts it") from error
+    kept = {name: answer.headers[name] for name in RESPONSE_HEADERS if name in answer.headers}
     return Response(answer.content, answer.status_code, kept)
 
 
 def _session(request: Request) -> list[tuple[bytes, bytes]]:
-    """The cookie of ours alone."""
+    """The session cookie, without other cookies."""
     secret = session_of(request)
-    return [] if secret is None else [(b"cookie", f"{doorkeeper_of(request).cookie}={secret}".encode())]
+    return [] if secret is None else [(b"cookie", f"{authenticator_of(request).cookie}={secret}".encode())]
 
 
 def _url(path: bytes, query: bytes) -> httpx2.URL:
-    """The same place at the gateway. Raises `NotFoundError` for a path that leads elsewhere, by `..`."""
+    """The URL at the gateway. Raises `NotFoundError` for a path that normalization would change, such as `..`."""
     whole = path + b"?" + query if query else path
     url = httpx2.URL("http://gateway", raw_path=whole)
     if url.raw_path != whole:
-        raise NotFoundError(f"{path.decode(errors='replace')}: a path has no . or .. in it, and is percent-encoded")
+        raise NotFoundError(
+            f"{path.decode(errors='replace')}: a path must be percent-encoded, without . and .. segments"
+        )
     return url
 
 
 def _gateway(app: FastAPI, settings: ServiceSettings) -> httpx2.AsyncClient:
-    """The one client of an app, made when it is first needed."""
+    """The client of an app, created on first use."""
     if getattr(app.state, "gateway", None) is None:
         logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every prediction
         limits = httpx2.Limits(
-            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS, keepalive_expiry=IDLE_S
+            max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS, keepalive_expiry=KEEPALIVE_S
         )
         transport = httpx2.AsyncHTTPTransport(uds=str(settings.runtime.gateway_socket), limits=limits, verify=NO_TLS)
-        timeout = httpx2.Timeout(5.0, read=LONGEST_ANSWER_S)
+        timeout = httpx2.Timeout(5.0, read=READ_TIMEOUT_S)
         app.state.gateway = httpx2.AsyncClient(transport=transport, timeout=timeout, trust_env=False)
     client: httpx2.AsyncClient = app.state.gateway
     return client

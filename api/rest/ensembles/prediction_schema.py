@@ -1,4 +1,4 @@
-"""What `predict` answers, for the API's own description: the gateway writes it by hand; api."""
+"""Response models of `predict` for the OpenAPI document; the gateway serializes the response itself; api."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PredictBody(View):
 
 
 class MemberPartView(View):
-    """One member's part in an answer; times are milliseconds."""
+    """The reply of one member."""
 
     member_id: int
     trial_id: int
@@ -25,7 +25,7 @@ class MemberPartView(View):
 
 
 class PredictionView(View):
-    """An answer; what there is only for classes, or only for values, is missing for the others."""
+    """A prediction; `labels`, `entropy` and `mutual_information` for classification, `variance` for regression."""
 
     ensemble: str
     version: int

@@ -1,4 +1,4 @@
-"""What the REST answers look like: rows as JSON, times as ISO 8601 in UTC; api."""
+"""Response models that several routes share: rows as JSON, times as ISO 8601 in UTC; api."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ class View(BaseModel):
 
 
 class Page(BaseModel, Generic[Item]):
-    """One page; `next` goes into `after=` for the following one."""
+    """One page; pass `next` as `after` for the following one."""
 
     items: list[Item]
     next: int | None
 
 
 class BestView(View):
-    """A sweep's best trial so far; of several objectives, by the first."""
+    """A sweep's best trial so far; with several objectives, by the first one."""
 
     trial_id: int
     number: int
     value: float
-    values: dict[str, float] | None  # by metric, where there are several objectives
-    pareto: bool | None  # then also: no other trial is at least as good in all of them, and better in one
+    values: dict[str, float] | None  # by metric, with several objectives
+    pareto: bool | None  # with several objectives: on the Pareto front
     params: dict[str, Scalar]
 
 
 class WarmStartView(View):
-    """What the search of a sweep started from."""
+    """Trials of earlier sweeps that a sweep's search started from."""
 
-    trials: int  # of earlier sweeps, given to the search
-    dropped: int  # that do not fit its parameters
-    why: list[str]  # the first few reasons
-    left_out: int = 0  # neither, for there were too many: the best and the newest were looked at
+    trials: int  # given to the search
+    dropped: int  # incompatible with the sweep's parameters
+    why: list[str]  # the first reasons
+    left_out: int = 0  # beyond the limit: the best and the newest trials are used
 
 
 class SpendingView(View):
-    """How much of something is used, and how much is allowed; null: no bound."""
+    """Usage and limit of a resource; null: no limit."""
 
     used: float
     allowed: float | None
 
 
 class PlateauView(View):
-    """How many trials in a row have not improved the best, and how many may."""
+    """The number of trials without improvement, and its limit."""
 
     used: int
     allowed: int
@@ -70,14 +70,14 @@ class PlateauView(View):
 
 
 class TargetView(View):
-    """The value that ends the sweep, and the trial that reached it."""
+    """The metric value that ends the sweep, and the number of the trial that reached it."""
 
     value: float
-    reached_by: int | None  # its number
+    reached_by: int | None
 
 
 class BudgetView(View):
-    """What a sweep has used of what it may."""
+    """Usage and limits of a sweep."""
 
     wall_s: SpendingView
     device_s: SpendingView
@@ -100,7 +100,7 @@ class BudgetView(View):
 
 
 class WarningView(View):
-    """Something that a person should look at; the sweep goes on."""
+    """A warning; it does not affect the sweep."""
 
     code: str  # identical_results
     message: str
@@ -108,20 +108,20 @@ class WarningView(View):
 
 
 class ProvenanceView(View):
-    """Where a sweep comes from; null: not known."""
+    """Provenance of a sweep; null: unknown."""
 
     git_commit: str | None
-    git_dirty: bool | None  # whether anything was not committed
-    command: list[str]  # that submitted it, without secrets
-    packages_sha256: str | None  # of the list of all packages of the service: GET /sweeps/{id}/packages
+    git_dirty: bool | None  # uncommitted changes
+    command: list[str]  # that submitted the sweep, without secrets
+    packages_sha256: str | None  # of the service's package list: GET /sweeps/{id}/packages
 
     @classmethod
     def of(cls, row: SweepRow) -> ProvenanceView:
-        said = {} if row.provenance is None else json.loads(row.provenance)
+        stored = {} if row.provenance is None else json.loads(row.provenance)
         return cls(
-            git_commit=said.get("git_commit"),
-            git_dirty=said.get("git_dirty"),
-            command=said.get("command", []),
+            git_commit=stored.get("git_commit"),
+            git_dirty=stored.get("git_dirty"),
+            command=stored.get("command", []),
             packages_sha256=row.environment,
         )
 
@@ -134,19 +134,19 @@ class SweepView(View):
     state: str
     reason: str
     spec: dict[str, Any]
-    run_cap: int  # as submitted, or as extended since
+    run_cap: int  # as submitted or extended
     priority: float
     counts: dict[str, int]
     best: BestView | None
-    ensembles: list[int]  # ids of those that were built of its trials
-    ensemble_id: int | None  # the one that its `ensemble:` block asked for
-    ensemble_error: str | None  # why what the `ensemble:` block asks for could not be built
-    warm_start: WarmStartView | None  # where it has one
+    ensembles: list[int]  # ids of ensembles built from its trials
+    ensemble_id: int | None  # built for its `ensemble:` block
+    ensemble_error: str | None  # why the ensemble of its `ensemble:` block could not be built
+    warm_start: WarmStartView | None  # null: no warm start
     device_busy_share: float | None
-    budget: BudgetView | None  # in lists, of those alone that have one and are not over
-    devices: list[str]  # on which its trials run now
-    eta_s: float | None  # seconds that it will take yet, at most; null where nobody can tell
-    versions: dict[str, str] | None  # of Python and packages, as it was submitted
+    budget: BudgetView | None  # in lists, only of active sweeps with limits
+    devices: list[str]  # of its running trials
+    eta_s: float | None  # estimated time left, at most; null: unknown
+    versions: dict[str, str] | None  # of Python and packages at submission
     provenance: ProvenanceView
     warnings: list[WarningView]
     created_at: datetime | None
@@ -208,7 +208,7 @@ class AttemptView(View):
     pid: int | None
     visible_devices: str | None
     torch_device: str | None
-    import_s: float | None  # that loading the program took
+    import_s: float | None  # duration of importing the program
     started_at: datetime | None
     ended_at: datetime | None
     duration_s: float | None
@@ -216,7 +216,7 @@ class AttemptView(View):
     cause: str | None
     message: str | None
     traceback: str | None
-    log_tail: str | None  # the end of what it printed, if it failed
+    log_tail: str | None  # the end of the output of a failed attempt
     exit: str | None
     late_prune_answers: int
     orphans_killed: int
@@ -234,33 +234,33 @@ class AttemptView(View):
 
 
 class ArtifactView(View):
-    """A file that a trial left."""
+    """A file of a trial."""
 
     name: str
     attempt: int
     sha256: str
     size_bytes: int
-    removed: str | None  # why it is not there any more
+    removed: str | None  # why it was removed; null: it exists
 
 
 class TrialView(View):
-    """A trial, as lists show it."""
+    """A trial."""
 
     id: int
     sweep_id: int
     number: int
     state: str
     value: float | None  # of the first objective
-    values: dict[str, float] | None  # by metric, of a finished one where there are several objectives
-    constraints: dict[str, float]  # above 0 is violated: then it is never the best
-    user_attrs: dict[str, Any]  # what the trial noted of itself
-    tags: list[str]  # that people gave it
+    values: dict[str, float] | None  # by metric, with several objectives
+    constraints: dict[str, float]  # above 0: violated, and the trial is never the best
+    user_attrs: dict[str, Any]  # set by the trial
+    tags: list[str]  # set by users
     params: dict[str, Scalar]
     sampler: str
     attempt: int
-    requested: str | None  # stop or retry, until the scheduler has done it
+    requested: str | None  # stop or retry, until the scheduler applies it
     device: str | None
-    cause: str | None  # why it failed, or its last attempt
+    cause: str | None  # of its last failed attempt
     created_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -291,20 +291,20 @@ class TrialView(View):
 
 
 class TrialPage(View):
-    """Trials in an order; `next` goes into `after=` for the following ones, with the same `sort`."""
+    """One page of trials; pass `next` as `after` for the following one, with the same `sort`."""
 
     items: list[TrialView]
     next: int | str | None
 
 
 class TrialDetail(TrialView):
-    """A trial with all that is known of it."""
+    """A trial with its attempts and artifacts."""
 
-    note: str  # what people wrote of it
-    cloned_from: int | None  # the trial that a client cloned
+    note: str  # set by users
+    cloned_from: int | None  # id of the cloned trial
     attempts: list[AttemptView]
     artifacts: list[ArtifactView]
-    unfit: str | None  # why the network that it left cannot join an ensemble
+    unfit: str | None  # why its network cannot join an ensemble
 
     @classmethod
     def whole(
@@ -312,6 +312,7 @@ class TrialDetail(TrialView):
         row: TrialRow,
         attempts: list[AttemptRow],
         artifacts: list[ArtifactRow],
+        *,
         cloned_from: int | None,
         unfit: str | None,
     ) -> TrialDetail:
@@ -328,7 +329,7 @@ class TrialDetail(TrialView):
 
 
 class EnqueuedView(View):
-    """A configuration that a client added to a sweep; `trial_id` once it is a trial."""
+    """A configuration that was added to a sweep; `trial_id` is set once its trial is created."""
 
     id: int
     sweep_id: int
@@ -338,7 +339,7 @@ class EnqueuedView(View):
 
 
 class RunningView(View):
-    """The trial on a device."""
+    """The running trial of a device."""
 
     trial_id: int
     number: int
@@ -358,7 +359,7 @@ class PlacedMemberView(View):
 
 
 class DeviceView(View):
-    """A device of the ledger."""
+    """A device."""
 
     id: str
     kind: str
@@ -373,11 +374,11 @@ class DeviceView(View):
     member_ids: list[int]
     running: RunningView | None
     members: list[PlacedMemberView]
-    changed_at: datetime  # when state or reason did last
+    changed_at: datetime  # last change of state or reason
 
     @classmethod
     def of(cls, row: DeviceRow, aside: str | None) -> DeviceView:
-        """`aside` is why clients or the scheduler set it aside: shown before the scheduler has taken notice."""
+        """`aside` is the reason of a drain; it is shown before the scheduler applies it."""
         view = cls.model_validate(row)
         if aside is not None and row.state in ("ready", "busy"):
             return view.model_copy(update={"state": "set aside", "reason": aside})

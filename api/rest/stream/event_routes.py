@@ -1,4 +1,4 @@
-"""`GET /api/v1/events`: one stream of server-sent events for each page, which says what to look at again; api."""
+"""`GET /api/v1/events`: server-sent events that tell a client what to reload; api."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from podium.api.http.authentication import admit, viewer
-from podium.api.http.route_context import MAX_ID, ServiceContext
-from podium.api.rest.ensembles import ensemble_routes
+from podium.api.http.authentication import authorize, viewer
+from podium.api.http.request_limits import MAX_ID
+from podium.api.http.service_context import ServiceContext
+from podium.api.rest.ensembles.replica_health import ensemble_view
 from podium.api.rest.stream.feed import Feed
 from podium.api.rest.stream.pending_events import Subscription, Watch
 from podium.db.access.tokens import Holder, Role
 from podium.sweep.values.errors import ForbiddenError, NotFoundError, PodiumError, UnauthorizedError
 
-RECHECK_S = 5.0  # whether who follows may still do so
+RECHECK_S = 5.0  # interval of checks whether the client is still authorized
 router = APIRouter(prefix="/api/v1", tags=["events"])
 Id = Annotated[int | None, Query(ge=1, le=MAX_ID)]
 
 
 def feed_of(service: ServiceContext) -> Feed:
-    """The feed of one app."""
+    """Create the feed of an app."""
 
     async def health(ensemble_id: int) -> dict[str, Any] | None:
         try:
-            view = await asyncio.to_thread(ensemble_routes.show_ensemble, ensemble_id, service)
+            view = await asyncio.to_thread(ensemble_view, service, ensemble_id)
         except NotFoundError:
             return None
         return {"ensemble_id": ensemble_id, "members": view.model_dump(mode="json")["members"]}
@@ -40,11 +41,11 @@ async def _subscribed(
     sweep: Id = None,
     trial: Id = None,
     ensemble: Id = None,
-    after: Annotated[int | None, Query(ge=0, le=MAX_ID, description="the id of the last message that was got")] = None,
+    after: Annotated[int | None, Query(ge=0, le=MAX_ID, description="the id of the last message received")] = None,
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
     holder: Holder = viewer,
 ) -> AsyncIterator[Subscription]:
-    """A subscription for as long as the request lasts; a browser that comes back says by its header where it was."""
+    """A subscription for the duration of the request. A browser that reconnects sends Last-Event-ID."""
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id)
     feed: Feed = request.app.state.feed
@@ -59,12 +60,12 @@ async def _subscribed(
 async def follow_events(
     request: Request, subscription: Annotated[Subscription, Depends(_subscribed)]
 ) -> AsyncIterator[ServerSentEvent]:
-    """What happens, as server-sent events, about four times a second at most.
+    """Server-sent events, at most four times per second.
 
-    `changes` names the sweeps, trials, devices and ensembles that are to be looked at again; `metrics` the last points
-    of running trials of `sweep` and of `trial`; `log` how large the log of `trial` is; `health` how the members of
-    `ensemble` do; `reset` says that too much was missed: look at everything. 503 when too many pages follow: then ask
-    for what is wanted every few seconds.
+    `changes` lists sweeps, trials, devices and ensembles to reload; `metrics` has the last points of running trials of
+    `sweep` and of `trial`; `log` the size of the log of `trial`; `health` the members of `ensemble`; `reset` means that
+    too many events were missed: reload everything. 503 if the limit of streams is reached: poll every few seconds
+    instead.
     """
     recheck_at = asyncio.get_running_loop().time() + RECHECK_S
     while not subscription.closed:
@@ -73,21 +74,21 @@ async def follow_events(
                 await subscription.wait()
         except TimeoutError:
             pass
-        # A timer may fire up to one clock resolution early: its state decides, not a second reading of the clock.
+        # The timer may fire up to one clock resolution early: check its state, not only the clock.
         if recheck.expired() or asyncio.get_running_loop().time() >= recheck_at:
-            if not await _may_follow(request):
+            if not await _is_authorized(request):
                 return
             recheck_at = asyncio.get_running_loop().time() + RECHECK_S
         for message in subscription.take():
             yield message
 
 
-async def _may_follow(request: Request) -> bool:
-    """A token that was revoked, or a session that has ended, ends its streams too."""
+async def _is_authorized(request: Request) -> bool:
+    """Revoking a token, or ending a session, ends its streams."""
     try:
-        await admit(request, Role.VIEWER)
+        await authorize(request, Role.VIEWER)
     except (UnauthorizedError, ForbiddenError):
         return False
-    except PodiumError:  # the database is away for a moment
+    except PodiumError:  # the database is temporarily unavailable
         return True
     return True

@@ -1,7 +1,7 @@
-"""Looks at the database for all pages that follow, four times a second while there is one; api.
+"""Polls the database for all clients of the event stream, four times per second while there are any; api.
 
-One poller a process, however many pages: events since the last look, the last points of trials that run, the size
-of a log, and the health of members once a second. Nothing here runs on the event loop but the handing out.
+One poller per process: events since the last poll, the last points of running trials, log sizes, and once per second
+the health of ensemble members. Queries run in threads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from podium.api.http.route_context import ServiceContext
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.stream.pending_events import LogView, Points, Subscription, Watch
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import AttemptKeyRow
@@ -22,33 +22,33 @@ from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import PodiumError, ServiceError
 from podium.sweep.values.trial import TrialState
 
-LOOK_S = 0.25
+POLL_S = 0.25
 HEALTH_S = 1.0
-RECENT_S = 3.0  # a page that is new may have read what was true before its stream began
+RECENT_S = 3.0  # a new page may have loaded older data before its stream started
 MAX_STREAMS = 200
-MAX_STREAMS_EACH = 50  # of one token, its browser sessions included: nobody takes all of them
-MAX_BEHIND = 5_000  # events; a page that missed more looks at everything again
-MAX_RUNNING = 64  # trials of a sweep whose points are followed, the newest
+MAX_STREAMS_PER_TOKEN = 50  # of one token and its sessions
+MAX_BEHIND = 5_000  # events; a client that missed more reloads everything
+MAX_RUNNING = 64  # of the newest trials of a sweep, whose points are sent
 Health = Callable[[int], Awaitable[dict[str, object] | None]]
 log = logging.getLogger("podium.feed")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look has found."""
+class Poll:
+    """The result of one poll."""
 
     news: list[News]
-    position: int  # the last event there is
+    position: int  # id of the last event
     running: dict[int, list[int]]  # trials by watched sweep
     points: Points
     logs: dict[int, LogView]  # by watched trial
 
 
 class Feed:
-    """Hands what happens to the pages that follow it. Everything but `_look` runs on the event loop."""
+    """Distributes events to subscriptions. Runs on the event loop, except where marked."""
 
     def __init__(self, service: ServiceContext, health: Health) -> None:
-        """`health` tells how the members of an ensemble do; None where there is no such ensemble."""
+        """`health` returns the health of an ensemble's members; None if there is no such ensemble."""
         self._service = service
         self._health = health
         self._subscriptions: set[Subscription] = set()
@@ -59,21 +59,21 @@ class Feed:
 
     @property
     def streams(self) -> int:
-        """How many pages follow."""
+        """The number of subscriptions."""
         return len(self._subscriptions)
 
     async def subscribe(self, watch: Watch, after: int | None = None, token_id: int = 0) -> Subscription:
-        """Follow, from the event `after` on or from just now. Raises `ServiceError` when there are too many.
+        """Subscribe to events after the event `after`, by default to new ones. Raises `ServiceError` at a limit.
 
-        It is registered before the past is read, so that nothing falls between; what it hears twice is merged.
+        The subscription is registered before past events are read, so that none is missed; duplicates are merged.
         """
         if self._closed:
             raise ServiceError("the service is stopping")
         if len(self._subscriptions) >= MAX_STREAMS:
-            raise ServiceError(f"{MAX_STREAMS} pages follow already, and no more can; the page asks by itself instead")
-        if sum(each.token_id == token_id for each in self._subscriptions) >= MAX_STREAMS_EACH:
+            raise ServiceError(f"event-stream limit reached ({MAX_STREAMS}); falling back to polling")
+        if sum(each.token_id == token_id for each in self._subscriptions) >= MAX_STREAMS_PER_TOKEN:
             raise ServiceError(
-                f"{MAX_STREAMS_EACH} pages of this token follow already; the page asks by itself instead"
+                f"event-stream limit of this token reached ({MAX_STREAMS_PER_TOKEN}); falling back to polling"
             )
         subscription = Subscription(watch, token_id)
         self._subscriptions.add(subscription)
@@ -86,13 +86,13 @@ class Feed:
         return subscription
 
     def leave(self, subscription: Subscription) -> None:
-        """A page follows no more; after the last one, nobody looks."""
+        """Unsubscribe. After the last subscription, polling stops."""
         self._subscriptions.discard(subscription)
         if not self._subscriptions:
             self._stop()
 
     def close(self) -> None:
-        """All streams end, and none begins."""
+        """End all streams and refuse new ones."""
         self._closed = True
         for subscription in self._subscriptions:
             subscription.close()
@@ -103,8 +103,8 @@ class Feed:
         async with self._starting:
             if not self._tasks:
                 _, self._position = await asyncio.to_thread(self._span)
-                looks = ((self._follow, LOOK_S), (self._follow_health, HEALTH_S))
-                self._tasks = [asyncio.create_task(_again(look, every_s)) for look, every_s in looks]
+                polls = ((self._follow, POLL_S), (self._follow_health, HEALTH_S))
+                self._tasks = [asyncio.create_task(_repeat(poll, every_s)) for poll, every_s in polls]
 
     def _stop(self) -> None:
         for task in self._tasks:
@@ -114,26 +114,26 @@ class Feed:
     async def _catch_up(self, subscription: Subscription, after: int) -> None:
         oldest, newest = await asyncio.to_thread(self._span)
         if after > newest or after < oldest - 1 or newest - after > MAX_BEHIND:
-            subscription.begin(newest, reset=True)  # another database, or too far behind
+            subscription.begin(newest, reset=True)  # another database, or too many missed events
             return
         missed = await asyncio.to_thread(self._news, after)
-        subscription.hear(missed, newest)
+        subscription.add_events(missed, newest)
         subscription.begin(newest)
 
     async def _follow(self) -> None:
         watches = {subscription.watch for subscription in self._subscriptions}
-        look = await asyncio.to_thread(self._look, self._position, watches)
-        behind = len(look.news) > MAX_BEHIND
-        self._position = look.position
+        poll = await asyncio.to_thread(self._poll, self._position, watches)
+        behind = len(poll.news) > MAX_BEHIND
+        self._position = poll.position
         for subscription in self._subscriptions:
             if behind:
-                subscription.begin(look.position, reset=True)
+                subscription.begin(poll.position, reset=True)
             else:
-                subscription.hear(look.news, look.position)
+                subscription.add_events(poll.news, poll.position)
             watch = subscription.watch
-            shown = {*look.running.get(watch.sweep_id or 0, ()), watch.trial_id}
-            subscription.hear_points({trial_id: look.points[trial_id] for trial_id in shown & look.points.keys()})
-            subscription.hear_log(look.logs.get(watch.trial_id or 0))
+            shown = {*poll.running.get(watch.sweep_id or 0, ()), watch.trial_id}
+            subscription.add_points({trial_id: poll.points[trial_id] for trial_id in shown & poll.points.keys()})
+            subscription.add_log(poll.logs.get(watch.trial_id or 0))
 
     async def _follow_health(self) -> None:
         watched = {subscription.watch.ensemble_id for subscription in self._subscriptions} - {None}
@@ -142,9 +142,9 @@ class Feed:
             found = await self._health(ensemble_id)
             for subscription in self._subscriptions:
                 if subscription.watch.ensemble_id == ensemble_id:
-                    subscription.hear_health(found)
+                    subscription.add_health(found)
 
-    # In a thread.
+    # These run in a thread.
 
     def _span(self) -> tuple[int, int]:
         with self._service.database.read() as connection:
@@ -158,7 +158,7 @@ class Feed:
         with self._service.database.read() as connection:
             return events.news(connection, after, MAX_BEHIND + 1)
 
-    def _look(self, position: int, watches: Iterable[Watch]) -> Look:
+    def _poll(self, position: int, watches: Iterable[Watch]) -> Poll:
         sweeps = {watch.sweep_id for watch in watches} - {None}
         trials = [watch.trial_id for watch in watches if watch.trial_id is not None]
         with self._service.database.read() as connection:
@@ -175,7 +175,7 @@ class Feed:
             shown = {trial_id for ids in running.values() for trial_id in ids}
             shown |= {row.trial_id for row in current if row.state == TrialState.RUNNING}
             points = metrics.latest(connection, sorted(shown)) if shown else {}
-        return Look(news, newest, running, points, self._logs(current))
+        return Poll(news, newest, running, points, logs=self._logs(current))
 
     def _logs(self, current: Iterable[AttemptKeyRow]) -> dict[int, LogView]:
         found = {}
@@ -183,23 +183,23 @@ class Feed:
             folder = self._service.settings.data.attempt(row.sweep_id, row.number, row.attempt)
             try:
                 size = AttemptDirectory(folder).log.stat().st_size
-            except OSError:  # it has printed nothing yet
+            except OSError:  # no output yet
                 continue
             found[row.trial_id] = LogView(trial_id=row.trial_id, attempt=row.attempt, size_bytes=size)
         return found
 
 
-async def _again(look: Callable[[], Awaitable[None]], every_s: float) -> None:
-    """Look again and again; a database that is away for a while is asked again."""
+async def _repeat(poll: Callable[[], Awaitable[None]], every_s: float) -> None:
+    """Poll forever, and retry while the database is unavailable."""
     failing = False
     while True:
         try:
-            await look()
+            await poll()
             failing = False
         except PodiumError as error:
             if not failing:
-                log.warning("cannot see what happens: %s; trying again", error)
+                log.warning("cannot read events: %s; retrying", error)
             failing = True
-        except Exception:  # else all pages would stand still
-            log.exception("cannot see what happens; trying again")
+        except Exception:  # otherwise no client would receive events again
+            log.exception("cannot read events; retrying")
         await asyncio.sleep(every_s)

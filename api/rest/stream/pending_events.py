@@ -1,4 +1,4 @@
-"""What one page has not been told yet, merged while it waits: a slow reader costs no more than a quick one; api."""
+"""Events that one client has not received yet, merged so that a slow client needs no more memory; api."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pydantic import BaseModel
 from podium.db.stores.events import News
 from podium.sweep.values.trial import TrialState
 
-MAX_TRIALS = 2_000  # named in one message; of more, the page looks at everything again
-RETRY_MS = 1_000  # after which a browser asks again when the stream broke off
-_MOVES = frozenset(f"trial.{state.value}" for state in TrialState)  # these change what a device does
-Points = Mapping[int, Mapping[str, tuple[int, float]]]  # by trial and metric: its last step and value there
+MAX_TRIALS = 2_000  # per message; beyond that, the client reloads everything
+RETRY_MS = 1_000  # delay before a browser reconnects
+_MOVES = frozenset(f"trial.{state.value}" for state in TrialState)  # these change the state of a device
+Points = Mapping[int, Mapping[str, tuple[int, float]]]  # last step and value by trial and metric
 
 
 class ChangesView(BaseModel):
-    """What has changed since the message before: ids to look at again."""
+    """Ids of what has changed since the previous message."""
 
     sweeps: list[int]
     trials: dict[int, list[int]]  # by sweep
@@ -31,7 +31,7 @@ class ChangesView(BaseModel):
 
 
 class LogView(BaseModel):
-    """The log of the trial that is looked at has grown."""
+    """The log of the watched trial has grown."""
 
     trial_id: int
     attempt: int
@@ -40,7 +40,7 @@ class LogView(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a page looks at now."""
+    """What a client watches."""
 
     sweep_id: int | None = None
     trial_id: int | None = None
@@ -49,7 +49,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Changes:
-    """What events were about, merged."""
+    """The subjects of several events, merged."""
 
     sweeps: set[int] = field(default_factory=set)
     trials: dict[int, set[int]] = field(default_factory=dict)
@@ -65,8 +65,8 @@ class Changes:
                 if one.trial_id is not None:
                     self.trials.setdefault(one.sweep_id, set()).add(one.trial_id)
             if one.ensemble_id is not None:
-                about = self.evaluations if one.kind.startswith("evaluation.") else self.ensembles
-                about.add(one.ensemble_id)
+                target = self.evaluations if one.kind.startswith("evaluation.") else self.ensembles
+                target.add(one.ensemble_id)
 
     @property
     def too_many(self) -> bool:
@@ -84,40 +84,40 @@ class Changes:
 
 
 class Subscription:
-    """One page that follows: what it is to be told next. Lives on the event loop alone."""
+    """One client of the stream, with its pending messages. Used on the event loop only."""
 
     def __init__(self, watch: Watch, token_id: int = 0) -> None:
         self.watch = watch
         self.token_id = token_id
         self.closed = False
-        self._told: int | None = None  # the event up to which it knows everything
-        self._greeted = False
+        self._position: int | None = None  # id of the last event that has been delivered or merged
+        self._said_hello = False
         self._reset = False
         self._changes = Changes()
         self._points: dict[int, dict[str, tuple[int, float]]] = {}
-        self._steps: dict[int, dict[str, int]] = {}  # of the points that it was told
+        self._steps: dict[int, dict[str, int]] = {}  # of the points that were sent
         self._log: LogView | None = None
         self._last_log: LogView | None = None
         self._health: dict[str, Any] | None = None
         self._last_health: dict[str, Any] | None = None
-        self._news = asyncio.Event()
+        self._ready = asyncio.Event()
 
     def begin(self, position: int, *, reset: bool = False) -> None:
-        """From this event on it is told what happens; with `reset`, it is told to look at everything again."""
-        self._told = max(position, self._told or 0)
+        """Start with the event after `position`; with `reset`, tell the client to reload everything."""
+        self._position = max(position, self._position or 0)
         self._reset = self._reset or reset
-        self._news.set()
+        self._ready.set()
 
-    def hear(self, news: Iterable[News], position: int) -> None:
-        """Events have come, up to `position`."""
+    def add_events(self, news: Iterable[News], position: int) -> None:
+        """Add events up to `position`."""
         self._changes.add(news)
-        if self._told is not None:
-            self._told = position
+        if self._position is not None:
+            self._position = position
         if self._changes.kinds:
-            self._news.set()
+            self._ready.set()
 
-    def hear_points(self, points: Points) -> None:
-        """The last points of running trials; only those that are new count."""
+    def add_points(self, points: Points) -> None:
+        """Add the last points of running trials, without those already sent."""
         self._steps = {trial_id: self._steps.get(trial_id, {}) for trial_id in points}
         for trial_id, metrics in points.items():
             steps = self._steps[trial_id]
@@ -125,50 +125,50 @@ class Subscription:
             if new:
                 steps |= {name: step for name, (step, _) in new.items()}
                 self._points.setdefault(trial_id, {}).update(new)
-                self._news.set()
+                self._ready.set()
 
-    def hear_log(self, log: LogView | None) -> None:
-        """How large a log is by now."""
+    def add_log(self, log: LogView | None) -> None:
+        """Add the current size of a log."""
         if log is not None and log != self._last_log:
             self._log = self._last_log = log
-            self._news.set()
+            self._ready.set()
 
-    def hear_health(self, health: dict[str, Any] | None) -> None:
-        """How the members of an ensemble do."""
+    def add_health(self, health: dict[str, Any] | None) -> None:
+        """Add the health of an ensemble's members."""
         if health is not None and health != self._last_health:
             self._health = self._last_health = health
-            self._news.set()
+            self._ready.set()
 
     def close(self) -> None:
-        """The stream ends."""
+        """End the stream."""
         self.closed = True
-        self._news.set()
+        self._ready.set()
 
     async def wait(self) -> None:
-        """Until there is something to tell, or the stream is to end."""
-        await self._news.wait()
+        """Wait for pending messages, or the end of the stream."""
+        await self._ready.wait()
 
     def take(self) -> list[ServerSentEvent]:
-        """What there is to tell; nothing before it has begun."""
-        if self._told is None:
+        """The pending messages; none before `begin`."""
+        if self._position is None:
             return []
-        self._news.clear()
-        return [*self._greeting(), *self._about_changes(), *self._about_the_rest()]
+        self._ready.clear()
+        return [*self._hello_message(), *self._change_messages(), *self._other_messages()]
 
-    def _greeting(self) -> Iterable[ServerSentEvent]:
-        """The first message is there for its id: from there a browser goes on after a break."""
-        if not self._greeted:
-            self._greeted = True
-            yield ServerSentEvent(event="hello", data={}, id=str(self._told), retry=RETRY_MS)
+    def _hello_message(self) -> Iterable[ServerSentEvent]:
+        """The first message has the id from which a browser resumes after a disconnect."""
+        if not self._said_hello:
+            self._said_hello = True
+            yield ServerSentEvent(event="hello", data={}, id=str(self._position), retry=RETRY_MS)
 
-    def _about_changes(self) -> Iterable[ServerSentEvent]:
+    def _change_messages(self) -> Iterable[ServerSentEvent]:
         if self._reset or self._changes.too_many:
-            yield ServerSentEvent(event="reset", data={}, id=str(self._told))
+            yield ServerSentEvent(event="reset", data={}, id=str(self._position))
         elif self._changes.kinds:
-            yield ServerSentEvent(event="changes", data=self._changes.view(), id=str(self._told))
+            yield ServerSentEvent(event="changes", data=self._changes.view(), id=str(self._position))
         self._reset, self._changes = False, Changes()
 
-    def _about_the_rest(self) -> Iterable[ServerSentEvent]:
+    def _other_messages(self) -> Iterable[ServerSentEvent]:
         if self._points:
             yield ServerSentEvent(event="metrics", data={"points": self._points})
         if self._log is not None:

@@ -1,4 +1,4 @@
-"""What a chart must know of a parameter before it draws it: its kind, its range, its choices; api."""
+"""Chart axes of the parameters of a sweep: kind, range and choices; api."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from podium.api.rest.models.response_models import View
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.trial import Scalar
 
-MOST_CHOICES = 200  # more are no axis that anybody reads
+MAX_CHOICES = 200  # an axis with more is unreadable
 
 
 class AxisView(View):
-    """A parameter as an axis. Without `low` and `high` it ends where the trials do."""
+    """A parameter as an axis. Without `low` and `high`, the trials define the range."""
 
     name: str
     kind: Literal["number", "integer", "choice"]
@@ -21,11 +21,11 @@ class AxisView(View):
     low: float | None = None
     high: float | None = None
     choices: list[Scalar] | None = None  # in the order of the sweep file
-    constant: bool = False  # the sweep file gives it one value
+    constant: bool = False  # the sweep file gives the parameter one value
 
 
 def axes_of(parameters: Mapping[str, Parameter], seen: Mapping[str, dict[str, Any]]) -> list[AxisView]:
-    """Of the sweep file's `parameters`, then of those that only trials have, as they were drawn."""
+    """Axes of the sweep file's `parameters`, then of parameters that only trials have, from their distributions."""
     others = {name: Parameter.model_validate(written) for name, written in seen.items() if name not in parameters}
     return [_axis(name, parameter) for name, parameter in {**parameters, **others}.items()]
 
@@ -37,7 +37,7 @@ def _axis(name: str, parameter: Parameter) -> AxisView:
     choices = parameter.choices()
     if choices is None:
         return AxisView(name=name, kind="number", log=(parameter.distribution or "").endswith("log_normal"))
-    return AxisView(name=name, kind="choice", choices=choices[:MOST_CHOICES], constant=_is_one(choices))
+    return AxisView(name=name, kind="choice", choices=choices[:MAX_CHOICES], constant=_is_one(choices))
 
 
 def _is_one(choices: Collection[Scalar]) -> bool:

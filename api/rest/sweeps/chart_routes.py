@@ -1,4 +1,4 @@
-"""What charts of a sweep are drawn from, over REST: points, and learning curves; api."""
+"""Chart data of a sweep over REST: trials as points, and learning curves; api."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ import orjson
 from fastapi import APIRouter, Query, Response
 
 from podium.api.http.authentication import viewer
-from podium.api.http.route_context import RowId, ServiceContext, context
+from podium.api.http.route_dependencies import RowId, context
+from podium.api.http.service_context import ServiceContext
+from podium.api.rest.models.query_parameters import Filter
 from podium.api.rest.models.response_models import View
 from podium.api.rest.sweeps.chart_axes import AxisView, axes_of
 from podium.db.queries import curves, points
-from podium.db.queries.trial_filter import MAX_FILTER, WITHIN_S, where_of
+from podium.db.queries.trial_filter import WITHIN_S, where_of
 from podium.db.stores import metrics, sweeps
 from podium.sweep.spec.metric import Metric
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.trial import Scalar
 
 router = APIRouter(prefix="/api/v1/sweeps/{sweep_id}", tags=["charts"])
-MOST_POINTS = 20_000
-MOST_CURVES = 300
-Filter = Annotated[str, Query(max_length=MAX_FILTER, description="which trials, as in docs/dashboard.md")]
+MAX_POINTS = 20_000
+MAX_CURVES = 300
 
 
 class PointsView(View):
-    """Trials as columns: each list has one place for each trial shown, in the order of their numbers.
+    """Trials as columns: each list has one entry per trial, in order of their numbers.
 
-    `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`, `feasible`,
-    `params.NAME`; with several objectives `values.NAME` and `pareto`, which only the best of what matches are.
+    Columns: `id`, `number`, `state`, `value`, `duration_s`, `ended_at` (seconds since the epoch), `device`, `cause`,
+    `feasible`, `params.NAME`; with several objectives also `values.NAME` and `pareto`, which is true for the trials on
+    the Pareto front of those that match.
     """
 
     matching: int
-    shown: int  # fewer than match: the best 1,000, and an even sample of the others
+    shown: int  # at most `max`: the best 1,000 and an even sample of the others
     objectives: list[Metric]
     axes: list[AxisView]
     columns: dict[str, list[Scalar]]
 
 
 class CurveView(View):
-    """A trial's curve; of `points`, fewer may be here, the peaks and dips among them."""
+    """A trial's curve. It may be downsampled from `points` points; minima and maxima are kept."""
 
     trial_id: int
     number: int
@@ -51,23 +53,23 @@ class CurveView(View):
 
 
 class CurvesView(View):
-    """Curves of one metric: trials that run, then the finished ones, best first, then the newest of the others."""
+    """Curves of one metric: running trials, then finished ones, best first, then the newest of the others."""
 
     metrics: list[str]
     metric: str | None
-    goal: Literal["maximize", "minimize"] | None  # of an objective
-    matching: int  # trials that have reported it
+    goal: Literal["maximize", "minimize"] | None  # null if the metric is not an objective
+    matching: int  # trials that reported the metric
     curves: list[CurveView]
 
 
 @router.get("/points", dependencies=[viewer], response_model=PointsView)
 def show_points(
     sweep_id: RowId,
-    filter: Filter = "",
-    max: Annotated[int, Query(ge=100, le=MOST_POINTS, description="trials")] = 10_000,
+    filter: Filter = None,
+    max: Annotated[int, Query(ge=100, le=MAX_POINTS, description="trials")] = 10_000,
     service: ServiceContext = context,
 ) -> Response:
-    """The trials that match, as columns for charts; of more than `max` a sample, with the best of them in it."""
+    """Matching trials as columns; a sample with the best trials if more than `max` match."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         found = points.points(connection, sweep, where_of(connection, filter, sweep), max)
@@ -82,22 +84,22 @@ def show_points(
         "axes": [axis.model_dump() for axis in axes_of(spec.parameters, seen)],
         "columns": found.columns,
     }
-    return Response(orjson.dumps(body), media_type="application/json")  # 10,000 trials are 100,000 values
+    return Response(orjson.dumps(body), media_type="application/json")  # orjson: 10,000 trials have 100,000 values
 
 
 @router.get("/curves", dependencies=[viewer])
 def show_curves(
     sweep_id: RowId,
-    filter: Filter = "",
+    filter: Filter = None,
     metric: Annotated[str | None, Query(max_length=200)] = None,
-    max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=5_000, description="of each curve")] = 400,
-    limit: Annotated[int, Query(ge=1, le=MOST_CURVES, description="curves")] = 100,
+    max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=5_000, description="per curve")] = 400,
+    limit: Annotated[int, Query(ge=1, le=MAX_CURVES, description="curves")] = 100,
     service: ServiceContext = context,
 ) -> CurvesView:
-    """One metric of many trials; without `metric` the sweep's own."""
+    """Learning curves of one metric, by default the sweep's objective."""
     with service.database.read(within_s=WITHIN_S) as connection:
         sweep = sweeps.get(connection, sweep_id)
         where = where_of(connection, filter, sweep)
-        found = curves.curves(connection, sweep, where, metric, max_points, limit)
+        found = curves.curves(connection, sweep, where, metric, max_points=max_points, limit=limit)
     goal = next((goal for name, goal in sweep.objectives if name == found.metric), None)
     return CurvesView.model_validate({**asdict(found), "goal": goal})

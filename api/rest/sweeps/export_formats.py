@@ -1,4 +1,4 @@
-"""The trials of a sweep as CSV, Parquet or JSON lines, a part at a time; pure, api."""
+"""Writes the trials of a sweep as CSV, Parquet or JSON lines, chunk by chunk; no I/O, api."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,13 @@ from podium.sweep.values.errors import MissingExtraError
 if TYPE_CHECKING:
     import pyarrow
 
-Parts = Iterable[list[ExportedTrial]]
-Format = Callable[[Shape, Parts], Iterator[bytes]]
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes a cell for a formula by
+Chunks = Iterable[list[ExportedTrial]]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # prefixes of a formula in a spreadsheet
 
 
-def as_json_lines(shape: Shape, parts: Parts) -> Iterator[bytes]:
-    """One object a line: a trial with everything, its parameters, values and curves by name."""
-    for trials in parts:
+def as_json_lines(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+    """One JSON object per line: a trial with its parameters, values and curves by name."""
+    for trials in chunks:
         for trial in trials:
             yield (json.dumps(record(shape, trial)) + "\n").encode()
 
@@ -54,30 +54,30 @@ def record(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
     }
 
 
-def as_csv(shape: Shape, parts: Parts) -> Iterator[bytes]:
-    """A table; text that a spreadsheet would take for a formula begins with an apostrophe."""
+def as_csv(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+    """A table. Strings that a spreadsheet would evaluate as a formula are prefixed with an apostrophe."""
     kinds = columns(shape)
-    yield _csv([[_harmless(name) for name in kinds]])
-    for trials in parts:
+    yield _csv([[escape_formula(name) for name in kinds]])
+    for trials in chunks:
         yield _csv([[_cell(cells[name]) for name in kinds] for cells in (_cells(shape, t) for t in trials)])
 
 
-def as_parquet(shape: Shape, parts: Parts) -> Iterator[bytes]:
-    """A table with typed columns, a row group for each part. Raises `MissingExtraError`."""
+def as_parquet(shape: Shape, chunks: Chunks) -> Iterator[bytes]:
+    """A table with typed columns, one row group per chunk. Raises `MissingExtraError`."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError("Parquet", "parquet") from error
-    return _parquet(pyarrow, parquet, shape, parts)
+    return _parquet(pyarrow, parquet, shape, chunks)
 
 
-def _parquet(arrow: Any, parquet: Any, shape: Shape, parts: Parts) -> Iterator[bytes]:
+def _parquet(arrow: Any, parquet: Any, shape: Shape, chunks: Chunks) -> Iterator[bytes]:
     kinds = columns(shape)
     schema = arrow.schema([(name, _arrow_type(arrow, kind)) for name, kind in kinds.items()])
-    out = _Drained()
+    out = _DrainableFile()
     with parquet.ParquetWriter(out, schema) as writer:
-        for trials in parts:
+        for trials in chunks:
             rows = [_cells(shape, trial) for trial in trials]
             arrays = [
                 arrow.array([_typed(row[name], kind) for row in rows], schema.field(name).type)
@@ -88,8 +88,8 @@ def _parquet(arrow: Any, parquet: Any, shape: Shape, parts: Parts) -> Iterator[b
     yield out.drain()
 
 
-class _Drained(io.RawIOBase):
-    """A file whose content is taken away while it is written."""
+class _DrainableFile(io.RawIOBase):
+    """A file in memory whose content is removed as it is written."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []
@@ -107,11 +107,24 @@ class _Drained(io.RawIOBase):
         return content
 
 
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """An export format: how to write it, its media type and its file suffix."""
+
+    write: Callable[[Shape, Chunks], Iterator[bytes]]
+    media_type: str
+    suffix: str
+
+
+CSV = FileFormat(as_csv, "text/csv; charset=utf-8", "csv")
+PARQUET = FileFormat(as_parquet, "application/vnd.apache.parquet", "parquet")
+JSON_LINES = FileFormat(as_json_lines, "application/x-ndjson", "jsonl")
+
 # Columns.
 
 
 def columns(shape: Shape) -> dict[str, Kind | str]:
-    """The columns of a table in their order; a time's kind is `time`."""
+    """The columns of a table, in order; the kind of timestamps is `time`."""
     kinds: dict[str, Kind | str] = {"number": Kind.INTEGER, "state": Kind.TEXT}
     kinds |= dict.fromkeys(_value_columns(shape), Kind.NUMBER)
     kinds |= {f"params_{name}": kind for name, kind in shape.params.items()}
@@ -147,7 +160,7 @@ def _cells(shape: Shape, trial: ExportedTrial) -> dict[str, Any]:
 
 
 def _values(shape: Shape, trial: ExportedTrial) -> dict[str, float] | None:
-    """What a finished trial is judged by, by metric."""
+    """The objective values of a finished trial, by metric."""
     if trial.row.values is not None:
         return trial.row.values
     return None if trial.row.value is None else {shape.objectives[0]: trial.row.value}
@@ -163,7 +176,7 @@ def _duration_s(trial: ExportedTrial) -> float | None:
 
 
 def _in_column(value: Any, kind: Kind) -> Any:
-    """A value as its column has it: text of JSON where the column has several kinds."""
+    """The value as stored in its column: a JSON string if the column has mixed types."""
     return json.dumps(value, ensure_ascii=False) if kind is Kind.JSON and value is not None else value
 
 
@@ -181,10 +194,10 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, datetime):
         return value.isoformat()
-    return _harmless(value) if isinstance(value, str) else value
+    return escape_formula(value) if isinstance(value, str) else value
 
 
-def _harmless(text: str) -> str:
+def escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -202,7 +215,7 @@ def _arrow_type(arrow: Any, kind: Kind | str) -> pyarrow.DataType:
 
 
 def _typed(value: Any, kind: Kind | str) -> Any:
-    """A value that Arrow takes for its column; None for one that came after the column was chosen, and does not fit."""
+    """The value in its column's type; None for a later value of another type than the column was created with."""
     if value is None:
         return None
     if isinstance(value, int) and not -(2**63) <= value < 2**63 and kind in (Kind.NUMBER, Kind.INTEGER):
@@ -211,5 +224,5 @@ def _typed(value: Any, kind: Kind | str) -> Any:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     if kind in (Kind.TEXT, Kind.JSON):
         return str(value).encode(errors="replace").decode()
-    wanted = {Kind.INTEGER: int, Kind.BOOLEAN: bool, "time": datetime}[kind]
-    return value if type(value) is wanted or wanted is datetime else None
+    expected = {Kind.INTEGER: int, Kind.BOOLEAN: bool, "time": datetime}[kind]
+    return value if type(value) is expected or expected is datetime else None

@@ -1,6 +1,6 @@
-"""Judges in the background which parameters matter: one process at a time, its answers kept in the database; api.
+"""Computes parameter importance in the background, one process at a time; results are stored in the database; api.
 
-Optuna and scikit-learn are loaded there, never in the service's own process.
+Optuna and scikit-learn are imported in that process only.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from podium.db.stores import sweeps
 
 log = logging.getLogger("podium.api")
 
-MOST_WAITING = 16
+MAX_QUEUED = 16
 TIMEOUT_S = 180.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-Key = tuple[int, str]  # of a sweep, and the metric
+Key = tuple[int, str]  # sweep id and metric
 Json = dict[str, Any]
 
 
 class AnalysisError(Exception):
-    """It cannot be judged; the message says why."""
+    """The importance cannot be computed; the message says why."""
 
 
 def in_its_own_process(document: Json) -> Json:
-    """What `podium.sweep.studies.parameter_importance` says of the document. Raises `AnalysisError`."""
+    """The result of `podium.sweep.studies.parameter_importance`, run as a process. Raises `AnalysisError`."""
     command = [sys.executable, "-P", "-m", "podium.sweep.studies.parameter_importance", str(os.getpid())]
     environment = {**os.environ, **_ONE_THREAD}
     try:
@@ -43,56 +43,56 @@ def in_its_own_process(document: Json) -> Json:
             timeout=TIMEOUT_S, env=environment,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise AnalysisError(f"it took longer than {TIMEOUT_S:g} s") from error
+        raise AnalysisError(f"timed out after {TIMEOUT_S:g} s") from error
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise AnalysisError(lines[-1] if lines else f"its process ended with status {done.returncode}")
+        raise AnalysisError(lines[-1] if lines else f"the process exited with status {done.returncode}")
     answer: Json = json.loads(done.stdout)
     return answer
 
 
-class Analyst:
-    """What is asked for waits in a queue; a thread works while there is something in it."""
+class ImportanceQueue:
+    """A queue of sweeps and metrics; a thread computes them one at a time and ends when the queue is empty."""
 
-    def __init__(self, database: Database, judge: Callable[[Json], Json] = in_its_own_process) -> None:
+    def __init__(self, database: Database, compute: Callable[[Json], Json] = in_its_own_process) -> None:
         self._database = database
-        self._judge = judge
+        self._compute = compute
         self._lock = threading.Lock()
-        self._waiting: dict[Key, None] = {}  # the first is being worked on
-        self._failed: dict[Key, tuple[int, str]] = {}  # as of how many trials, and why
-        self._working: threading.Thread | None = None
+        self._queue: dict[Key, None] = {}  # the first one is being computed
+        self._failed: dict[Key, tuple[int, str]] = {}  # by number of finished trials, and the reason
+        self._thread: threading.Thread | None = None
 
-    def begin(self, sweep_id: int, metric: str) -> None:
-        """Have it judged; asked again meanwhile, or while very much waits, nothing more happens."""
+    def add(self, sweep_id: int, metric: str) -> None:
+        """Queue a computation; without effect if it is queued already, or the queue is full."""
         with self._lock:
-            if len(self._waiting) < MOST_WAITING:
-                self._waiting.setdefault((sweep_id, metric))
-            if self._working is None:
-                self._working = threading.Thread(target=self._work, name="analyst", daemon=True)
-                self._working.start()
+            if len(self._queue) < MAX_QUEUED:
+                self._queue.setdefault((sweep_id, metric))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="importance", daemon=True)
+                self._thread.start()
 
     def failure(self, sweep_id: int, metric: str, as_of: int) -> str | None:
-        """Why it could not be judged with so many finished trials; None where nobody tried."""
+        """Why it failed with `as_of` finished trials; None if it was not tried."""
         tried, why = self._failed.get((sweep_id, metric), (-1, ""))
         return why if tried == as_of else None
 
-    def settle(self) -> None:
-        """Wait until nothing waits."""
-        while (thread := self._working) is not None:
+    def join(self) -> None:
+        """Wait until the queue is empty."""
+        while (thread := self._thread) is not None:
             thread.join()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._lock:
-                key = next(iter(self._waiting), None)
+                key = next(iter(self._queue), None)
                 if key is None:
-                    self._working = None
+                    self._thread = None
                     return
-            self._try(key)
+            self._compute_one(key)
             with self._lock:
-                del self._waiting[key]
+                del self._queue[key]
 
-    def _try(self, key: Key) -> None:
+    def _compute_one(self, key: Key) -> None:
         sweep_id, metric = key
         as_of = -1
         try:
@@ -102,12 +102,12 @@ class Analyst:
                 evidence = importances.evidence(connection, sweep, metric)
                 seen = points.distributions(connection, sweep_id)
                 parameters = seen | json.loads(sweep.spec_json).get("parameters", {})
-            answer = self._judge({"parameters": parameters, "trials": evidence})
-            judged = Judged(as_of, len(evidence), answer["importances"], answer["left_out"], time.time())
+            answer = self._compute({"parameters": parameters, "trials": evidence})
+            judged = Judged(as_of, len(evidence), answer["importances"], answer["left_out"], at=time.time())
             with self._database.write() as connection:
                 importances.keep(connection, sweep_id, metric, judged)
         except AnalysisError as error:
             self._failed[key] = (as_of, str(error))
-        except Exception as error:  # whatever it is, the next question must not start it again at once
-            log.exception("sweep %d: the importance of its parameters cannot be judged", sweep_id)
-            self._failed[key] = (as_of, f"{type(error).__name__}; the service's log says more")
+        except Exception as error:  # recorded, so that the next request does not start it again at once
+            log.exception("sweep %d: cannot compute parameter importance", sweep_id)
+            self._failed[key] = (as_of, f"{type(error).__name__}; the service log has the traceback")

@@ -1,4 +1,4 @@
-"""Where a sweep comes from, over REST: the packages that were installed when it was submitted; api."""
+"""Provenance of a sweep over REST: the packages installed when it was submitted; api."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from podium.api.http.authentication import viewer
-from podium.api.http.route_context import RowId, ServiceContext, context
+from podium.api.http.route_dependencies import RowId, context
+from podium.api.http.service_context import ServiceContext
 from podium.db.stores import environments
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
@@ -14,6 +15,6 @@ router = APIRouter(prefix="/api/v1", tags=["sweeps"])
 
 @router.get("/sweeps/{sweep_id}/packages", dependencies=[viewer], response_class=PlainTextResponse)
 def show_packages(sweep_id: RowId, service: ServiceContext = context) -> PlainTextResponse:
-    """The packages of the service's environment when the sweep was submitted, `name==version`, a line each."""
+    """The service's packages when the sweep was submitted: one `name==version` per line."""
     with service.database.read() as connection:
         return PlainTextResponse(environments.packages_of(connection, sweep_id))

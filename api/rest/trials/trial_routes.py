@@ -1,9 +1,8 @@
-"""Trials over REST: details, curves, logs; stopped, retried, cloned; api."""
+"""Trials over REST: details, curves, logs; stop, retry, clone, annotate; api."""
 
 from __future__ import annotations
 
 import codecs
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +11,18 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from podium.api.http.authentication import submitter, viewer
-from podium.api.http.problem_schema import again
-from podium.api.http.route_context import RowId, ServiceContext, context, has_room
+from podium.api.http.problem_schema import idempotent
+from podium.api.http.route_dependencies import RowId, context, has_disk_space
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.models.response_models import AttemptView, EnqueuedView, TrialDetail
+from podium.api.use_cases import trial_commands
 from podium.db.queries import trial_pages
 from podium.db.queries.trial_pages import ArtifactRow
-from podium.db.stores import metrics, requests, trial_rows
+from podium.db.stores import metrics, trial_rows
 from podium.db.stores.trial_rows import TrialRow
 from podium.ensemble.building import trial_outputs
 from podium.sweep.lifecycle.commands import TrialCommand
 from podium.sweep.runtime.atomic_files import opened
-from podium.sweep.runtime.component import wake
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.errors import NotFoundError
 from podium.sweep.values.trial import Scalar
@@ -32,7 +32,7 @@ MAX_LOG_BYTES = 1 << 20
 
 
 class Clone(BaseModel):
-    """What a clone has otherwise than its trial."""
+    """Parameters that differ from those of the cloned trial."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,46 +40,46 @@ class Clone(BaseModel):
 
 
 class Remarks(BaseModel):
-    """What people write about a trial; what is left out stays as it is."""
+    """Annotations of a trial; fields that are left out stay unchanged."""
 
     model_config = ConfigDict(extra="forbid")
 
-    note: str | None = None  # "": none
-    tags: list[str] | None = None  # all of them
+    note: str | None = None  # "" removes it
+    tags: list[str] | None = None  # replaces all tags
     add_tags: list[str] = Field(default_factory=list)
     remove_tags: list[str] = Field(default_factory=list)
 
 
 @router.get("/{trial_id}", dependencies=[viewer])
 def show_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
-    """One trial, with its attempts and the files it left."""
+    """One trial, with its attempts and artifacts."""
     return _show(service, trial_id)
 
 
 @router.patch("/{trial_id}", dependencies=[submitter])
-def remark_on_trial(trial_id: RowId, body: Remarks, service: ServiceContext = context) -> TrialDetail:
-    """Write a note about a trial, or tag it; the search does not care."""
-    with service.database.write() as connection:
-        requests.remark(
-            connection, trial_id, time.time(),
-            note=body.note, tags=body.tags, added=body.add_tags, removed=body.remove_tags,
-        )  # fmt: skip
+def annotate_trial(trial_id: RowId, body: Remarks, service: ServiceContext = context) -> TrialDetail:
+    """Set the note or the tags of a trial. They do not affect the search."""
+    trial_commands.annotate_trial(
+        service, trial_id, note=body.note, tags=body.tags, added=body.add_tags, removed=body.remove_tags
+    )
     return _show(service, trial_id)
 
 
 @router.post("/{trial_id}/stop", dependencies=[submitter])
 def stop_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
-    """End a trial that waits or runs; its sweep goes on without it."""
-    return _tell(service, trial_id, TrialCommand.STOP)
+    """Stop a waiting or running trial; its sweep continues."""
+    return _command(service, trial_id, TrialCommand.STOP)
 
 
 @router.post("/{trial_id}/retry", dependencies=[submitter])
 def retry_trial(trial_id: RowId, service: ServiceContext = context) -> TrialDetail:
-    """Run a trial again that failed or was cancelled, as its next attempt; a sweep that has ended goes on for it."""
-    return _tell(service, trial_id, TrialCommand.RETRY)
+    """Run a failed or cancelled trial again, as its next attempt. A finished sweep is resumed for it."""
+    return _command(service, trial_id, TrialCommand.RETRY)
 
 
-@router.post("/{trial_id}/clone", status_code=202, dependencies=[submitter, has_room], responses=again(EnqueuedView))
+@router.post(
+    "/{trial_id}/clone", status_code=202, dependencies=[submitter, has_disk_space], responses=idempotent(EnqueuedView)
+)
 def clone_trial(
     trial_id: RowId,
     response: Response,
@@ -87,19 +87,16 @@ def clone_trial(
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
     service: ServiceContext = context,
 ) -> EnqueuedView:
-    """Add a trial with the same parameters, but for those given, to its sweep. The same key gives the same one."""
-    changed = (body or Clone()).params
-    with service.database.write() as connection:
-        row, new = requests.clone(connection, trial_id, changed, time.time(), idempotency_key)
-    wake(service.settings.runtime.wake_socket("scheduler"))
-    if not new:
+    """Add a trial with these parameters, except those given, to its sweep. A repeated key returns the same one."""
+    row, is_new = trial_commands.clone_trial(service, trial_id, (body or Clone()).params, idempotency_key)
+    if not is_new:
         response.status_code = 200
     return EnqueuedView.model_validate(row)
 
 
 @router.get("/{trial_id}/attempts", dependencies=[viewer])
 def list_attempts(trial_id: RowId, service: ServiceContext = context) -> list[AttemptView]:
-    """The attempts of a trial, first to last."""
+    """The attempts of a trial, oldest first."""
     with service.database.read() as connection:
         trial_rows.get(connection, trial_id)
         return [AttemptView.of(attempt) for attempt in trial_pages.attempts_of(connection, trial_id)]
@@ -112,7 +109,7 @@ def show_metrics(
     max_points: Annotated[int, Query(ge=metrics.LEAST_POINTS, le=20_000)] = 2_000,
     service: ServiceContext = context,
 ) -> dict[str, list[tuple[int, float]]]:
-    """Each metric as [step, value] pairs, in step order; a longer curve keeps its ends, its peaks and its dips."""
+    """Each metric as [step, value] pairs by step. Longer curves are downsampled; ends, minima and maxima are kept."""
     with service.database.read() as connection:
         trial_rows.get(connection, trial_id)
         return metrics.of_trial(connection, trial_id, name, max_points)
@@ -123,12 +120,14 @@ def show_log(
     trial_id: RowId,
     attempt: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     tail_bytes: Annotated[int, Query(ge=1, le=MAX_LOG_BYTES)] = 64 << 10,
-    from_byte: Annotated[int | None, Query(ge=0, description="instead of the end: from here on, up to 1 MB")] = None,
+    from_byte: Annotated[
+        int | None, Query(ge=0, description="read up to 1 MB from this offset, instead of the end")
+    ] = None,
     service: ServiceContext = context,
 ) -> PlainTextResponse:
-    """The end of what an attempt printed; the current attempt by default.
+    """The end of an attempt's output; by default of the current attempt.
 
-    `Podium-Next-Byte` is what `from_byte` gets the rest by, later; a log that has lost its middle goes on at its end.
+    Pass the header `Podium-Next-Byte` as `from_byte` to read what follows. The middle of a very long log is dropped.
     """
     with service.database.read() as connection:
         row = trial_rows.get(connection, trial_id)
@@ -137,13 +136,13 @@ def show_log(
     try:
         text, following = _read_log(AttemptDirectory(folder).log, from_byte, tail_bytes)
     except OSError:
-        raise NotFoundError(f"attempt {number} of trial {trial_id} has printed nothing yet") from None
+        raise NotFoundError(f"attempt {number} of trial {trial_id} has no output yet") from None
     headers = {"Podium-Next-Byte": str(following), "X-Content-Type-Options": "nosniff"}
     return PlainTextResponse(text, headers=headers)
 
 
 def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, int]:
-    """Text of a log, and the byte after it; half a character at the end is left for the next time."""
+    """Text of a log, and the offset after it; an incomplete character at the end is left for the next read."""
     with opened(path) as file:
         size = file.seek(0, 2)
         start = max(0, size - tail_bytes) if from_byte is None else min(from_byte, size)
@@ -154,10 +153,8 @@ def _read_log(path: Path, from_byte: int | None, tail_bytes: int) -> tuple[str, 
     return text, start + len(content) - len(decoder.getstate()[0])
 
 
-def _tell(service: ServiceContext, trial_id: int, command: TrialCommand) -> TrialDetail:
-    with service.database.write() as connection:
-        requests.tell_trial(connection, trial_id, command, time.time())
-    wake(service.settings.runtime.wake_socket("scheduler"))
+def _command(service: ServiceContext, trial_id: int, command: TrialCommand) -> TrialDetail:
+    trial_commands.command_trial(service, trial_id, command)
     return _show(service, trial_id)
 
 
@@ -167,13 +164,14 @@ def _show(service: ServiceContext, trial_id: int) -> TrialDetail:
         attempts = trial_pages.attempts_of(connection, trial_id)
         artifacts = trial_pages.artifacts_of(connection, trial_id)
         cloned_from = trial_pages.cloned_from(connection, trial_id)
-    return TrialDetail.whole(row, attempts, artifacts, cloned_from, _unfit(service, row, artifacts))
+    unfit = _unfit(service, row, artifacts)
+    return TrialDetail.whole(row, attempts, artifacts, cloned_from=cloned_from, unfit=unfit)
 
 
 def _unfit(service: ServiceContext, row: TrialRow, artifacts: list[ArtifactRow]) -> str | None:
-    """Why the network that it left cannot join an ensemble; None where it can, or where there is none."""
-    for left in artifacts:
-        model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, left.attempt)).model
-        if left.name == model.name and left.removed is None:
+    """Why the trial's network cannot join an ensemble; None if it can, or if there is none."""
+    for artifact in artifacts:
+        model = AttemptDirectory(service.settings.data.attempt(row.sweep_id, row.number, artifact.attempt)).model
+        if artifact.name == model.name and artifact.removed is None:
             return trial_outputs.why_unfit(model)
     return None

@@ -1,4 +1,4 @@
-"""The trials of a sweep as a table over REST: filtered, sorted, a window at a time, as columns; api."""
+"""The trial table over REST: one window of the filtered, sorted trials of a sweep, as columns; api."""
 
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from podium.api.http.authentication import viewer
-from podium.api.http.route_context import MAX_ID, RowId, ServiceContext, context
+from podium.api.http.request_limits import MAX_ID
+from podium.api.http.route_dependencies import RowId, context
+from podium.api.http.service_context import ServiceContext
+from podium.api.rest.models.query_parameters import Filter, Sort, TrialsAfter
 from podium.api.rest.models.response_models import View
 from podium.db.queries import trial_table
-from podium.db.queries.trial_cursor import MAX_CURSOR
-from podium.db.queries.trial_filter import MAX_FILTER, WITHIN_S
+from podium.db.queries.trial_filter import WITHIN_S
 from podium.db.queries.trial_table import Window
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"])
-Filter = Annotated[
-    str | None,
-    Query(max_length=MAX_FILTER, description="terms that must all hold, such as `state:failed lr<0.01 -tag:bad`"),
-]
-TrialsAfter = Annotated[str | None, Query(max_length=MAX_CURSOR, description="`next` of the page before")]
-Sort = Annotated[str, Query(max_length=250, description="a column of the table, falling with - before it; or best")]
 
 
 class TrialTableView(View):
-    """Trials as columns: each list has one entry for each trial, in order."""
+    """Trials as columns: each list has one entry per trial, in order."""
 
-    total: int  # trials of the sweep
-    matching: int  # of them through the filter
-    next: int | str | None = Field(description="goes into `after=` for what follows, with the same `sort`")
-    found: int | None = Field(description="how many matching trials come before the one of `find=`; null: not there")
+    total: int  # number of trials of the sweep
+    matching: int  # number of trials that match the filter
+    next: int | str | None = Field(description="pass as `after` for the next page, with the same `sort`")
+    found: int | None = Field(description="number of matching trials before the trial `find`; null: not found")
     columns: dict[str, list[Any]] = Field(
         description="id, number, state, requested, value, reported and reported_step (of trials without a value), "
         "violated, duration_s, device, cause, attempt, sampler, tags, "
@@ -44,12 +40,12 @@ def show_table(
     filter: Filter = None,
     sort: Sort = "number",
     after: TrialsAfter = None,
-    offset: Annotated[int, Query(ge=0, le=MAX_ID, description="so many are left out at the beginning")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID, description="number of matching trials to skip")] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 200,
-    find: Annotated[int | None, Query(ge=0, le=MAX_ID, description="the number of a trial to look for")] = None,
+    find: Annotated[int | None, Query(ge=0, le=MAX_ID, description="number of a trial to locate")] = None,
     service: ServiceContext = context,
 ) -> TrialTableView:
-    """A window of a sweep's trials; those that have nothing in the column of `sort` come last."""
-    wanted = Window(filter, sort, after, offset, limit, find)
+    """A window of a sweep's trials. Trials without a value in the `sort` column come last."""
+    window = Window(filter=filter, sort=sort, after=after, offset=offset, limit=limit, find=find)
     with service.database.read(within_s=WITHIN_S) as connection:
-        return TrialTableView.model_validate(trial_table.window(connection, sweep_id, wanted))
+        return TrialTableView.model_validate(trial_table.window(connection, sweep_id, window))

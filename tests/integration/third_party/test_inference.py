@@ -81,7 +81,7 @@ def test_kserves_client_says_what_podiums_says(service: RunningService, asked: d
     answers = json.loads(done.stdout)
     ready = {name: answers.pop(name) for name in ("live", "ready", "model_ready", "absent_ready")}
     assert ready == {"live": True, "ready": True, "model_ready": True, "absent_ready": False}
-    assert "INPUT: shape [1, 2] is not [rows, 64]" in answers.pop("error")
+    assert "INPUT: shape must be [rows, 64] with at least one row, not [1, 2]" in answers.pop("error")
     assert len(answers) == 8
     for form, answer in answers.items():
         found = np.array(answer["probabilities"], np.float32)

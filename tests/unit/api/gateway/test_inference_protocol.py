@@ -24,8 +24,8 @@ from starlette.testclient import TestClient
 from podium.api.gateway import inference_protocol, inference_request
 from podium.api.gateway.inference_request import parse
 from podium.api.gateway.output_tensors import Tensor
-from podium.api.http import route_context
-from podium.api.http.request_decompression import unpacked
+from podium.api.http import request_limits
+from podium.api.http.request_decompression import decompress
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import EnsembleState, Mode, Task
 from podium.ensemble.values.prediction import Outcome
@@ -270,7 +270,7 @@ def test_guarantee_14_the_version_is_that_of_the_moment_when_the_rows_have_come(
         aggregator.update([traffic(snapshot(version=9))])
         return json.dumps(body()).encode()
 
-    monkeypatch.setattr(inference_protocol, "body_within", slowly)
+    monkeypatch.setattr(inference_protocol, "read_body", slowly)
     assert client.post(INFER).json()["model_version"] == "9"
 
 
@@ -425,14 +425,14 @@ JSON_BODIES: list[tuple[str, Any, int, str]] = [
     ("no data", body(inputs=[tensor(data=None)]), 400, "data must be"),
     ("BYTES", body(inputs=[tensor(datatype="BYTES", data=["a"] * 6)]), 400, "must be one of BOOL, INT8"),
     ("an unknown datatype", body(inputs=[tensor(datatype="x" * 10_000)]), 400, "FP64, not 'xxx"),
-    ("FP16 in JSON", body(inputs=[tensor(datatype="FP16")]), 400, "FP16 has no form in JSON; send it as binary data"),
-    ("BF16 in JSON", body(inputs=[tensor(datatype="BF16")]), 400, "BF16 has no form in JSON"),
-    ("fractions of INT64", body(inputs=[tensor(datatype="INT64")]), 400, "0.25; every element of INT64 must be an int"),
+    ("FP16 in JSON", body(inputs=[tensor(datatype="FP16")]), 400, "FP16 cannot be sent as JSON; send binary data"),
+    ("BF16 in JSON", body(inputs=[tensor(datatype="BF16")]), 400, "BF16 cannot be sent as JSON"),
+    ("fractions of INT64", body(inputs=[tensor(datatype="INT64")]), 400, "0.25; each element of INT64 must be an int"),
     ("truth of INT64", body(inputs=[tensor(datatype="INT64", data=[True] * 6)]), 400, "must be an integer"),
     ("numbers of BOOL", body(inputs=[tensor(datatype="BOOL", data=[0, 1] * 3)]), 400, "BOOL must be true or false"),
     ("too large for INT8", body(inputs=[tensor(datatype="INT8", data=[1, 2, 3, 4, 128, 6])]), 400,
-     "128 in row 1, column 1 is out of the range of INT8, -128 to 127"),
-    ("below 0 for UINT64", body(inputs=[tensor(datatype="UINT64", data=[1, 2, -3, 4, 5, 6])]), 400, "of UINT64, 0 to"),
+     "128 in row 1, column 1 is out of range for INT8: -128 to 127"),
+    ("below 0 for UINT64", body(inputs=[tensor(datatype="UINT64", data=[1, 2, -3, 4, 5, 6])]), 400, "for UINT64: 0 to"),
     ("an id that float32 changes", body(inputs=[tensor(datatype="INT64", data=[1, 2, 3, 2**24 + 1, 5, 6])]), 400,
      "16777217 in row 1, column 0 is not exact in FP32"),
     ("too large for FP32 in FP64", body(inputs=[tensor(datatype="FP64", data=[1, 2, 3, 4, 1e39, 6])]), 400, "1e+39 in"),
@@ -448,10 +448,10 @@ JSON_BODIES: list[tuple[str, Any, int, str]] = [
     ("fewer than no rows", body(inputs=[tensor(shape=[-2, -3])]), 400, "[rows, 3]"),
     ("fewer than no rows, alone", body(inputs=[tensor(shape=[-2, 3])]), 400, "[rows, 3]"),
     *((name, body(inputs=[tensor(shape=shape)]), 400, "elements") for name, shape in HUGE),
-    ("too few elements", body(inputs=[tensor(data=[1, 2, 3])]), 400, "6 elements, and data has 3"),
+    ("too few elements", body(inputs=[tensor(data=[1, 2, 3])]), 400, "6 elements, data has 3"),
     ("too many elements", body(inputs=[tensor(data=[1.0] * 7)]), 400, "data has 7"),
-    ("a ragged row", body(inputs=[tensor(data=[[1, 2, 3], [4, 5]])]), 400, "every row"),
-    ("half rows", body(inputs=[tensor(data=[[1, 2, 3], 4])]), 400, "every row"),
+    ("a ragged row", body(inputs=[tensor(data=[[1, 2, 3], [4, 5]])]), 400, "each row"),
+    ("half rows", body(inputs=[tensor(data=[[1, 2, 3], 4])]), 400, "each row"),
     ("rows of rows", body(inputs=[tensor(data=[[[1], [2], [3]], [[4], [5], [6]]])]), 400, "must be a number"),
     ("words", body(inputs=[tensor(data=["1"] * 6)]), 400, "must be a number"),
     ("a long word", body(inputs=[tensor(data=["x" * 100_000, *"12345"])]), 400, "must be a number"),
@@ -460,11 +460,11 @@ JSON_BODIES: list[tuple[str, Any, int, str]] = [
     ("objects", body(inputs=[tensor(data=[{}] * 6)]), 400, "must be a number"),
     ("data in words", body(inputs=[tensor(data="123456")]), 400, "data must be"),
     ("too large for FP32", body(inputs=[tensor(data=[1, 2, 3, 4, 1e39, 6])]), 400, "row 1, column 1 is not finite"),
-    ("data and bytes", body(inputs=[tensor(parameters={"binary_data_size": 24})]), 400, "one of the two"),
-    ("bytes that are not there", body(inputs=[tensor(data=None, parameters={"binary_data_size": 24})]), 400, "24, and"),
+    ("data and bytes", body(inputs=[tensor(parameters={"binary_data_size": 24})]), 400, "not both"),
+    ("bytes that are not there", body(inputs=[tensor(data=None, parameters={"binary_data_size": 24})]), 400, "24, but"),
     ("shared memory", body(inputs=[tensor(data=None, parameters={"shared_memory_region": "r"})]), 400, "shared memory"),
     ("an unknown output", body(outputs=[{"name": "VALUES"}]), 400, "PROBABILITIES, LABEL, ENTROPY"),
-    ("an output twice", body(outputs=[{"name": "LABEL"}, {"name": "LABEL"}]), 400, "once"),
+    ("an output twice", body(outputs=[{"name": "LABEL"}, {"name": "LABEL"}]), 400, "distinct"),
     ("outputs by name", body(outputs=["LABEL"]), 400, "outputs.0"),
     ("many outputs", body(outputs=[{"name": "LABEL"}] * 1000), 400, "outputs"),
     ("shared memory out", body(outputs=[{"name": "LABEL", "parameters": {"shared_memory_region": "r"}}]), 400, "memo"),
@@ -505,35 +505,39 @@ def raw_bytes(datatype: str, array: NDArray[Any]) -> tuple[bytes, dict[str, str]
 
 HEAD = claims(24)[0][:-24]
 BINARY_BODIES: list[tuple[str, tuple[bytes, dict[str, str]], str]] = [
-    ("fewer bytes than it says", claims(24, raw=b"\0" * 23), "24, and 23 bytes follow"),
-    ("more bytes than it says", claims(24, raw=b"\0" * 25), "24, and 25 bytes follow"),
-    ("a size that is not the shape's", claims(20, raw=b"\0" * 20), "24 bytes, and there are 20"),
-    ("no bytes", claims(0, raw=b""), "24 bytes, and there are 0"),
+    ("fewer bytes than it says", claims(24, raw=b"\0" * 23), "24, but 23 bytes follow"),
+    ("more bytes than it says", claims(24, raw=b"\0" * 25), "24, but 25 bytes follow"),
+    ("a size that is not the shape's", claims(20, raw=b"\0" * 20), "24 bytes, got 20"),
+    ("no bytes", claims(0, raw=b""), "24 bytes, got 0"),
     ("a size below 0", claims(-24), "binary_data_size"),
     ("a size in words", claims("24"), "binary_data_size"),
     ("a fraction of a size", claims(24.0), "binary_data_size"),
     ("a billion rows", claims(24, [BILLION, FEATURES]), "12,000,000,000 bytes"),
     ("a billion bytes", claims(BILLION), "24 bytes follow"),
-    ("a product that is 24 in 64 bits", claims(24, [2**62 + 2, FEATURES]), "bytes, and there are 24"),
+    ("a product that is 24 in 64 bits", claims(24, [2**62 + 2, FEATURES]), "bytes, got 24"),
     ("NaN", claims(24, raw=np.full(6, np.nan, "<f4").tobytes()), "row 0, column 0 is not finite"),
     ("infinity", claims(24, raw=np.array([1, 2, 3, 4, -np.inf, 6], "<f4").tobytes()), "row 1, column 1"),
-    ("JSON that ends too late", (HEAD, {LENGTH: str(len(HEAD) + 1)}), "bytes of JSON in a body of"),
+    ("JSON that ends too late", (HEAD, {LENGTH: str(len(HEAD) + 1)}), "exceeds the body size of"),
     ("JSON that ends too early", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) - 1)}), f"{LENGTH}: the first"),
     ("JSON that ends in the bytes", (HEAD + ROWS.tobytes(), {LENGTH: str(len(HEAD) + 4)}), f"{LENGTH}: the first"),
-    ("a length of another JSON", (json.dumps(body()).encode(), {LENGTH: "20"}), "the first 20 of the body's"),
-    ("no length", (HEAD + b"\xff" * 24, {}), f"{LENGTH} must say where it ends"),
-    ("bytes that no length leads to", (HEAD, {}), f"without {LENGTH}, all of the body is JSON"),
-    ("a BOOL of 7", raw_bytes("BOOL", np.array([0, 1, 1, 0, 7, 1], np.uint8)), "7 in row 1, column 1 is not a BOOL"),
-    ("FP64 in the bytes of FP32", raw_bytes("FP64", ROWS), "FP64 is 48 bytes, and there are 24"),
+    ("a length of another JSON", (json.dumps(body()).encode(), {LENGTH: "20"}), "the first 20 of "),
+    ("no length", (HEAD + b"\xff" * 24, {}), f"{LENGTH} must be the length of the JSON"),
+    ("bytes that no length leads to", (HEAD, {}), f"without {LENGTH}, the whole body is JSON"),
+    (
+        "a BOOL of 7",
+        raw_bytes("BOOL", np.array([0, 1, 1, 0, 7, 1], np.uint8)),
+        "7 in row 1, column 1 is not a valid BOOL",
+    ),
+    ("FP64 in the bytes of FP32", raw_bytes("FP64", ROWS), "FP64 needs 48 bytes, got 24"),
     ("FP16 that is infinite", raw_bytes("FP16", np.full(6, np.inf, "<f2")), "row 0, column 0 is not finite"),
     ("FP64 above FP32", raw_bytes("FP64", np.array([1, 2, 3, 4, 5, -1e300])), "-1e+300 in row 1, column 2 is not fin"),
     ("an id that float32 changes", raw_bytes("UINT32", np.array([0, 0, 0, 0, 0, 2**32 - 1], "<u4")), "4294967295 in"),
-    ("JSON without end", (HEAD, {LENGTH: "9" * 18}), "bytes of JSON in a body of"),
+    ("JSON without end", (HEAD, {LENGTH: "9" * 18}), "exceeds the body size of"),
     ("no JSON", (ROWS.tobytes(), {LENGTH: "0"}), "not JSON"),
-    ("a length in words", (HEAD, {LENGTH: "all"}), "not a number of bytes"),
-    ("a length below 0", (HEAD, {LENGTH: "-1"}), "not a number of bytes"),
-    ("a length that is too long", (HEAD, {LENGTH: "1" * 4000}), "not a number of bytes"),
-    ("bytes after data in JSON", packed(body(), b"\0"), "0, and 1 bytes follow"),
+    ("a length in words", (HEAD, {LENGTH: "all"}), "must be a number of bytes"),
+    ("a length below 0", (HEAD, {LENGTH: "-1"}), "must be a number of bytes"),
+    ("a length that is too long", (HEAD, {LENGTH: "1" * 4000}), "must be a number of bytes"),
+    ("bytes after data in JSON", packed(body(), b"\0"), "0, but 1 bytes follow"),
 ]
 
 
@@ -562,13 +566,13 @@ def test_a_claimed_size_costs_no_memory(shape: list[int]) -> None:
 
 def test_a_body_above_the_limit_is_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference_protocol, "MAX_PREDICTION_BYTES", 50)
-    assert_error(client.post(INFER, json=body()), 413, "above 50 bytes")
+    assert_error(client.post(INFER, json=body()), 413, "exceeds 50 bytes")
     bomb = gzip.compress(b"0" * 51)
-    assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "unpacked")
+    assert_error(client.post(INFER, content=bomb, headers={"Content-Encoding": "gzip"}), 413, "decompressed")
 
 
 def test_more_rows_than_one_prediction_may_have_are_413(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route_context, "MAX_ROWS", 1)
+    monkeypatch.setattr(request_limits, "MAX_ROWS", 1)
     assert_error(client.post(INFER, json=body()), 413, "2 rows", "batches")
 
 
@@ -604,7 +608,7 @@ def test_a_pack_is_never_opened_further_than_the_limit() -> None:
     bomb = zlib.compress(b"\0" * (64 << 20))
     tracemalloc.start()
     with pytest.raises(TooLargeError):
-        unpacked(bomb, "deflate", 1 << 20)
+        decompress(bomb, "deflate", 1 << 20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 << 20

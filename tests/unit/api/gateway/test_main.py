@@ -14,14 +14,15 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from fastapi import HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
 from podium.api.gateway import main as process
 from podium.api.gateway import predictions
-from podium.api.http import route_context as service_limits
-from podium.api.http.authentication import Doorkeeper
+from podium.api.http import request_limits
+from podium.api.http.authentication import Authenticator
+from podium.api.http.request_body import IncomingBodies, read_body
 from podium.db.access.tokens import Role
 from podium.ensemble.serving import aggregator
 from podium.ensemble.serving.transport import ZmqTransport
@@ -147,7 +148,7 @@ def test_the_answer_has_the_format_that_is_preferred(gateway: TestClient, accept
 def test_members_outputs_do_not_go_into_one_array(gateway: TestClient, asked: str) -> None:
     headers = {"Accept": "application/x-npy"}
     answer = gateway.post(f"{URL}?{asked}", json={"inputs": [[0.5, 0, 0]]}, headers=headers)
-    assert_problem(answer, 422, "members:", "accept JSON")
+    assert_problem(answer, 422, "members:", "accept application/json")
 
 
 def test_an_ensemble_may_be_asked_by_its_name(service: ServiceRig, gateway: TestClient) -> None:
@@ -174,7 +175,7 @@ def test_members_own_outputs_may_be_asked_for_by_anybody(gateway: TestClient, ne
     answer = gateway.post(f"{URL}?members=true", json={"inputs": [[0.5, 0, 0]]}, headers=viewer)
     assert (answer.status_code, answer.json()["degraded"]) == (200, True)
     assert answer.json()["member_outputs"] == [[[0.5, 0.5]], None, [[0.5, 0.5]]]
-    too_many = {"inputs": [[0.5, 0, 0]] * (predictions.FEW_ROWS + 1)}
+    too_many = {"inputs": [[0.5, 0, 0]] * (request_limits.MAX_ROWS_WITH_MEMBERS + 1)}
     assert_problem(gateway.post(f"{URL}?members=true", json=too_many), 422, "at most 100 rows, not 101")
 
 
@@ -348,9 +349,9 @@ def test_largest_finite_values_are_rows(gateway: TestClient) -> None:
 def test_more_rows_than_one_prediction_may_have_are_413(
     gateway: TestClient, networks: list[FakeNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_limits, "MAX_ROWS", 2)
+    monkeypatch.setattr(request_limits, "MAX_ROWS", 2)
     for sent in ({"content": npy(np.ones((3, FEATURES))), "headers": NPY}, {"json": {"inputs": [[1, 2, 3]] * 3}}):
-        assert_problem(gateway.post(URL, **cast(Any, sent)), 413, "3 rows", "at most 2", "batches")
+        assert_problem(gateway.post(URL, **cast(Any, sent)), 413, "3 rows", "limit of 2", "batches")
     assert networks[0].batches == []
 
 
@@ -359,38 +360,39 @@ def test_large_rows_and_answers_are_read_and_written_beside_the_event_loop(
 ) -> None:
     found = []
 
-    async def beside_if(large: bool, work: Any) -> Any:
+    async def run_in_thread_if(large: bool, work: Any) -> Any:
         found.append(large)
         return work()
 
-    monkeypatch.setattr(predictions, "beside_if", beside_if)
+    monkeypatch.setattr(predictions, "run_in_thread_if", run_in_thread_if)
     for rows in (1, 8_192):
         content = npy(np.full((rows, FEATURES), 0.5))  # float64: 192 KiB at most
-        monkeypatch.setattr(predictions, "SMALL", 100_000)
+        monkeypatch.setattr(predictions, "INLINE_SIZE", 100_000)
         assert gateway.post(URL, content=content, headers=NPY).status_code == 200
     assert found == [False, False, True, True]
 
 
-def test_bodies_that_come_are_too_much_together(gateway: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_limits, "MAX_BODIES_BYTES", 200)
+def test_all_incoming_bodies_share_a_limit(gateway: TestClient) -> None:
+    cast(FastAPI, gateway.app).state.incoming_bodies.max_bytes = 200
     small = {"inputs": [[0.5, 0, 0]]}
     answer = gateway.post(URL, json={"inputs": [[0.5, 0, 0]] * 30})
-    assert_problem(answer, 429, "too many large bodies")
+    assert_problem(answer, 429, "too many large request bodies")
     assert answer.headers["retry-after"] == "1"
     assert [gateway.post(URL, json=small).status_code for _ in range(10)] == [200] * 10  # nothing stays counted
 
 
-def test_a_body_that_does_not_come_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_limits, "MAX_BODY_S", 0.0)
+def test_a_body_that_does_not_arrive_is_408() -> None:
+    app = FastAPI()
+    app.state.incoming_bodies = IncomingBodies(max_s=0.0)
     chunks = [{"type": "http.request", "body": b"[[0.", "more_body": True}]
 
     async def receive() -> dict[str, Any]:
         return chunks.pop() if chunks else await asyncio.Future()
 
-    with pytest.raises(HTTPException, match="to come") as refused:
-        asyncio.run(service_limits.body_within(Request({"type": "http"}, receive), 100))
+    with pytest.raises(HTTPException, match="did not arrive") as refused:
+        asyncio.run(read_body(Request({"type": "http", "app": app}, receive), 100))
     assert refused.value.status_code == 408
-    assert service_limits._coming.bytes == 0
+    assert app.state.incoming_bodies.received_bytes == 0
 
 
 def test_an_ensemble_that_is_not_there_is_404(gateway: TestClient) -> None:
@@ -420,11 +422,11 @@ class FailsOnce:
 
 def test_who_cannot_follow_once_tries_again(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "REFRESH_S", 0)
-    fake, doorkeeper = FailsOnce(), Doorkeeper(service.database, "cookie")
+    fake, authenticator = FailsOnce(), Authenticator(service.database, "cookie")
 
     async def follow() -> None:
         with contextlib.suppress(asyncio.CancelledError):
-            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event(), doorkeeper)
+            await process._follow(service.database, cast(aggregator.Aggregator, fake), asyncio.Event(), authenticator)
 
     asyncio.run(follow())
     assert fake.updates == 2

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import cast
 
 import pytest
+from sqlalchemy import Connection
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 
-from podium.api.http import authentication, failed_logins, route_roles
+from podium.api.http import failed_logins, route_roles
+from podium.api.http.authentication import Authenticator
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
+from podium.db.schema.engine import Database
 from podium.db.schema.tables import tokens as token_table
 from podium.sweep.values.errors import UnauthorizedError
 from tests.service_rig import AT, ServiceRig, assert_problem
@@ -78,6 +83,7 @@ ROUTES = {
     f"POST {V1}/ensembles/{{ensemble_id:path}}/predict": Role.VIEWER,
     "GET /v2{rest:path}": Role.VIEWER,
     "POST /v2{rest:path}": Role.VIEWER,
+    "POST /v2{rest:path}/infer": Role.VIEWER,
 }
 GATEWAY_PUBLIC = {"GET /healthz", "GET /v2/health/live", "GET /v2/health/ready"}
 MODEL = "/v2/models/{name:path}"
@@ -142,7 +148,7 @@ def test_with_a_route_that_says_no_role_nothing_starts(service: ServiceRig) -> N
         route_roles.check(app.routes)
     app = service.app()
     app.mount("/files", app)
-    with pytest.raises(RuntimeError, match="no plain route"):
+    with pytest.raises(RuntimeError, match="not a plain route"):
         route_roles.check(app.routes)
 
 
@@ -165,7 +171,7 @@ def test_a_route_lets_in_its_role_and_those_above(service: ServiceRig, route: st
 
 
 def test_the_gateway_asks_too(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failed_logins, "ALLOWED", 10_000)
+    monkeypatch.setattr(failed_logins, "MAX_FAILURES", 10_000)
     with service.client(None, service.gateway()) as client:
         for route in sorted(GATEWAY):
             assert [request(client, route, token) for token in (None, "garbage")] == [401, 401], route
@@ -204,29 +210,32 @@ def test_a_token_that_is_over_is_401(service: ServiceRig, column: str) -> None:
     assert_problem(service.client().get(f"{V1}/devices"), 401, "unknown, expired or revoked")
 
 
-def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(
-    service: ServiceRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(authentication, "_MAX_REMEMBERED", 3)
-    monkeypatch.setattr(authentication, "_REMEMBER_UNKNOWN_S", 1000.0)
-    doorkeeper, threads = authentication.Doorkeeper(service.database, "cookie"), []
-    real = doorkeeper._look_up
+class CountingDatabase:
+    """A database that records the thread of each read."""
 
-    def look_up(how: authentication.LookUp, token: str, now: float) -> tokens.Holder | None:
-        threads.append(threading.current_thread())
-        return real(how, token, now)
+    def __init__(self, database: Database) -> None:
+        self.threads: list[threading.Thread] = []
+        self._database = database
 
-    monkeypatch.setattr(doorkeeper, "_look_up", look_up)
+    def read(self) -> AbstractContextManager[Connection]:
+        self.threads.append(threading.current_thread())
+        return self._database.read()
+
+
+def test_an_unknown_token_is_looked_up_once_and_not_on_the_event_loop(service: ServiceRig) -> None:
+    database = CountingDatabase(service.database)
+    authenticator = Authenticator(cast(Database, database), "cookie", cache_unknown_s=1000.0, max_cached=3)
 
     async def ask(token: str) -> None:
         with pytest.raises(UnauthorizedError):
-            await doorkeeper.holder(token, "127.0.0.1")
+            await authenticator.token_holder(token, "127.0.0.1")
 
     for token in ("a", "a", "b", "c", "d", "d"):
         asyncio.run(ask(token))
-    assert len(threads) == 4
-    assert threading.main_thread() not in threads
-    assert len(doorkeeper._seen) == 3
+    assert len(database.threads) == 4
+    assert threading.main_thread() not in database.threads
+    asyncio.run(ask("a"))  # the oldest of four was evicted
+    assert len(database.threads) == 5
 
 
 def test_the_database_holds_no_token(service: ServiceRig) -> None:

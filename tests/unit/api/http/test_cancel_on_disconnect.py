@@ -10,7 +10,7 @@ import pytest
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from podium.api.http.cancel_on_disconnect import while_there
+from podium.api.http.cancel_on_disconnect import cancel_on_disconnect
 
 
 def request_of(receive: Callable[[], Awaitable[Any]]) -> Request:
@@ -27,7 +27,7 @@ def test_who_stays_gets_the_answer() -> None:
         return "answer"
 
     async def main() -> None:
-        assert await while_there(request_of(stays), work()) == "answer"
+        assert await cancel_on_disconnect(request_of(stays), work()) == "answer"
         assert asyncio.all_tasks() == {asyncio.current_task()} or await _settled()
 
     asyncio.run(main())
@@ -44,7 +44,7 @@ def test_an_error_of_the_work_is_the_callers() -> None:
 
     async def main() -> None:
         with pytest.raises(ArithmeticError, match="poison"):
-            await while_there(request_of(stays), work())
+            await cancel_on_disconnect(request_of(stays), work())
 
     asyncio.run(main())
 
@@ -63,7 +63,7 @@ def test_the_work_of_who_leaves_ends_and_cleans_up() -> None:
 
     async def main() -> None:
         with pytest.raises(ClientDisconnect):
-            await while_there(request_of(leaves), work())
+            await cancel_on_disconnect(request_of(leaves), work())
         assert await _settled()
 
     asyncio.run(main())
@@ -80,7 +80,7 @@ def test_a_caller_that_is_cancelled_takes_the_work_along() -> None:
             cleaned.append(True)
 
     async def main() -> None:
-        waiting = asyncio.ensure_future(while_there(request_of(stays), work()))
+        waiting = asyncio.ensure_future(cancel_on_disconnect(request_of(stays), work()))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         waiting.cancel()

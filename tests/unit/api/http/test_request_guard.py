@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
 from podium.api.http.host_names import HostNames, is_host_name
-from podium.api.http.request_guard import HEADERS, Guard, is_cross_origin
+from podium.api.http.request_guard import HEADERS, RequestGuard, is_cross_origin
 from tests.service_rig import ServiceRig, assert_problem
 
 OURS = "http://127.0.0.1:8300"
@@ -80,7 +80,7 @@ async def _status(scope: Scope) -> int:
     async def receive() -> Message:
         return {"type": "http.request"}
 
-    guard = Guard(app, HostNames([]))
+    guard = RequestGuard(app, HostNames([]))
     await guard({"type": "http", "method": "GET", "path": "/", **scope}, receive, send)
     return said[0]
 

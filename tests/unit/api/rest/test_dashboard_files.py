@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from podium.api.rest.dashboard_files import StaticFiles
+from podium.api.rest.dashboard_files import DashboardFiles
 from tests.service_rig import ServiceRig, assert_problem
 
 PAGE = b"<!doctype html><title>Podium</title>"
@@ -36,7 +36,7 @@ def build(tmp_path: Path) -> Path:
 def browser(service: ServiceRig, build: Path) -> TestClient:
     """A browser at a service with that build."""
     app = service.app()
-    app.router.default = StaticFiles(build)
+    app.router.default = DashboardFiles(build)
     return service.client(None, app)
 
 
@@ -82,7 +82,7 @@ def test_nothing_else_is_there(browser: TestClient, path: str) -> None:
 @pytest.mark.parametrize("path", ["/../secret", "//secret", "///../secret", "/assets/../../secret", "/./../secret"])
 def test_a_path_as_no_client_library_sends_it_leads_nowhere_else(build: Path, path: str) -> None:
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
-    assert StaticFiles(build).answer(Request(scope)).status_code == 404
+    assert DashboardFiles(build).answer(Request(scope)).status_code == 404
 
 
 def test_a_route_that_is_not_there_is_no_page_for_a_browser_either(browser: TestClient) -> None:
@@ -94,7 +94,7 @@ def test_a_route_that_is_not_there_is_no_page_for_a_browser_either(browser: Test
 
 def test_without_a_build_the_page_says_what_to_do(service: ServiceRig, tmp_path: Path) -> None:
     app = service.app()
-    app.router.default = StaticFiles(tmp_path / "nothing")
+    app.router.default = DashboardFiles(tmp_path / "nothing")
     answer = service.client(None, app).get("/sweeps/1", headers=HTML)
     assert answer.status_code == 404
     assert "make dashboard" in answer.text

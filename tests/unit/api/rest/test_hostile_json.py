@@ -63,14 +63,14 @@ def test_no_route_takes_json_that_nobody_means(service: ServiceRig, app: FastAPI
 
 def test_a_key_that_is_there_twice_is_named(client: TestClient) -> None:
     body = b'{"name": "a", "role": "viewer", "role": "admin"}'
-    assert_problem(client.post("/api/v1/tokens", content=body, headers=JSON), 400, "the key 'role' is here twice")
+    assert_problem(client.post("/api/v1/tokens", content=body, headers=JSON), 400, "duplicate key 'role'")
     assert "a" not in [token["name"] for token in client.get("/api/v1/tokens").json()["items"]]
 
 
 def test_a_large_body_with_a_key_twice_at_its_end_is_refused_soon(client: TestClient) -> None:
     keys = ",".join(f'"k{n}":1' for n in range(50_000))
     body = f'{{{keys},"k49999":2}}'.encode()
-    assert_problem(client.post("/api/v1/sweeps", content=body, headers=JSON), 400, "the key 'k49999' is here twice")
+    assert_problem(client.post("/api/v1/sweeps", content=body, headers=JSON), 400, "duplicate key 'k49999'")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_key_twice_is_refused_in_rows_and_imports_too(service: ServiceRig, pat
         address = path if path.startswith("/") else f"/api/v1/{path}"
         answer = client.post(address, content=body.encode(), headers=JSON)
     assert answer.status_code == 400, answer.text
-    assert "is here twice in one object" in answer.json()["detail"]
+    assert "duplicate key" in answer.json()["detail"]
 
 
 def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +109,9 @@ def test_rows_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         {"inputs": [{"name": "INPUT", "shape": [1, 2], "datatype": "FP32", "data": [1, 2]}], "id": "x"},
         [], None, 5, "text",
     ):  # fmt: skip
-        reject_duplicate_keys.check_read(json.dumps(found).encode(), found)
+        reject_duplicate_keys.check_parsed(json.dumps(found).encode(), found)
 
 
 def test_what_is_nested_deep_is_counted_without_an_error() -> None:
     body = b'{"a":' * 1000 + b"1" + b"}" * 1000
-    reject_duplicate_keys.check_read(body, orjson.loads(body))
+    reject_duplicate_keys.check_parsed(body, orjson.loads(body))

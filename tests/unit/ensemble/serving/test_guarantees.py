@@ -740,7 +740,7 @@ def test_guarantee_13_what_cannot_be_served_in_time_is_shed_too() -> None:
 
 
 def test_guarantee_13_each_refusal_has_its_status() -> None:
-    assert {outcome: status for outcome, (status, _) in REFUSALS.items()} == {
+    assert {outcome: kind.status for outcome, kind in REFUSALS.items()} == {
         Outcome.SHED: 429,
         Outcome.BELOW_QUORUM: 503,
         Outcome.DEADLINE: 504,

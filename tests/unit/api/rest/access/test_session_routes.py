@@ -40,7 +40,7 @@ def test_a_code_logs_in_once_as_the_one_who_made_it(service: ServiceRig) -> None
     code = code_of(service, Role.VIEWER)
     answer = service.client(None).post(SESSION, json={"code": code})
     assert (answer.status_code, answer.json()["name"], answer.json()["role"]) == (200, "viewer", "viewer")
-    assert_problem(service.client(None).post(SESSION, json={"code": code}), 401, "used already", "podium login")
+    assert_problem(service.client(None).post(SESSION, json={"code": code}), 401, "has been used", "podium login")
 
 
 def test_a_token_logs_in_too(service: ServiceRig) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from podium.api.http import failed_logins
-from podium.api.http.failed_logins import Failures
+from podium.api.http.failed_logins import FailedLogins
 from podium.db.access import tokens
 from podium.db.access.tokens import Role
 from podium.db.schema.tables import tokens as token_table
@@ -155,8 +155,8 @@ class Clock:
 
 def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_old() -> None:
     clock = Clock()
-    counted = Failures(clock)
-    for _ in range(failed_logins.ALLOWED):
+    counted = FailedLogins(clock)
+    for _ in range(failed_logins.MAX_FAILURES):
         counted.add("10.0.0.1", "x")
         clock.now += 1
     with pytest.raises(TooManyFailuresError) as refused:
@@ -168,10 +168,10 @@ def test_the_eleventh_failure_in_a_minute_must_wait_until_the_first_is_a_minute_
 
 
 def test_what_pages_repeat_by_themselves_counts_once() -> None:
-    counted = Failures(Clock())
+    counted = FailedLogins(Clock())
     for _ in range(100):
         counted.add("10.0.0.1", "a session that is over", once=True)
-    for number in range(failed_logins.ALLOWED - 1):
+    for number in range(failed_logins.MAX_FAILURES - 1):
         counted.add("10.0.0.1", str(number), once=True)
     with pytest.raises(TooManyFailuresError):
         counted.add("10.0.0.1", "another", once=True)
@@ -179,7 +179,7 @@ def test_what_pages_repeat_by_themselves_counts_once() -> None:
 
 def test_many_addresses_take_bounded_memory_and_a_network_of_ipv6_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failed_logins, "_MAX_ADDRESSES", 50)
-    counted = Failures(Clock())
+    counted = FailedLogins(Clock())
     for number in range(200):
         counted.add(f"10.0.0.{number}", "x")
     assert len(counted._by_address) == 50

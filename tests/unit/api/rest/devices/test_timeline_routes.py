@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.api.rest.devices.idle_gaps import Gap, Why, gaps, silent_since, thinned, why_of
-from podium.api.rest.devices.merged_intervals import Spell, merged
+from podium.api.rest.devices.idle_gaps import Gap, Why, gaps, thinned, why_of, with_missed_heartbeat
+from podium.api.rest.devices.merged_intervals import Interval, merged
 from podium.db.queries.timeline import BusyRow, Stretch
 from podium.db.stores import device_history, stored_trials
 from podium.db.stores.device_history import SpellRow
@@ -89,7 +89,7 @@ def test_trials_and_the_gaps_between_them(service: ServiceRig, client: TestClien
     assert bars["end_s"][2] is None
     assert told(read(client, **{"from": T, "to": T + 400})) == [
         (100, 200, "idle", "sweep 1 runs 1 at a time at most"),
-        (300, 329, "choosing", "sweep 1 was choosing its next trial"),
+        (300, 329, "choosing", "sweep 1 was proposing its next trial"),
         (329, 330, "between", ""),
     ]
     assert (found["attempts"], found["failed"], found["busy_s"], found["idle_s"]) == (3, 1, 270, 130)
@@ -272,42 +272,42 @@ def row(start: float, end: float, planned_at: float = 0.0) -> BusyRow:
 
 
 def test_what_was_noticed_late_holds_from_the_start_of_the_gap() -> None:
-    spells = [Spell(0, "ready", ""), Spell(12, "ready", "sweep 1 is paused")]
+    spells = [Interval(0, "ready", ""), Interval(12, "ready", "sweep 1 is paused")]
     (gap,) = gaps([row(0, 10)], spells, 0, 50)
     assert (gap.start, gap.end, gap.reason) == (10, 50, "sweep 1 is paused")
 
 
 def test_without_a_word_a_long_gap_is_not_called_a_change_of_trials() -> None:
-    found = gaps([row(0, 10), row(40, 50), row(52, 60)], [Spell(0, "ready", "")], 0, 60)
+    found = gaps([row(0, 10), row(40, 50), row(52, 60)], [Interval(0, "ready", "")], 0, 60)
     assert [(gap.why, gap.reason) for gap in found] == [
-        (Why.UNKNOWN, "no reason was written down"),
+        (Why.UNKNOWN, "no reason was recorded"),
         (Why.BETWEEN, ""),
     ]
 
 
 def test_what_is_older_than_what_is_kept_is_unknown() -> None:
-    found = gaps([row(5, 10)], [Spell(30, "ready", "no sweep is running")], 0, 40)
+    found = gaps([row(5, 10)], [Interval(30, "ready", "no sweep is running")], 0, 40)
     assert [(gap.start, gap.why) for gap in found] == [(0, Why.UNKNOWN), (10, Why.UNKNOWN), (30, Why.IDLE)]
 
 
 def test_a_silent_scheduler_is_not_trusted() -> None:
     spells = [(0.0, "ready", "no sweep is running")]
-    assert silent_since(spells, 100, 120) == spells
-    assert silent_since(spells, 100, 200)[-1] == (100, "down", "nothing has been heard of the scheduler")
+    assert with_missed_heartbeat(spells, 100, 120) == spells
+    assert with_missed_heartbeat(spells, 100, 200)[-1] == (100, "down", "the scheduler's heartbeat is missing")
     stopped = [*spells, (90.0, "down", "the service was stopped")]
-    assert silent_since(stopped, 100, 200) == stopped
+    assert with_missed_heartbeat(stopped, 100, 200) == stopped
 
 
 def test_what_is_too_short_to_see_goes_into_its_neighbour() -> None:
-    spells = [Spell(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [Spell(10, "lost", "gone")]
+    spells = [Interval(float(at), "ready", f"reason {at % 2}") for at in range(10)] + [Interval(10, "lost", "gone")]
     shown = thinned(gaps([], spells, 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 5, Why.IDLE), (5, 10, Why.IDLE), (10, 30, Why.LOST)]
-    shown = thinned(gaps([], [Spell(0, "lost", "gone"), Spell(29, "ready", "waits")], 0, 30), 5.0, 30)
+    shown = thinned(gaps([], [Interval(0, "lost", "gone"), Interval(29, "ready", "waits")], 0, 30), 5.0, 30)
     assert [(gap.start, gap.end, gap.why) for gap in shown] == [(0, 30, Why.LOST)]
 
 
 def test_a_gap_that_goes_on_is_shown_however_short_it_is_yet() -> None:
-    found = gaps([row(0, 10), row(10.5, 29.5)], [Spell(0, "ready", "")], 0, 30)
+    found = gaps([row(0, 10), row(10.5, 29.5)], [Interval(0, "ready", "")], 0, 30)
     assert [(gap.start, gap.end) for gap in thinned(found, 1.0, 30)] == [(29.5, 30)]
 
 
@@ -318,7 +318,7 @@ WORDS = st.sampled_from([("ready", ""), ("ready", "waits"), ("lost", "x"), ("dow
 @given(TIMES, st.lists(st.tuples(st.floats(-20, 120), WORDS), max_size=10), st.floats(0, 100))
 def test_trials_and_gaps_cover_all_time_once(ends: list[float], said: list[Any], planned_at: float) -> None:
     rows = [row(start, end, planned_at) for start, end in zip(ends[::2], ends[1::2], strict=False)]
-    spells = sorted((Spell(at, *words) for at, words in said), key=lambda spell: spell.at)
+    spells = sorted((Interval(at, *words) for at, words in said), key=lambda spell: spell.at)
     found = gaps(rows, spells, 0, 100)
     pieces = sorted([(gap.start, gap.end) for gap in found] + [(one.start, one.end) for one in rows])
     assert all(one[1] == other[0] for one, other in pairwise(pieces))
@@ -332,18 +332,18 @@ def test_merged_spells_tell_for_how_long_each_reason_held(ends: list[float], sai
     spells = sorted(((at, *words) for at, words in said), key=lambda spell: spell[0])
     spells = [spell for index, spell in enumerate(spells) if not index or spell[1:] != spells[index - 1][1:]]
     exact, short = defaultdict[tuple[Why, str], float](float), defaultdict[tuple[Why, str], float](float)
-    for gap in gaps(rows, [Spell(*spell) for spell in spells], 0, 100):
-        exact[gap.why, gap.reason] += gap.long_s
+    for gap in gaps(rows, [Interval(*spell) for spell in spells], 0, 100):
+        exact[gap.why, gap.reason] += gap.duration_s
     few, shares = merged(spells, rows, Stretch(0, 100, bucket_s))
     found = gaps(rows, few, 0, 100)
     for gap in found:
-        short[gap.why, gap.reason] += gap.long_s if gap.of == 1 else 0
+        short[gap.why, gap.reason] += gap.duration_s if gap.of == 1 else 0
     for (state, reason), share in shares.items():
-        short[why_of(state), reason] += share.long_s
+        short[why_of(state), reason] += share.duration_s
     assert {key: long_s for key, long_s in short.items() if long_s > 1e-6} == pytest.approx(
         {key: long_s for key, long_s in exact.items() if long_s > 1e-6}
     )
-    assert sum(gap.long_s for gap in found) == pytest.approx(sum(exact.values()))
+    assert sum(gap.duration_s for gap in found) == pytest.approx(sum(exact.values()))
 
 
 def test_very_many_spells_are_few_gaps_that_say_how_many_they_are() -> None:
@@ -353,8 +353,8 @@ def test_very_many_spells_are_few_gaps_that_say_how_many_they_are() -> None:
     assert len(few) < 110
     found = gaps([], few, 0, 1000)
     assert Gap(10.0, 20.0, Why.IDLE, "waits", 100) in found
-    assert shares["lost", "x"].long_s == pytest.approx(250, abs=0.2)
-    assert shares["lost", "x"].spells == pytest.approx(2500, abs=2)
+    assert shares["lost", "x"].duration_s == pytest.approx(250, abs=0.2)
+    assert shares["lost", "x"].intervals == pytest.approx(2500, abs=2)
 
 
 def test_of_very_many_gaps_only_those_that_a_screen_shows_are_told(service: ServiceRig, client: TestClient) -> None:

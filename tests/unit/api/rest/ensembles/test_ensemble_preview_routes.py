@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from starlette.testclient import TestClient
 
-from podium.api.rest.ensembles.ensemble_preview_routes import MOST_WAITING, Turns
+from podium.api.rest.ensembles.ensemble_preview_routes import MAX_QUEUED, PreviewQueue
 from podium.api.rest.ensembles.ensemble_sample_routes import samples_of
 from podium.db.stores.candidates import PREDICTIONS
 from podium.ensemble.building.trial_outputs import Architecture
@@ -153,16 +153,16 @@ def test_what_cannot_be_built_cannot_be_previewed_for_the_same_reason(service: S
 
 def test_previews_take_turns_and_one_that_nobody_waits_for_is_not_begun() -> None:
     async def scene() -> list[str]:
-        turns, gate, begun = Turns(), threading.Event(), list[str]()
-        first = asyncio.create_task(turns.take(gate.wait))
-        waiting = [asyncio.create_task(turns.take(lambda: begun.append("left"))) for _ in range(MOST_WAITING)]
+        turns, gate, begun = PreviewQueue(), threading.Event(), list[str]()
+        first = asyncio.create_task(turns.run(gate.wait))
+        waiting = [asyncio.create_task(turns.run(lambda: begun.append("left"))) for _ in range(MAX_QUEUED)]
         await asyncio.sleep(0)
-        with pytest.raises(HTTPException, match="16 other previews wait already"):
-            await turns.take(lambda: begun.append("too many"))
+        with pytest.raises(HTTPException, match="16 previews are queued"):
+            await turns.run(lambda: begun.append("too many"))
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        last = asyncio.create_task(turns.take(lambda: begun.append("last")))
+        last = asyncio.create_task(turns.run(lambda: begun.append("last")))
         gate.set()
         await asyncio.gather(first, last)
         return begun
@@ -191,7 +191,7 @@ def test_rows_that_are_not_known_here_are_refused(
     ensemble_id = service.ensemble(sweep_id, [service.trial(sweep_id, 0, 0.5)])
     own = Architecture(Task.CLASSIFICATION, ("cat", "dog"), 3, None, {})
     monkeypatch.setattr("podium.ensemble.building.trial_outputs.read_architecture", lambda _: own)
-    assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples"), 409, "data of their own", "paste a row")
+    assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples"), 409, "their own data", "paste a row")
     assert_problem(client.get(f"/api/v1/ensembles/{ensemble_id}/samples?n=0"), 422, "n")
     assert_problem(client.get("/api/v1/ensembles/99/samples"), 404, "no ensemble 99")
 
@@ -204,6 +204,6 @@ def test_rows_of_a_table_have_the_numbers_that_were_in_it(digits: Dataset) -> No
         image=(1, 1, 2),
         columns=("age", "size"),
     )
-    found = samples_of(table, Task.REGRESSION, Split.TEST, 0, 2)
+    found = samples_of(table, Task.REGRESSION, Split.TEST, start=0, n=2)
     assert (found.inputs, found.targets, found.labels) == ([[0.1, 0.1]] * 2, [[2.7]] * 2, None)
     assert (found.image, found.columns, found.low, found.high) == (None, ["age", "size"], 0.1, 0.1)

@@ -187,14 +187,14 @@ UNMEASURABLE: list[tuple[Any, int, str]] = [
     ({"version": 2}, 404, "no version 2"),
     (ROWS, 422, "targets"),
     ({"targets": [0, 1]}, 422, "inputs and targets"),
-    ({**ROWS, "targets": [0]}, 422, "one for each of the 2 rows"),
-    ({**ROWS, "targets": [0, 2]}, 422, "2 in row 1 is no class; there are cat, dog"),
+    ({**ROWS, "targets": [0]}, 422, "one entry for each of the 2 rows"),
+    ({**ROWS, "targets": [0, 2]}, 422, "unknown class 2 in row 1; classes: cat, dog"),
     ({**ROWS, "targets": ["cat", "cow"]}, 422, "'cow' in row 1"),
     ({**ROWS, "targets": [0, True]}, 422, "True in row 1"),
-    ({**ROWS, "targets": {"0": 1}}, 422, "one for each"),
-    ({**ROWS, "targets": [0, 1], "split": "test"}, 422, "split: leave it out"),
+    ({**ROWS, "targets": {"0": 1}}, 422, "one entry for each"),
+    ({**ROWS, "targets": [0, 1], "split": "test"}, 422, "split: cannot be combined"),
     ({"inputs": [[1, 2]], "targets": [0]}, 422, "[rows, 3]"),
-    ({"inputs": [["a", "b", "c"]], "targets": [0]}, 422, "rows of numbers"),
+    ({"inputs": [["a", "b", "c"]], "targets": [0]}, 422, "must be numbers"),
     ({**ROWS, "targets": None}, 422, "inputs and targets"),
     ({"inputs": None, "targets": [0]}, 422, "inputs and targets"),
 ]
@@ -220,13 +220,13 @@ def test_a_degraded_ensemble_cannot_be_measured_and_the_member_is_named(
         replicas.change(connection, replica.id, MemberState.FAILED, "its weights are gone")
         ensemble_changes.change(connection, ready_id, EnsembleState.DEGRADED, "", AT)
     answer = client.post(f"{URL}/{ready_id}/evaluate", json={})
-    assert_problem(answer, 409, "all members are needed", "member 1 is failed (its weights are gone)")
+    assert_problem(answer, 409, "needs all members", "member 1 is failed (its weights are gone)")
 
 
 def test_a_target_is_not_repeated_at_length(client: TestClient, ready_id: int) -> None:
     body = {"inputs": [[1, 2, 3]], "targets": ["cow" * 1000]}
     answer = client.post(f"{URL}/{ready_id}/evaluate", json=body)
-    assert_problem(answer, 422, "in row 0 is no class")
+    assert_problem(answer, 422, "in row 0; classes:")
     assert len(answer.json()["detail"]) < 200
 
 
@@ -265,7 +265,7 @@ def test_a_version_takes_the_inputs_of_the_one_before(client: TestClient, servic
     other = service.sweep()
     trial_id = service.trial(other, 0, 0.9, architecture={"image": [1, 2, 2]})
     answer = client.post(f"{URL}/{ready_id}/versions", json={"trial_ids": [trial_id]})
-    assert_problem(answer, 422, "takes 4 inputs", "build another ensemble")
+    assert_problem(answer, 422, "has 4 inputs", "build another ensemble")
 
 
 def test_a_stopped_ensemble_starts_again_and_a_retired_one_never(client: TestClient, ready_id: int) -> None:
@@ -332,5 +332,5 @@ def test_an_evaluation_belongs_to_its_ensemble(client: TestClient, service: Serv
 
 def test_with_no_gateway_a_prediction_is_503_and_says_to_come_again(client: TestClient, ensemble_id: int) -> None:
     answer = client.post(f"{URL}/{ensemble_id}/predict", json={"inputs": [[1.0]]})
-    assert_problem(answer, 503, "the gateway is not there")
+    assert_problem(answer, 503, "the gateway is not running")
     assert answer.headers["retry-after"] == "1"

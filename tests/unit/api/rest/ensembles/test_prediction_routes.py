@@ -10,7 +10,9 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.testclient import TestClient
 
-from podium.api.http import problem_details, route_context
+from podium.api.http import problem_details, route_dependencies
+from podium.api.http.problem_details import ProblemType
+from podium.api.http.request_body import IncomingBodies
 from podium.api.rest.ensembles import prediction_routes
 from podium.sweep.values.errors import NotFoundError
 from tests.inference_fakes import TOKEN, OneToken
@@ -45,11 +47,12 @@ def client(gateway: Gateway) -> Iterator[TestClient]:
     """The api's side, with its connection to the gateway."""
     app = FastAPI()
     app.state.gateway = httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway.app))
-    app.state.doorkeeper = OneToken()
+    app.state.authenticator = OneToken()
     app.state.service = None
-    app.dependency_overrides[route_context.context.dependency] = lambda: Settingless()
+    app.state.incoming_bodies = IncomingBodies()
+    app.dependency_overrides[route_dependencies.context.dependency] = lambda: Settingless()
     problem_details.install(app)
-    app.include_router(prediction_routes.predictions)
+    app.include_router(prediction_routes.router)
     app.include_router(prediction_routes.inference)
     with TestClient(app, raise_server_exceptions=False) as opened:
         yield opened
@@ -123,7 +126,7 @@ def test_a_header_that_is_not_ascii_is_the_gateways_to_refuse(client: TestClient
 
 
 def test_a_refusal_comes_back_whole(client: TestClient, gateway: Gateway) -> None:
-    gateway.answer = problem_details.problem(429, "Too many", "later", error="later")
+    gateway.answer = problem_details.problem(ProblemType.TOO_MANY_PREDICTIONS, "later", error="later")
     answer = client.post("/v2/models/m/infer", content=b"{}", headers=BEARER)
     assert (answer.status_code, answer.json()["error"]) == (429, "later")
     assert answer.headers["retry-after"] == "1"
@@ -148,7 +151,7 @@ def test_a_body_above_the_limit_is_not_handed_on(
 ) -> None:
     monkeypatch.setattr(prediction_routes, "MAX_PREDICTION_BYTES", 3)
     answer = client.post("/v2/models/m/infer", content=b"1234", headers=BEARER)
-    assert (answer.status_code, answer.json()["error"]) == (413, "the body is above 3 bytes; send fewer rows")
+    assert (answer.status_code, answer.json()["error"]) == (413, "the request body exceeds 3 bytes; send fewer rows")
     assert gateway.came == []
 
 

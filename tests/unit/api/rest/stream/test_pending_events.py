@@ -34,9 +34,11 @@ def told(subscription: Subscription) -> list[tuple[str | None, Any, str | None]]
 
 def test_events_are_merged_into_one_message_with_the_id_of_the_last() -> None:
     subscription = begun()
-    subscription.hear([News(8, "trial.running", 1, 4, None), News(9, "trial.finished", 1, 4, None)], 9)
-    subscription.hear([News(10, "ensemble.ready", None, None, 3), News(11, "evaluation.finished", None, None, 5)], 11)
-    subscription.hear([News(12, "sweep.queued", 2, None, None), News(13, "trial.noted", 1, 6, None)], 13)
+    subscription.add_events([News(8, "trial.running", 1, 4, None), News(9, "trial.finished", 1, 4, None)], 9)
+    subscription.add_events(
+        [News(10, "ensemble.ready", None, None, 3), News(11, "evaluation.finished", None, None, 5)], 11
+    )
+    subscription.add_events([News(12, "sweep.queued", 2, None, None), News(13, "trial.noted", 1, 6, None)], 13)
     changes = {
         "sweeps": [1, 2],
         "trials": {"1": [4, 6]},
@@ -57,14 +59,14 @@ def test_events_are_merged_into_one_message_with_the_id_of_the_last() -> None:
 )
 def test_devices_are_named_when_what_they_do_changes(kind: str, devices: bool) -> None:
     subscription = begun()
-    subscription.hear([News(8, kind, 1, 1, None)], 8)
+    subscription.add_events([News(8, kind, 1, 1, None)], 8)
     ((_, changes, _),) = told(subscription)
     assert changes["devices"] is devices
 
 
 def test_what_names_too_many_trials_is_a_reset() -> None:
     subscription = begun()
-    subscription.hear([News(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS)
+    subscription.add_events([News(n, "trial.finished", 1, n, None) for n in range(8, 9 + MAX_TRIALS)], 8 + MAX_TRIALS)
     assert told(subscription) == [("reset", {}, str(8 + MAX_TRIALS))]
     assert told(subscription) == []
 
@@ -77,7 +79,7 @@ def test_one_that_is_too_far_behind_is_told_to_look_at_everything() -> None:
 
 def test_nothing_is_told_before_the_past_is_known() -> None:
     subscription = Subscription(Watch())
-    subscription.hear([News(8, "sweep.queued", 1, None, None)], 8)
+    subscription.add_events([News(8, "sweep.queued", 1, None, None)], 8)
     assert subscription.take() == []
     subscription.begin(8)
     assert [message.event for message in subscription.take()] == ["hello", "changes"]
@@ -85,29 +87,29 @@ def test_nothing_is_told_before_the_past_is_known() -> None:
 
 def test_points_are_told_once_and_the_last_of_each() -> None:
     subscription = begun()
-    subscription.hear_points({4: {"loss": (0, 0.5)}})
-    subscription.hear_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}, 5: {"loss": (0, 1.0)}})
+    subscription.add_points({4: {"loss": (0, 0.5)}})
+    subscription.add_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}, 5: {"loss": (0, 1.0)}})
     points = {"4": {"loss": [1, 0.25], "acc": [1, 0.5]}, "5": {"loss": [0, 1.0]}}
     assert told(subscription) == [("metrics", {"points": points}, None)]
-    subscription.hear_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}})
+    subscription.add_points({4: {"loss": (1, 0.25), "acc": (1, 0.5)}})
     assert told(subscription) == []
-    subscription.hear_points({4: {"loss": (2, 0.125), "acc": (1, 0.5)}})
+    subscription.add_points({4: {"loss": (2, 0.125), "acc": (1, 0.5)}})
     assert told(subscription) == [("metrics", {"points": {"4": {"loss": [2, 0.125]}}}, None)]
 
 
 def test_log_and_health_are_told_when_they_change() -> None:
     subscription = begun(trial_id=4, ensemble_id=1)
     for size in (10, 10, 20):
-        subscription.hear_log(LogView(trial_id=4, attempt=1, size_bytes=size))
-    subscription.hear_log(None)
-    subscription.hear_health({"ensemble_id": 1, "members": []})
-    subscription.hear_health({"ensemble_id": 1, "members": []})
+        subscription.add_log(LogView(trial_id=4, attempt=1, size_bytes=size))
+    subscription.add_log(None)
+    subscription.add_health({"ensemble_id": 1, "members": []})
+    subscription.add_health({"ensemble_id": 1, "members": []})
     assert told(subscription) == [
         ("log", {"trial_id": 4, "attempt": 1, "size_bytes": 20}, None),
         ("health", {"ensemble_id": 1, "members": []}, None),
     ]
-    subscription.hear_log(LogView(trial_id=4, attempt=1, size_bytes=20))
-    subscription.hear_health({"ensemble_id": 1, "members": []})
+    subscription.add_log(LogView(trial_id=4, attempt=1, size_bytes=20))
+    subscription.add_health({"ensemble_id": 1, "members": []})
     assert told(subscription) == []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.rest.sweeps.importance_process import AnalysisError, Analyst
+from podium.api.rest.sweeps.importance_process import AnalysisError, ImportanceQueue
 from podium.sweep.values.trial import Cause
 from tests.service_rig import AT, ServiceRig, assert_problem
 
@@ -155,13 +155,13 @@ class Importance:
 
     def __init__(self, service: ServiceRig, sweep_id: int, judge: Judge) -> None:
         app = service.app()
-        self.analyst = app.state.analyst = Analyst(service.database, judge)
+        self.queue = app.state.importances = ImportanceQueue(service.database, judge)
         self.client = service.client(app=app)
         self.path = f"/api/v1/sweeps/{sweep_id}/importance"
 
     def ask(self, **query: str) -> dict[str, Any]:
         answer: dict[str, Any] = self.client.get(self.path, params=query).json()
-        self.analyst.settle()
+        self.queue.join()
         return answer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import shutil
 import stat
@@ -53,7 +54,7 @@ def test_a_bundle_is_unpacked_under_its_hash(client: TestClient, service: Servic
 
 
 def test_a_package_to_preload_is_looked_for_when_a_sweep_is_submitted(client: TestClient) -> None:
-    sha256 = client.post(URL, content=packed(("train.py", ""))).json()["sha256"]
+    sha256 = client.post(URL, content=packed(("train.py", "def objective(trial): ..."))).json()["sha256"]
     program = {"function": "train:objective", "bundle": sha256}
     for preload, status in ((["json", "no_such_package"], 422), (["json", "__main__"], 422), (["json.decoder"], 201)):
         answer = client.post("/api/v1/sweeps", json=document(program={**program, "preload": preload}))
@@ -256,3 +257,27 @@ def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypat
         code_bundles.pack(tmp_path)
     (tmp_path / "weights.bin").rename(tmp_path / ".weights")
     code_bundles.pack(tmp_path)
+
+
+def test_code_is_checked_when_a_document_is_submitted_as_when_a_file_is(client: TestClient) -> None:
+    sha256 = client.post(URL, content=packed(("train.py", "def objective(trial): ..."))).json()["sha256"]
+    wrong = document(program={"function": "train:objektive", "bundle": sha256})
+    answers = [
+        client.post("/api/v1/sweeps", json=wrong),
+        client.post("/api/v1/sweep-files/submit", json={"text": json.dumps(wrong)}),
+    ]
+    errors = [assert_problem(answer, 422)["errors"] for answer in answers]
+    assert errors[0] == errors[1]
+    assert errors[0][0]["location"] == ["program", "function"]
+    assert errors[0][0]["message"] == "train.py has no 'objektive'; did you mean 'objective'?"
+
+
+def test_a_relative_data_path_is_refused_however_a_sweep_is_submitted(client: TestClient) -> None:
+    wrong = document(program={"model": "mlp", "data": {"file": "rows.csv", "target": "y"}})
+    answers = [
+        client.post("/api/v1/sweeps", json=wrong),
+        client.post("/api/v1/sweep-files/submit", json={"text": json.dumps(wrong)}),
+    ]
+    for answer in answers:
+        (error,) = assert_problem(answer, 422)["errors"]
+        assert (error["location"], "/data/rows.csv" in error["message"]) == (["program", "data", "file"], True)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.api.http.route_context import ServiceContext
+from podium.api.http.service_context import ServiceContext
 from podium.api.rest.sweeps import export_formats, export_routes
 from podium.db.queries.exports import Kind, kind_of, shape
 from podium.sweep.values.trial import Cause, Params
@@ -74,7 +74,7 @@ def test_no_cell_of_text_is_a_formula(client: TestClient, sweep_id: int) -> None
 
 @given(st.text())
 def test_a_guarded_text_is_the_text_and_begins_no_formula(text: str) -> None:
-    guarded = export_formats._harmless(text)
+    guarded = export_formats.escape_formula(text)
     assert guarded.lstrip("'") == text.lstrip("'")
     assert not guarded.startswith(("=", "+", "-", "@", "\t", "\r"))
 
@@ -126,7 +126,7 @@ def lines_of(client: TestClient, sweep_id: int, query: str = "") -> list[dict[st
 
 @pytest.mark.parametrize("size", [1, 2, 3, 500])
 def test_parts_fit_together(client: TestClient, sweep_id: int, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(export_routes, "TRIALS_A_PART", size)
+    monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", size)
     assert [line["number"] for line in lines_of(client, sweep_id)] == [0, 1, 2]
     assert len(rows_of(client, sweep_id)) == 3
     content = client.get(f"/api/v1/sweeps/{sweep_id}/export.parquet").content
@@ -145,7 +145,7 @@ def test_a_part_has_so_many_points_and_whole_curves(
     monkeypatch.setattr("podium.db.queries.exports.POINTS_A_PART", points)
     with service.database.read() as connection:
         wanted = shape(connection, sweep_id)
-    found = export_routes._parts(ServiceContext(service.settings, service.database), wanted, True)
+    found = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, True)
     assert [len(part) for part in found] == parts
     lines = lines_of(client, sweep_id)
     assert [len(line["metrics"].get("val_accuracy", [])) for line in lines] == [3, 2, 0, 1]
@@ -154,10 +154,10 @@ def test_a_part_has_so_many_points_and_whole_curves(
 def test_what_comes_while_it_is_sent_is_not_in_it(
     service: ServiceRig, sweep_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export_routes, "TRIALS_A_PART", 2)
+    monkeypatch.setattr(export_routes, "TRIALS_PER_CHUNK", 2)
     with service.database.read() as connection:
         wanted = shape(connection, sweep_id)
-    parts = export_routes._parts(ServiceContext(service.settings, service.database), wanted, False)
+    parts = export_routes.chunks(ServiceContext(service.settings, service.database), wanted, False)
     assert [trial.row.number for trial in next(parts)] == [0, 1]
     service.trial(sweep_id, 3, 0.5)
     assert [trial.row.number for part in parts for trial in part] == [2]

@@ -192,7 +192,7 @@ def test_too_much_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(imported_trials, "MAX_POINTS", 1)
     body = assert_problem(client.post(PATH, json=study()), 422)
     assert "their curves have 3 points, above 1" in body["errors"][0]["message"]
-    monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_BYTES", 10)
+    monkeypatch.setattr("podium.api.rest.sweeps.import_routes.MAX_IMPORT_BYTES", 10)
     assert_problem(client.post(PATH, json=study()), 413, "import fewer trials")
 
 

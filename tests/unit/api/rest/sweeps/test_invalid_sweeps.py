@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from podium.api.http.route_context import MAX_JSON_BYTES
+from podium.api.http.request_limits import MAX_JSON_BYTES
 from podium.db.stores import sweeps
 from tests.service_rig import ServiceRig, assert_problem
 from tests.specs import builtin_document as document
@@ -89,7 +89,7 @@ def test_a_wrong_sweep_is_422_with_its_key_and_what_to_write(
     client: TestClient, service: ServiceRig, wrong: dict[str, Any], key: str, words: str
 ) -> None:
     body = assert_problem(client.post(URL, content=json.dumps(wrong), headers=JSON), 422)
-    assert body["title"] == "The sweep file is not valid"
+    assert body["type"] == "urn:podium:problem:invalid-spec"
     assert key in {".".join(error["location"]) for error in body["errors"]}
     assert any(words in error["message"] for error in body["errors"])
     with service.database.read() as connection:

@@ -254,7 +254,7 @@ def test_a_log_is_shown_by_its_end(client: TestClient, service: ServiceRig) -> N
 @pytest.mark.parametrize("query", ["", "?attempt=2"])
 def test_no_log_yet_is_404(client: TestClient, service: ServiceRig, query: str) -> None:
     trial_id = service.trial(service.sweep(), 0, None, log=None if not query else "x")
-    assert_problem(client.get(f"/api/v1/trials/{trial_id}/log{query}"), 404, "printed nothing yet")
+    assert_problem(client.get(f"/api/v1/trials/{trial_id}/log{query}"), 404, "has no output yet")
 
 
 @pytest.mark.parametrize("query", ["attempt=0", "attempt=../../x", f"attempt={'9' * 300}", "tail_bytes=0",

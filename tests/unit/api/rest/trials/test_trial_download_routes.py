@@ -27,7 +27,7 @@ def test_the_whole_log_is_a_file(service: ServiceRig, client: TestClient) -> Non
     assert answer.text == log
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["content-disposition"] == 'attachment; filename="sweep-1-trial-3-attempt-1.log"'
-    assert_problem(client.get(f"{TRIALS}/{trial_id}/log/whole?attempt=2"), 404, "attempt 2 of trial 1 has printed")
+    assert_problem(client.get(f"{TRIALS}/{trial_id}/log/whole?attempt=2"), 404, "attempt 2 of trial 1 has no output")
 
 
 def test_a_model_is_a_file(service: ServiceRig, client: TestClient) -> None:
@@ -54,7 +54,7 @@ def test_a_link_that_a_trial_made_is_not_followed(service: ServiceRig, client: T
     model = AttemptDirectory(service.data.attempt(1, 0, 1)).model
     model.unlink()
     model.symlink_to(service.data.admin_token)
-    assert_problem(client.get(f"{TRIALS}/{trial_id}/files/model.safetensors"), 404, "not on the disk any more")
+    assert_problem(client.get(f"{TRIALS}/{trial_id}/files/model.safetensors"), 404, "missing from the disk")
 
 
 def _artifact(service: ServiceRig, sweep_id: int, number: int, name: str, content: bytes) -> int:
@@ -103,7 +103,7 @@ def test_a_link_in_place_of_the_folder_of_artifacts_is_not_followed(service: Ser
     folder.rmdir()
     folder.symlink_to(service.data.root)
     answer = client.get(f"{TRIALS}/{trial_id}/files/artifacts/admin.token")
-    assert_problem(answer, 404, "not on the disk any more")
+    assert_problem(answer, 404, "missing from the disk")
     assert "secret" not in answer.text
 
 

@@ -1,0 +1,15 @@
+"""Every limit on a request: bytes, rows, seconds; api and gateway."""
+
+from __future__ import annotations
+
+MAX_JSON_BYTES = 1 << 20  # of a body, except on routes marked with `reads_own_body`
+MAX_PREDICTION_BYTES = 64 << 20  # of a body with rows to predict or to evaluate
+MAX_JSON_ROWS_BYTES = 4 << 20  # of rows as JSON: parsing blocks the event loop for about 10 ms per MB
+MAX_IMPORT_BYTES = 64 << 20  # of an imported study
+MAX_INCOMING_BYTES = 256 << 20  # of all bodies that one process is receiving
+MAX_BODY_S = 60.0  # to receive a body
+MAX_ROWS = 8_192  # per prediction: joining the members' outputs blocks the event loop
+MAX_DEADLINE_MS = 600_000  # of a prediction
+MAX_ROWS_WITH_MEMBERS = 100  # per prediction that returns the outputs of each member
+INLINE_SIZE = 1 << 18  # bytes to parse, or numbers to serialize, that are handled on the event loop
+MAX_ID = 2**63 - 1  # the largest integer of the database

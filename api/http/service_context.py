@@ -1,0 +1,21 @@
+"""The service that a request reaches: its settings and its database. Imports no web framework; api and gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.db.schema.engine import Database
+from podium.sweep.runtime.component import wake
+from podium.sweep.runtime.settings import ServiceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """Settings and database of one service."""
+
+    settings: ServiceSettings
+    database: Database
+
+    def wake(self, component: str) -> None:
+        """Notify `scheduler`, `host` or `gateway` that the database holds something new for it."""
+        wake(self.settings.runtime.wake_socket(component))

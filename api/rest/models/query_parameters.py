@@ -1,0 +1,17 @@
+"""Query parameters of all routes that filter, sort or page through trials; api."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from podium.db.queries.trial_cursor import MAX_CURSOR
+from podium.db.queries.trial_filter import MAX_FILTER
+
+Filter = Annotated[
+    str | None,
+    Query(max_length=MAX_FILTER, description="conditions that must all hold, such as `state:failed lr<0.01 -tag:bad`"),
+]
+TrialsAfter = Annotated[str | None, Query(max_length=MAX_CURSOR, description="`next` of the previous page")]
+Sort = Annotated[str, Query(max_length=250, description="`best`, or a column; descending with a leading `-`")]

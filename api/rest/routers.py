@@ -1,0 +1,57 @@
+"""The table of all routers of the REST API, in the order in which paths are matched; api.
+
+Everything else is derived from the routes: roles and public paths (`podium.api.http.route_roles`), routes with their
+own body limit, the OpenAPI document. A test checks that every module named `*_routes` is listed here.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from podium.api.rest import health_routes, schema_routes
+from podium.api.rest.access import session_routes, token_routes
+from podium.api.rest.devices import device_routes, timeline_routes
+from podium.api.rest.ensembles import (
+    ensemble_preview_routes,
+    ensemble_routes,
+    ensemble_sample_routes,
+    evaluation_routes,
+    prediction_routes,
+)
+from podium.api.rest.stream import event_routes
+from podium.api.rest.sweeps import (
+    chart_routes,
+    export_routes,
+    import_routes,
+    importance_routes,
+    provenance_routes,
+    sweep_file_routes,
+    sweep_routes,
+)
+from podium.api.rest.trials import trial_download_routes, trial_routes, trial_table_routes
+
+ROUTERS: tuple[APIRouter, ...] = (
+    health_routes.router,
+    schema_routes.router,
+    session_routes.router,
+    token_routes.router,
+    sweep_routes.router,
+    trial_table_routes.router,
+    sweep_file_routes.router,
+    provenance_routes.router,
+    export_routes.router,
+    import_routes.router,
+    trial_routes.router,
+    chart_routes.router,
+    importance_routes.router,
+    trial_download_routes.router,
+    device_routes.router,
+    timeline_routes.router,
+    ensemble_routes.router,
+    ensemble_preview_routes.router,
+    ensemble_sample_routes.router,
+    evaluation_routes.router,
+    event_routes.router,
+    prediction_routes.router,
+    prediction_routes.inference,  # matches every path below /v2
+)

@@ -1,0 +1,69 @@
+"""Composes the response for a sweep: its row, best trial, budget, devices and estimated time left; api."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from fastapi import Response
+from sqlalchemy import Connection
+
+from podium.api.http.service_context import ServiceContext
+from podium.api.rest.models.response_models import BudgetView, SweepView
+from podium.api.rest.sweeps.time_left import eta_s
+from podium.api.use_cases.sweep_submission import Submitted
+from podium.db.queries import sweep_activity, trial_pages
+from podium.db.queries.sweep_activity import Going
+from podium.db.stores import devices, spending, sweeps
+from podium.db.stores.sweeps import SweepRow
+from podium.db.stores.trial_rows import TrialRow
+from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.values.trial import SWEEP_OVER
+
+
+def view_of(service: ServiceContext, sweep_id: int) -> SweepView:
+    """One sweep. Raises `NotFoundError`."""
+    with service.database.read() as connection:
+        row = sweeps.get(connection, sweep_id)
+        activity = sweep_activity.of(connection, [sweep_id]).get(sweep_id, Going())
+        budget = _budget(connection, row)
+        return SweepView.of(
+            row,
+            _best(connection, row),
+            busy_share=trial_pages.busy_share(connection, sweep_id, len(devices.all_of(connection))),
+            budget=budget,
+            devices=activity.devices,
+            eta_s=eta_s(row, activity, budget),
+        )
+
+
+def submitted_view(response: Response, service: ServiceContext, submitted: Submitted) -> SweepView:
+    """The response to a submission: 201 with `Location`, or 200 if the idempotency key was used before."""
+    if not submitted.is_new:
+        response.status_code = 200
+    response.headers["Location"] = f"/api/v1/sweeps/{submitted.sweep_id}"
+    return view_of(service, submitted.sweep_id)
+
+
+def list_of(connection: Connection, rows: Sequence[SweepRow]) -> list[SweepView]:
+    """Many sweeps. The budget of ended sweeps is left out, since it needs all their trials."""
+    found = sweep_activity.of(connection, [row.id for row in rows])
+    views = []
+    for row in rows:
+        activity = found.get(row.id, Going())
+        bounded = row.state not in SWEEP_OVER and Terms.read(row.terms) != Terms()
+        budget = _budget(connection, row) if bounded else None
+        best, left_s = _best(connection, row), eta_s(row, activity, budget)
+        views.append(SweepView.of(row, best, budget=budget, devices=activity.devices, eta_s=left_s))
+    return views
+
+
+def _budget(connection: Connection, row: SweepRow) -> BudgetView:
+    terms = Terms.read(row.terms)
+    return BudgetView.of(terms, spending.used(connection, row, terms, time.time()))
+
+
+def _best(connection: Connection, row: SweepRow) -> TrialRow | None:
+    further = [goal for _, goal in row.objectives[1:]]
+    found = trial_pages.best(connection, row.id, row.goal, 1, further=further)
+    return found[0] if found else None

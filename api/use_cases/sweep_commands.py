@@ -1,0 +1,39 @@
+"""Changes a sweep: pause, resume, stop, cancel, extend; imports a study; api."""
+
+from __future__ import annotations
+
+import time
+
+from podium.api.http.service_context import ServiceContext
+from podium.api.use_cases.sweep_submission import Submitted
+from podium.db.stores import imports, requests
+from podium.sweep.lifecycle.budget_usage import Terms
+from podium.sweep.lifecycle.commands import SweepCommand
+from podium.sweep.lifecycle.imported_trials import parse_import
+
+
+def command_sweep(service: ServiceContext, sweep_id: int, command: SweepCommand) -> None:
+    """Raises `NotFoundError`, and `NotPossibleError` in a state that does not allow the command."""
+    with service.database.write() as connection:
+        requests.tell_sweep(connection, sweep_id, command, time.time())
+    service.wake("scheduler")
+
+
+def extend_sweep(
+    service: ServiceContext, sweep_id: int, *, run_cap: int | None, priority: float | None, terms: Terms | None
+) -> None:
+    """Raise the trial cap of a sweep, or change its priority, budget or target; None leaves a value unchanged.
+
+    Raises `NotFoundError`, `NotPossibleError`, and `ConflictError` for a lower cap or an exhausted budget.
+    """
+    with service.database.write() as connection:
+        requests.extend(connection, sweep_id, run_cap, priority, at=time.time(), terms=terms)
+    service.wake("scheduler")
+
+
+def import_study(service: ServiceContext, content: bytes, idempotency_key: str | None) -> Submitted:
+    """Store the trials of a study that ran elsewhere as a finished sweep. Raises `InvalidSpecError`."""
+    at = time.time()
+    prepared = imports.prepare(parse_import(content), at)
+    with service.database.write() as connection:
+        return Submitted(*imports.accept(connection, prepared, at, idempotency_key))
