@@ -10,7 +10,8 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from podium.api.rest.dashboard_files import DashboardFiles
+from podium.api.rest.dashboard_files import BUILD, DashboardFiles
+from tests.repository import ROOT
 from tests.service_rig import ServiceRig, assert_problem
 
 PAGE = b"<!doctype html><title>Podium</title>"
@@ -98,3 +99,7 @@ def test_without_a_build_the_page_says_what_to_do(service: ServiceRig, tmp_path:
     answer = service.client(None, app).get("/sweeps/1", headers=HTML)
     assert answer.status_code == 404
     assert "make dashboard" in answer.text
+
+
+def test_the_build_is_the_folder_that_the_dashboards_build_writes() -> None:
+    assert BUILD.resolve() == (ROOT / "api" / "static").resolve()

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from podium.sweep.specfile import code_bundles
 from podium.sweep.values.errors import BundleError
 from tests.service_rig import ServiceRig, assert_problem
-from tests.specs import document
+from tests.specs import builtin_document, document
 
 URL = "/api/v1/bundles"
 
@@ -273,7 +273,7 @@ def test_code_is_checked_when_a_document_is_submitted_as_when_a_file_is(client: 
 
 
 def test_a_relative_data_path_is_refused_however_a_sweep_is_submitted(client: TestClient) -> None:
-    wrong = document(program={"model": "mlp", "data": {"file": "rows.csv", "target": "y"}})
+    wrong = builtin_document(program={"model": "mlp", "data": {"file": "rows.csv", "target": "y"}})
     answers = [
         client.post("/api/v1/sweeps", json=wrong),
         client.post("/api/v1/sweep-files/submit", json={"text": json.dumps(wrong)}),

@@ -75,7 +75,7 @@ def test_a_sound_file_says_what_it_would_do(client: TestClient, service: Service
         ("run_cap: 3", "run_cap: no", ["run_cap"], 6, 1, "number"),
         ("run_cap: 3", "rum_cap: 3", ["rum_cap"], 6, 1, "did you mean 'run_cap'"),
         ("name: small", "nam: small", ["name"], None, None, "missing"),
-        ("name: digits", "file: rows.csv, target: y", ["program", "data", "file"], 7, 30, "whole path"),
+        ("name: digits", "file: rows.csv, target: y", ["program", "data", "file"], 7, 30, "absolute path"),
         ("name: digits", "file: /no/rows.csv, target: y", ["program", "data", "file"], 7, 30, "/no/rows.csv"),
         ("run_cap: 3", "warm_start: [9]", ["warm_start", "0"], 6, 14, "no sweep 9"),
         ("name: small", "name: [", [], 3, None, ""),

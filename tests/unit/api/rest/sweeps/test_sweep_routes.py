@@ -299,7 +299,7 @@ def test_what_nobody_expected_is_500_with_an_id_and_no_secret(client: TestClient
     service.sweep()
     with service.database.write() as connection:
         connection.exec_driver_sql("UPDATE sweeps SET spec = 'not json: secret'")
-    body = assert_problem(client.get(f"{URL}/1"), 500, "has it as error")
+    body = assert_problem(client.get(f"{URL}/1"), 500, "traceback as error")
     assert "secret" not in str(body)
 
 
