@@ -18,6 +18,7 @@ from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler
 from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.class_loading import sampler_of_class
+from podium.sweep.search.optuna_private import allow_stop, is_stopped, lazy_generator
 from podium.sweep.search.samplers import seed_of
 from podium.sweep.search.study import Study
 from podium.sweep.spec.optuna_classes import SamplerClass
@@ -69,7 +70,7 @@ class ClassSampler:
         running.state, running.values = OptunaState.RUNNING, None
         study.put(number, running)
         noted = dict(final.system_attrs)
-        study.optuna._thread_local.in_optimize_loop = True  # or `study.stop()` raises
+        allow_stop(study.optuna)
         try:
             self.sampler.after_trial(study.optuna, study[number], final.state, final.values)
         finally:
@@ -77,7 +78,7 @@ class ClassSampler:
             ended = copy.copy(final)
             ended.system_attrs = noted
             study.put(number, ended)
-        self.stopped = self.stopped or study.optuna._stop_flag
+        self.stopped = self.stopped or is_stopped(study.optuna)
         return {key: value for key, value in noted.items() if final.system_attrs.get(key) != value}
 
 
@@ -109,7 +110,7 @@ def _held(one: object) -> list[object]:
         return list(one.values())
     if isinstance(one, list | tuple):
         return list(one)
-    lazy = getattr(one, "rng", None) if type(one).__name__ == "LazyRandomState" else None
+    lazy = lazy_generator(one)
     return [lazy] if lazy is not None else list(getattr(one, "__dict__", {}).values())
 
 

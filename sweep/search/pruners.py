@@ -7,7 +7,6 @@ second study, of that metric alone. Samplers never see it, nor does a pruner see
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 import math
 from typing import Any
@@ -27,6 +26,7 @@ from optuna.trial import TrialState as OptunaState
 from optuna.trial import create_trial
 
 from podium.sweep.search.class_loading import pruner_of_class
+from podium.sweep.search.optuna_private import init_experimental
 from podium.sweep.search.optuna_states import CONSTRAINT, noted, searched_as
 from podium.sweep.search.study import Study
 from podium.sweep.spec.early_termination import EarlyTerminate, Rule
@@ -123,8 +123,7 @@ def pruner_of(early: EarlyTerminate | Rule) -> BasePruner:
         wrapped = early.wrap if isinstance(early, EarlyTerminate) else None
         inner = None if wrapped is None else pruner_of(wrapped)
         patient = PatientPruner.__new__(PatientPruner)
-        unwrapped = inspect.unwrap(PatientPruner.__init__)  # what is wrapped around it warns that it is experimental
-        unwrapped(patient, inner, patience=early.patience, min_delta=early.min_delta)
+        init_experimental(patient, PatientPruner, inner, patience=early.patience, min_delta=early.min_delta)
         return patient
     if early.type == "wilcoxon":
         return _Wilcoxon(early.p_threshold, early.n_startup_steps)
@@ -147,8 +146,7 @@ class _Wilcoxon(WilcoxonPruner):
     """Against the best trial, if that reported anything: Optuna warns at each report where it did not."""
 
     def __init__(self, p_threshold: float, n_startup_steps: int) -> None:
-        unwrapped = inspect.unwrap(WilcoxonPruner.__init__)  # what is wrapped around it warns that it is experimental
-        unwrapped(self, p_threshold=p_threshold, n_startup_steps=n_startup_steps)
+        init_experimental(self, WilcoxonPruner, p_threshold=p_threshold, n_startup_steps=n_startup_steps)
 
     def prune(self, study: Any, trial: Any) -> bool:
         try:

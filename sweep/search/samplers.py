@@ -1,47 +1,182 @@
-"""Which of Optuna's samplers chooses a trial, and with which seed; scheduler and search process.
+"""The sampler of each trial: one registered builder for each search method. Scheduler and search processes.
 
-A sampler is made anew for each trial and seeded by (sweep seed, trial number): what it suggests depends on nothing but
-the study, so that a study rebuilt from the database suggests what the old one would have.
+A sampler is built for each trial and seeded by (sweep seed, trial number). What it suggests depends only on the study,
+so that a study rebuilt from the database gives the same suggestions.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import importlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from optuna import Study
 from optuna.distributions import BaseDistribution
-from optuna.samplers import (
-    BaseSampler,
-    BruteForceSampler,
-    CmaEsSampler,
-    GPSampler,
-    NSGAIIISampler,
-    NSGAIISampler,
-    QMCSampler,
-    RandomSampler,
-    TPESampler,
-)
-from optuna.samplers._brute_force import _TreeNode
+from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, TrialState
 
 from podium.sweep.search.optuna_distributions import searched_distribution
-from podium.sweep.search.study import Study as OurStudy
-from podium.sweep.search.study import fits
-from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM, Method
+from podium.sweep.search.optuna_private import (
+    BruteForce,
+    Nsga3,
+    SobolSequence,
+    WarmCmaEs,
+    nsga2_generation,
+    nsga3_generation,
+)
+from podium.sweep.spec.search_methods import CUSTOM, METHODS, Independent, Method
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import violates
 
-GP_STARTS_AT = 10  # trials that finished; before them, GP draws at random
-SLOW_FROM = 1000  # trials; with one objective TPE then takes some 20 ms for the next, and at 10,000 100 ms or more
-WARM_START_AT = 10  # earlier trials; a tenth of them, the best, is the distribution that CMA-ES starts with
-_LEARNING = ("tpe", "cmaes", "nsga2", "nsga3", BRUTE_FORCE)
-_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these
+GP_STARTS_AT = 10  # finished trials; before, GP samples at random
+SLOW_FROM = 1000  # trials; from here on an ask of TPE takes 20 ms or more, and 100 ms at 10,000
+_POPULATION = range(10, 51)  # a fifth of `run_cap`, within these bounds
+
+
+@dataclass(frozen=True, slots=True)
+class AskContext:
+    """What a sampler is built from."""
+
+    spec: SweepSpec
+    number: int  # of the trial
+    position: int = 0  # how many trials this method has chosen before
+    finished: int = 0  # trials that finished
+    earlier: Sequence[FrozenTrial] = ()  # trials of other sweeps in the study
+
+    @property
+    def seed(self) -> int:
+        return seed_of(self.spec, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerBuilder:
+    """How a method's sampler is built, and when its asks are too slow for the scheduler."""
+
+    build: Callable[[AskContext], BaseSampler]
+    slow_from_trials: int | None = None
+    slow_from_finished: int | None = None
+    modules: tuple[str, ...] = ()  # heavy modules, imported before the first ask
+    mark_earlier: Callable[[], dict[str, Any]] = dict  # attributes that make a trial of another sweep visible to it
+
+
+_BUILDERS: dict[Method, SamplerBuilder] = {}
+
+
+def register(method: Method, **traits: Any) -> Callable[[Callable[[AskContext], BaseSampler]], SamplerBuilder]:
+    """Decorator: register a builder of `method`; `traits` are the other fields of `SamplerBuilder`."""
+
+    def add(build: Callable[[AskContext], BaseSampler]) -> SamplerBuilder:
+        if method in _BUILDERS:
+            raise ValueError(f"search method {method!r} has two sampler builders")
+        _BUILDERS[method] = SamplerBuilder(build, **traits)
+        return _BUILDERS[method]
+
+    return add
+
+
+@register("tpe", slow_from_trials=SLOW_FROM)
+def _tpe(context: AskContext) -> BaseSampler:
+    return TPESampler(seed=context.seed)
+
+
+@register("random")
+def _random(context: AskContext) -> BaseSampler:
+    return RandomSampler(seed=context.seed)
+
+
+@register("grid")
+def _grid(context: AskContext) -> BaseSampler:
+    """For parameters that an enqueued configuration omits; the points are those of `podium.sweep.spec.grid`."""
+    return RandomSampler(seed=context.seed)
+
+
+@register("qmc")
+def _qmc(context: AskContext) -> BaseSampler:
+    space: dict[str, BaseDistribution] = {}
+    for name, parameter in context.spec.ordered():
+        distribution = searched_distribution(parameter)
+        if distribution is not None and not distribution.single():
+            space[name] = distribution
+    return SobolSequence(space, context.position, context.spec.seed % 2**32, context.seed)
+
+
+@register("cmaes", slow_from_trials=SLOW_FROM)
+def _cmaes(context: AskContext) -> BaseSampler:
+    feasible = [
+        trial for trial in context.earlier if trial.state is TrialState.COMPLETE and not violates(trial.constraints)
+    ]
+    feasible.sort(key=lambda trial: trial.values[0], reverse=context.spec.metric.goal == "maximize")
+    return WarmCmaEs(context.seed, feasible)
+
+
+@register("gp", slow_from_finished=GP_STARTS_AT, modules=("torch",))
+def _gp(context: AskContext) -> BaseSampler:
+    if context.finished < GP_STARTS_AT:
+        return RandomSampler(seed=context.seed)  # as GPSampler does, without importing torch
+    return GPSampler(seed=context.seed, warn_independent_sampling=False)
+
+
+@register("nsga2", slow_from_trials=SLOW_FROM, mark_earlier=lambda: nsga2_generation(0))
+def _nsga2(context: AskContext) -> BaseSampler:
+    return NSGAIISampler(seed=context.seed, population_size=_population_size(context.spec))
+
+
+@register("nsga3", slow_from_trials=SLOW_FROM, mark_earlier=lambda: nsga3_generation(0))
+def _nsga3(context: AskContext) -> BaseSampler:
+    return Nsga3(context.seed, _population_size(context.spec))
+
+
+@register("brute_force", slow_from_trials=SLOW_FROM)
+def _brute_force(context: AskContext) -> BaseSampler:
+    return BruteForce(context.seed)
+
+
+_INDEPENDENT: Mapping[Independent, Callable[[int], BaseSampler]] = {
+    "random": lambda seed: RandomSampler(seed=seed),
+    "tpe": lambda seed: TPESampler(seed=seed),
+    "brute_force": BruteForce,
+}
+
+
+def check_complete(methods: Mapping[str, Any], builders: Mapping[str, Any]) -> None:
+    """Raises `RuntimeError` unless every registered method has a builder, and every builder a method."""
+    if missing := sorted(methods.keys() - builders.keys()):
+        raise RuntimeError(f"search methods without a sampler builder: {', '.join(missing)}")
+    if unknown := sorted(builders.keys() - methods.keys()):
+        raise RuntimeError(f"sampler builders without an entry in search_methods.METHODS: {', '.join(unknown)}")
+
+
+check_complete(METHODS, _BUILDERS)
+
+
+def builder_of(method: Method) -> SamplerBuilder:
+    """The builder of a method. Raises `LookupError` if none is registered: no other sampler is used instead."""
+    try:
+        return _BUILDERS[method]
+    except KeyError:
+        known = ", ".join(_BUILDERS)
+        raise LookupError(f"no sampler is registered for search method {method!r}; registered: {known}") from None
+
+
+def sampler_of(context: AskContext, method: Method) -> BaseSampler:
+    """The sampler for one trial. Raises `LookupError`."""
+    return builder_of(method).build(context)
+
+
+def independent_sampler(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
+    """The sampler for a parameter that only the trial's code defines, sampled by itself. Raises `LookupError`."""
+    seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
+    if method == CUSTOM:
+        return TPESampler(seed=seed)
+    builder_of(method)
+    return _INDEPENDENT[METHODS[method].independent](seed)
+
+
+def random_sampler(spec: SweepSpec, number: int) -> BaseSampler:
+    """The fallback of a sampler that fails or is too slow; its trials say so."""
+    return RandomSampler(seed=seed_of(spec, number))
 
 
 def seed_of(spec: SweepSpec, number: int) -> int:
@@ -51,193 +186,38 @@ def seed_of(spec: SweepSpec, number: int) -> int:
 
 
 def is_slow(method: Method, trials: int, finished: int) -> bool:
-    """Whether to ask in a process beside the scheduler: torch belongs there, and what takes longer than an instant."""
+    """Whether to ask in a search process: asks that take long, or that need torch."""
     if method == CUSTOM:
-        return True  # it may be slow, load anything, or crash
-    if method == "gp":
-        return finished >= GP_STARTS_AT
-    return method in _LEARNING and trials >= SLOW_FROM
+        return True  # it may be slow, import anything, or crash
+    builder = builder_of(method)
+    by_finished = builder.slow_from_finished is not None and finished >= builder.slow_from_finished
+    return by_finished or (builder.slow_from_trials is not None and trials >= builder.slow_from_trials)
 
 
-def soon_slow(method: Method, trials: int) -> bool:
-    """Whether to start that process: it takes a while."""
-    return method in ("gp", CUSTOM) or (method in _LEARNING and trials >= SLOW_FROM * 9 // 10)
+def is_slow_soon(method: Method, trials: int) -> bool:
+    """Whether to start the search process, which takes some seconds."""
+    if method == CUSTOM:
+        return True
+    builder = builder_of(method)
+    near = builder.slow_from_trials is not None and trials >= builder.slow_from_trials * 9 // 10
+    return near or builder.slow_from_finished is not None
 
 
-def load(method: Method) -> None:
-    """Import what the sampler needs, before anybody waits for it."""
-    if method == "gp":
-        importlib.import_module("torch")
+def import_modules(method: Method) -> None:
+    """Import the heavy modules of a sampler before the first ask."""
+    for module in builder_of(method).modules if method != CUSTOM else ():
+        importlib.import_module(module)
 
 
-def at_random(spec: SweepSpec, number: int) -> BaseSampler:
-    """What chooses where nothing better can."""
-    return RandomSampler(seed=seed_of(spec, number))
-
-
-def sampler_alone(spec: SweepSpec, method: Method, number: int, name: str) -> BaseSampler:
-    """The sampler for a parameter that no sweep file names, and that is asked for by itself: TPE, or at random."""
-    seed = int.from_bytes(hashlib.sha256(f"{spec.seed}:{number}:{name}".encode()).digest()[:4], "big")
-    if method == BRUTE_FORCE:
-        return _BruteForce(spec, seed)
-    return RandomSampler(seed=seed) if method in ("random", "qmc") else TPESampler(seed=seed)
-
-
-def sampler_of(
-    spec: SweepSpec,
-    method: Method,
-    number: int,
-    *,
-    position: int,
-    finished: int,
-    earlier: Sequence[FrozenTrial] = (),
-) -> BaseSampler:
-    """The sampler for one trial.
-
-    `position`: how many it has chosen before, `finished`: trials that were told so; `earlier`: those of other sweeps in
-    the study, which CMA-ES has to be shown.
-    """
-    seed = seed_of(spec, number)
-    if method == "gp" and finished < GP_STARTS_AT:
-        return RandomSampler(seed=seed)  # as GP itself does until then, without loading torch
-    if method == "qmc":
-        return _Sequence(spec, position, seed)
-    if method == "cmaes":
-        return _cmaes(spec, seed, earlier)
-    return _SAMPLERS[method](spec, seed)
-
-
-def common_space(method: Method) -> IntersectionSearchSpace:
-    """What finished trials have in common, noted as they finish: found anew, it takes TPE as long as all the rest."""
+def intersection_space(method: Method) -> IntersectionSearchSpace:
+    """The space that finished trials have in common, updated as they finish: a full computation doubles TPE's time."""
     return IntersectionSearchSpace(include_pruned=method == "tpe")
 
 
-def share(space: IntersectionSearchSpace, sampler: BaseSampler) -> BaseSampler:
-    """Have a sampler know what the ones before it found; says the same as what it would find itself."""
-    for name in ("_search_space", "_intersection_search_space"):
-        if isinstance(getattr(sampler, name, None), IntersectionSearchSpace):
-            setattr(sampler, name, space)
-    return sampler
-
-
 def marks_of_earlier(method: Method) -> dict[str, Any]:
-    """What a finished trial of another sweep must have noted for the sampler to see it: NSGA-II's first generation."""
-    keys = {"nsga2": NSGAIISampler._get_generation_key, "nsga3": _ReferencePoints._get_generation_key}
-    return {keys[method](): 0} if method in keys else {}
+    """The attributes that a finished trial of another sweep needs to be visible to the sampler."""
+    return {} if method == CUSTOM else builder_of(method).mark_earlier()
 
 
-def _cmaes(spec: SweepSpec, seed: int, earlier: Sequence[FrozenTrial]) -> BaseSampler:
-    known = [trial for trial in earlier if trial.state is TrialState.COMPLETE and not violates(trial.constraints)]
-    known.sort(key=lambda trial: trial.values[0], reverse=spec.metric.goal == "maximize")
-    return _Evolution(seed, known)
-
-
-def all_tried(study: OurStudy) -> bool:
-    """Whether brute force has no configuration left, as far as is known: trials that run may yet suggest more."""
-    tree = _TreeNode()
-    _BruteForce._populate_tree(tree, study.trials(), {})
-    return not tree.is_any_expandable(exclude_running=True)
-
-
-def _population(spec: SweepSpec) -> int:
+def _population_size(spec: SweepSpec) -> int:
     return min(max(spec.run_cap // 5, _POPULATION.start), _POPULATION.stop - 1)
-
-
-def _nsga2(spec: SweepSpec, seed: int) -> BaseSampler:
-    return NSGAIISampler(seed=seed, population_size=_population(spec))
-
-
-_SAMPLERS: Mapping[Method, Callable[[SweepSpec, int], BaseSampler]] = {
-    "random": lambda _, seed: RandomSampler(seed=seed),
-    "grid": lambda _, seed: RandomSampler(seed=seed),  # for what an enqueued configuration leaves open
-    "tpe": lambda _, seed: TPESampler(seed=seed),
-    "gp": lambda _, seed: GPSampler(seed=seed, warn_independent_sampling=False),
-    "nsga2": _nsga2,
-    "nsga3": lambda spec, seed: _ReferencePoints(spec, seed),
-    "brute_force": lambda spec, seed: _BruteForce(spec, seed),
-}
-
-
-class _ReferencePoints(NSGAIIISampler):
-    """NSGA-III (Deb and Jain 2014)."""
-
-    def __init__(self, spec: SweepSpec, seed: int) -> None:
-        unwrapped = inspect.unwrap(NSGAIIISampler.__init__)  # what is wrapped around it warns that it is experimental
-        unwrapped(self, seed=seed, population_size=_population(spec))
-
-
-class _BruteForce(BruteForceSampler):
-    """Every configuration, also of parameters that trials suggest by themselves."""
-
-    def __init__(self, _: SweepSpec, seed: int) -> None:
-        unwrapped = inspect.unwrap(BruteForceSampler.__init__)  # what is wrapped around it warns: experimental
-        unwrapped(self, seed=seed)
-
-    @staticmethod
-    def _populate_tree(tree: _TreeNode, trials: list[FrozenTrial], params: dict[str, Any]) -> None:
-        """A trial that failed before it suggested anything, or suggested otherwise than others, says nothing."""
-        for trial in trials:
-            if trial.state is TrialState.FAIL and not trial.params:
-                continue
-            try:
-                BruteForceSampler._populate_tree(tree, [trial], params)
-            except ValueError:
-                continue
-
-
-class _Sequence(QMCSampler):
-    """A scrambled Sobol sequence over all parameters; one that is inactive leaves its coordinate unused.
-
-    Optuna takes the space from the first trial and counts the points in the study: here both are known.
-    """
-
-    def __init__(self, spec: SweepSpec, position: int, seed: int) -> None:
-        independent = RandomSampler(seed=seed)
-        unwrapped = inspect.unwrap(QMCSampler.__init__)  # what is wrapped around it warns that it is experimental
-        unwrapped(
-            self,
-            scramble=True,
-            seed=spec.seed % 2**32,
-            independent_sampler=independent,
-            warn_independent_sampling=False,
-        )
-        self._space: dict[str, BaseDistribution] = {}
-        for name, parameter in spec.ordered():
-            distribution = searched_distribution(parameter)
-            if distribution is not None and not distribution.single():
-                self._space[name] = distribution
-        self._position = position
-
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        return self._space
-
-    def _find_sample_id(self, study: Study, search_space: dict[str, Any]) -> int:
-        return self._position
-
-
-class _Evolution(CmaEsSampler):
-    """CMA-ES. With earlier trials: WS-CMA-ES (Nomura et al. 2021), or with few of them it starts at the best one.
-
-    Optuna knows only of earlier trials that have the parameters of the evolution and no others, and fails where there
-    are none: it searches neither over choices nor over what not all trials have. `known`: earlier trials, best first.
-    """
-
-    def __init__(self, seed: int, known: Sequence[FrozenTrial]) -> None:
-        super().__init__(seed=seed, warn_independent_sampling=False)
-        self._known = known
-
-    def _init_optimizer(self, trans: Any, direction: Any) -> Any:
-        cut = [found for trial in self._known if (found := _cut(trial, trans._search_space)) is not None]
-        if cut:  # as an argument it warns that it is experimental
-            self._source_trials = cut if len(cut) >= WARM_START_AT else cut[:1] * WARM_START_AT
-        return super()._init_optimizer(trans, direction)
-
-
-def _cut(trial: FrozenTrial, space: Mapping[str, BaseDistribution]) -> FrozenTrial | None:
-    """The trial with the parameters of `space` alone; None where it lacks one, or has a value that is not there."""
-    for name, wanted in space.items():
-        if name not in trial.params or not fits(trial.params[name], trial.distributions[name], wanted):
-            return None
-    cut = copy.copy(trial)
-    cut.params, cut.distributions = {name: trial.params[name] for name in space}, dict(space)
-    return cut

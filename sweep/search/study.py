@@ -11,37 +11,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, check_distribution_compatibility
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import FrozenTrial, Trial
 from optuna.trial import TrialState as OptunaState
 
+from podium.sweep.search.optuna_private import MutableStorage, is_compatible, study_id
 from podium.sweep.spec.catalog import Goal
 from podium.sweep.values.trial import Params
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-class _Storage(InMemoryStorage):
-    """In memory, with trials that may be replaced: Optuna itself changes no trial that is over."""
-
-    def replace(self, trial_id: int, frozen: FrozenTrial) -> None:
-        with self._lock:
-            frozen = copy.copy(frozen)
-            frozen.number, frozen._trial_id = self._get_trial(trial_id).number, trial_id
-            self._set_trial(trial_id, frozen)
-
-    def get_best_trial(self, study_id: int) -> FrozenTrial:
-        """Looked for: the one that Optuna remembers may have been replaced."""
-        return BaseStorage.get_best_trial(self, study_id)
-
-
 class Study:
     """Trials, asked for and told; `optuna` is the study that samplers and pruners know."""
 
     def __init__(self, directions: Sequence[Goal], earlier: Sequence[FrozenTrial] = ()) -> None:
-        self._storage = _Storage()
+        self._storage = MutableStorage()
         # The name is fixed: samplers and pruners may derive choices from it.
         self.optuna = optuna.create_study(
             storage=self._storage, study_name="podium", directions=directions, pruner=optuna.pruners.NopPruner()
@@ -49,7 +35,7 @@ class Study:
         self._earlier = len(earlier)
         self._count = 0
         for frozen in earlier:
-            self._storage.create_new_trial(self.optuna._study_id, frozen)
+            self._storage.create_new_trial(study_id(self.optuna), frozen)
 
     def __len__(self) -> int:
         return self._count
@@ -59,7 +45,7 @@ class Study:
 
     def trials(self) -> list[FrozenTrial]:
         """Those of the sweep itself, by number."""
-        return self._storage.get_all_trials(self.optuna._study_id, deepcopy=False)[self._earlier :]
+        return self._storage.get_all_trials(study_id(self.optuna), deepcopy=False)[self._earlier :]
 
     def ask(self, sampler: BaseSampler, fixed: Params) -> Trial:
         """The next trial, running; `fixed`: values that it must have."""
@@ -75,7 +61,7 @@ class Study:
             self._storage.replace(self._id(number), frozen)
         else:
             assert number == self._count, f"trial {number} of {self._count}"
-            self._storage.create_new_trial(self.optuna._study_id, frozen)
+            self._storage.create_new_trial(study_id(self.optuna), frozen)
             self._count += 1
 
     def note(self, number: int, key: str, value: Any) -> None:
@@ -97,7 +83,7 @@ class Study:
         found = False
         for trial_id in range(self._earlier):
             frozen = copy.copy(self._storage.get_trial(trial_id))
-            if name in frozen.params and not fits(frozen.params[name], frozen.distributions[name], wanted):
+            if name in frozen.params and not is_compatible(frozen.params[name], frozen.distributions[name], wanted):
                 frozen.params = {key: value for key, value in frozen.params.items() if key != name}
                 frozen.distributions = {key: own for key, own in frozen.distributions.items() if key != name}
                 self._storage.replace(trial_id, frozen)
@@ -122,23 +108,14 @@ class Study:
 
     def notes(self) -> dict[str, Any]:
         """What samplers note on the study as a whole."""
-        return self._storage.get_study_system_attrs(self.optuna._study_id)
+        return self._storage.get_study_system_attrs(study_id(self.optuna))
 
     def set_notes(self, notes: dict[str, Any]) -> None:
         for key, value in notes.items():
-            self._storage.set_study_system_attr(self.optuna._study_id, key, value)
+            self._storage.set_study_system_attr(study_id(self.optuna), key, value)
 
     def _id(self, number: int) -> int:
         """In memory, Optuna's ids are positions."""
         if not 0 <= number < self._count:
             raise KeyError(f"there is no trial {number}")
         return self._earlier + number
-
-
-def fits(value: Any, was: BaseDistribution, wanted: BaseDistribution) -> bool:
-    """Whether samplers may learn of a value that was chosen from `was`, when they choose from `wanted`."""
-    try:
-        check_distribution_compatibility(was, wanted)
-    except ValueError:
-        return False
-    return wanted._contains(wanted.to_internal_repr(value))

@@ -24,19 +24,20 @@ from podium.sweep.search.class_sampler import ClassSampler
 from podium.sweep.search.distributions import draw
 from podium.sweep.search.frozen_trials import MEMORY, ORDER, Form, distribution_written
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
+from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
 from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA
 from podium.sweep.search.pruners import Judge
 from podium.sweep.search.samplers import (
-    all_tried,
-    at_random,
-    common_space,
+    AskContext,
+    builder_of,
+    import_modules,
+    independent_sampler,
+    intersection_space,
     is_slow,
-    load,
+    is_slow_soon,
     marks_of_earlier,
-    sampler_alone,
+    random_sampler,
     sampler_of,
-    share,
-    soon_slow,
 )
 from podium.sweep.search.study import Study
 from podium.sweep.spec.defined_parameters import definable, enqueued_value
@@ -84,13 +85,15 @@ class Search:
     ) -> None:
         self.spec = spec
         self.method = spec.searched_by
+        if self.method != CUSTOM:
+            builder_of(self.method)  # an unregistered method fails here, and not as a fallback of each ask
         self.label = spec.method_name if self.method == CUSTOM else str(self.method)  # the `sampler` of its trials
         self.earlier = tuple(earlier)
         self._form = Form(spec)
         self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
         self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
         self._judge = Judge(spec) if judges and spec.early_terminate.type != "none" else None
-        self._space = common_space(self.method)
+        self._space = intersection_space(self.method)
         self._grid = Grid(spec.parameters) if self.method == GRID else None
         self._class_sampler: ClassSampler | None = None
         self._samplers: dict[int, str] = {}
@@ -116,11 +119,11 @@ class Search:
     @property
     def soon_slow(self) -> bool:
         """Whether that process is to be there soon."""
-        return soon_slow(self.method, len(self._earlier) + len(self))
+        return is_slow_soon(self.method, len(self._earlier) + len(self))
 
     def load(self) -> None:
         """Import what the sampler needs, before anybody waits for it. Raises `UnusableClassError`."""
-        load(self.method)
+        import_modules(self.method)
         if self.method == CUSTOM:
             self._class_sampler = ClassSampler(self.spec)
 
@@ -138,7 +141,7 @@ class Search:
         number = len(self)
         if sampler == self.label and self._grid is None:
             return self.propose(number)
-        planned = self._plan(fixed, sampler, at_random(self.spec, number) if self.slow else self._sampler(number))
+        planned = self._plan(fixed, sampler, random_sampler(self.spec, number) if self.slow else self._sampler(number))
         if wanted is None or not defined:
             return planned
         own = {name: wanted[name] for name in defined}
@@ -147,14 +150,14 @@ class Search:
 
     def ask_at_random(self, sampler: str) -> Planned:
         """The next trial, drawn at random; `sampler`: what to call that."""
-        return self._plan({}, sampler, at_random(self.spec, len(self)))
+        return self._plan({}, sampler, random_sampler(self.spec, len(self)))
 
     def propose(self, number: int) -> Planned | None:
         """What the sampler chooses for the next trial, whose number this is; None when it has nothing left to try."""
         assert number == len(self), f"asked for trial {number}, and knows {len(self)}"
         if self.method == CUSTOM:
             return self._propose_by_class(number)
-        if self.method == BRUTE_FORCE and all_tried(self._study):
+        if self.method == BRUTE_FORCE and all_enumerated(self._study.trials()):
             return None
         return self._plan({}, self.label, self._sampler(number))
 
@@ -197,7 +200,7 @@ class Search:
             if parameter.active(params):
                 distribution = searched_distribution(parameter)
                 if distribution is not None:
-                    params[name] = from_searched(parameter, _plainly_typed(trial._suggest(name, distribution)))
+                    params[name] = from_searched(parameter, _plainly_typed(suggest(trial, name, distribution)))
                 else:
                     params[name] = (
                         fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
@@ -238,11 +241,8 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.label]
-        sampler = sampler_of(
-            self.spec, self.method, number,
-            position=position, finished=self._known_finished, earlier=self._earlier,
-        )  # fmt: skip
-        return share(self._space, sampler)
+        context = AskContext(self.spec, number, position, self._known_finished, self._earlier)
+        return share_search_space(self._space, sampler_of(context, self.method))
 
     @property
     def _known_finished(self) -> int:
@@ -292,14 +292,14 @@ class Search:
     def _chosen_alone(self, number: int, name: str, distribution: BaseDistribution) -> Scalar:
         study, trial = self._study.optuna, self._study[number]
         if distribution.single():
-            sampler: BaseSampler = at_random(self.spec, number)
+            sampler: BaseSampler = random_sampler(self.spec, number)
         else:
-            sampler = sampler_alone(self.spec, self.method, number, name)
+            sampler = independent_sampler(self.spec, self.method, number, name)
         try:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
         except Exception as error:  # noqa: BLE001 - one parameter that no sampler can choose must not end the sweep
             log.warning("trial %d: %s is drawn at random: %s: %s", number, name, type(error).__name__, error)
-            sampler = sampler_alone(self.spec, "random", number, name)
+            sampler = independent_sampler(self.spec, "random", number, name)
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
 
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
@@ -318,7 +318,7 @@ class Search:
             if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
                 self._defined_first[name] = optunas
                 if self._study.forget_earlier(name, optunas):
-                    self._space = common_space(self.method)  # which knows of what was forgotten
+                    self._space = intersection_space(self.method)  # which knows of what was forgotten
 
     # Judging.
 
@@ -440,7 +440,7 @@ class Search:
 
     def _sort(self, number: int, frozen: FrozenTrial) -> None:
         if number in self._over:  # what finished trials have in common is found anew: it knows of each only once
-            self._space = common_space(self.method)
+            self._space = intersection_space(self.method)
         self._over.discard(number)
         self._finished.discard(number)
         if frozen.state.is_finished():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from podium.sweep.spec.search_methods import BRUTE_FORCE, not_listed
+from podium.sweep.spec.search_methods import BRUTE_FORCE, not_enumerable
 from podium.sweep.spec.search_space import Parameter
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
@@ -32,7 +32,7 @@ def definable(spec: SweepSpec, wanted: Wanted, known: int) -> Parameter:
     if spec.searched_by == GRID:
         raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
     parameter = _parameter(wanted)
-    if spec.searched_by == BRUTE_FORCE and (complaint := not_listed(parameter)) is not None:
+    if spec.searched_by == BRUTE_FORCE and (complaint := not_enumerable(parameter)) is not None:
         raise UserCodeError(f"suggest {name}: {complaint}")
     return parameter
 

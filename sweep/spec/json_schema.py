@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from podium.sweep.spec.search_methods import descriptions
 from podium.sweep.spec.sweep_spec import SweepSpec
 
 ID = "urn:podium:sweep-v1"
@@ -18,7 +19,7 @@ def sweep_schema() -> dict[str, Any]:
     schema = SweepSpec.model_json_schema()
     schema["required"] = [key for key in schema["required"] if key != "metric"]
     schema["anyOf"] = [{"required": ["metric"]}, {"required": ["metrics"]}]
-    _also(schema["properties"]["method"], "bayes")
+    _describe_methods(schema["properties"]["method"])
     _also_alone(schema["properties"]["stop"])
     parameter = schema["$defs"]["Parameter"]
     kinds = [{"required": [kind]} for kind in _KINDS if kind in parameter["properties"]]
@@ -31,10 +32,11 @@ def sweep_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "$id": ID, **schema, "title": "Podium sweep file"}
 
 
-def _also(method: dict[str, Any], name: str) -> None:
-    """W&B's word for a search method, which the models take too."""
+def _describe_methods(method: dict[str, Any]) -> None:
+    """All names that the key `method` accepts; `enumDescriptions` is what editors and the form show for each."""
     names = next(branch for branch in method["oneOf"] if "enum" in branch)
-    names["enum"] = [*names["enum"], name]
+    found = descriptions()
+    names["enum"], names["enumDescriptions"] = list(found), list(found.values())
 
 
 def _also_alone(stop: dict[str, Any]) -> None:

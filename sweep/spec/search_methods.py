@@ -1,31 +1,193 @@
-"""The ways to search, and which of them suits which sweep; pure, everywhere."""
+"""The registry of search methods: names, descriptions, requirements. Pure; all processes.
+
+`METHODS` is the only list of methods. The model of the sweep file, its JSON Schema, the hints, the names from other
+libraries, the checks of a search space and the tests of the documentation derive from it.
+`podium.sweep.search.samplers` registers one builder for each entry and fails at import if one is missing.
+
+To add a method: add an entry here and a builder there, then describe it in the documentation.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
 from podium.sweep.spec.search_space import Parameter
 
-Method = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "nsga3", "brute_force", "custom"]
-BRUTE_FORCE: Method = "brute_force"
-CUSTOM: Method = "custom"  # a class that the sweep file names
-
-GP_TRIALS = 100  # `auto` takes GP for sweeps up to so many trials: its asks get slow
-MANY_TRIALS = 1000  # and from here on what learns little from a trial, and thrives on many
+GP_TRIALS = 100  # `auto` selects GP up to this `run_cap`: the time of an ask grows with the number of trials
+MANY_TRIALS = 1000  # and from this one on, population-based methods
 GP_PARAMETERS = 20
-MAX_LISTED = 10_000  # values of one parameter that brute force lists
+MAX_LISTED = 10_000  # values of one parameter that brute force enumerates
+
+Parameters = Mapping[str, Parameter]
+Complaint = tuple[tuple[str, ...], str]  # the key, and what is wrong with its value
+Independent = Literal["random", "tpe", "brute_force"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMethod:
+    """One entry of the registry."""
+
+    name: str
+    summary: str  # one line, for forms and editors
+    best_for: str
+    aliases: tuple[str, ...] = ()  # what other libraries call it; suggested in error messages, not accepted
+    accepted_aliases: tuple[str, ...] = ()  # names that a sweep file may use as well
+    warm_start: str = ""  # how it uses trials of earlier sweeps; "" if it ignores all results
+    independent: Independent = "tpe"  # what chooses a parameter that only the trial's code defines
+    declared_only: bool = True  # whether it searches only the parameters of the sweep file
+    samples_drawn: bool = False  # whether it supports distributions and weights that Optuna does not have
+    check: Callable[[Parameters, int], Complaint | None] = lambda parameters, objectives: None  # of a search space
+
+    @property
+    def learns(self) -> bool:
+        """Whether it uses the results of trials."""
+        return bool(self.warm_start)
+
+
+def _check_cmaes(parameters: Parameters, objectives: int) -> Complaint | None:
+    if objectives > 1:
+        return ("method",), "cmaes supports one objective; with several, use tpe, nsga2, nsga3, gp, qmc or random"
+    if not any((one.is_range or one.ordered) and not one.when for one in parameters.values()):
+        return ("method",), "cmaes needs a range or ordered values without a `when` condition; use tpe"
+    return None
+
+
+def _check_brute_force(parameters: Parameters, objectives: int) -> Complaint | None:
+    for name, parameter in parameters.items():
+        if (complaint := not_enumerable(parameter)) is not None:
+            return ("parameters", name), complaint
+    return None
+
+
+def not_enumerable(parameter: Parameter) -> str | None:
+    """Why brute force cannot enumerate the values of a parameter; None if it can."""
+    count = parameter.count()
+    if count is None and parameter.integer and parameter.log:
+        assert parameter.min is not None and parameter.max is not None
+        count = int(parameter.max) - int(parameter.min) + 1
+    if count is None:
+        return "brute_force needs a finite list here: give values, or min, max and step"
+    if count > MAX_LISTED:
+        return (
+            f"brute_force supports {MAX_LISTED:,} values of a parameter, this one has {count:,}; use method: grid"
+        )
+    return None
+
+
+_SAME_AS_OWN = "as its own trials"
+_FIRST_GENERATION = "as its first generation, from which the best become parents"
+_REGISTRY = (
+    SearchMethod(
+        "tpe",
+        "learns from finished trials (tree-structured Parzen estimator)",
+        "most sweeps; the default",
+        aliases=("bayesian", "bayesian_optimization", "optuna", "hyperopt", "bohb", "tpesampler"),
+        accepted_aliases=("bayes",),  # of W&B
+        warm_start=_SAME_AS_OWN,
+        declared_only=False,
+    ),
+    SearchMethod(
+        "random",
+        "samples each trial independently",
+        "baselines",
+        aliases=("random_search", "randomsampler"),
+        independent="random",
+        declared_only=False,
+        samples_drawn=True,
+    ),
+    SearchMethod(
+        "grid",
+        "evaluates every combination once, in an order shuffled by the seed",
+        "small finite spaces",
+        aliases=("grid_search", "gridsampler"),
+    ),
+    SearchMethod(
+        "qmc",
+        "covers the space evenly (scrambled Sobol sequence)",
+        "exploring a space",
+        aliases=("sobol", "halton", "qmcsampler"),
+        independent="random",
+    ),
+    SearchMethod(
+        "cmaes",
+        "evolution strategy over numeric parameters (CMA-ES)",
+        "many trials over numeric parameters",
+        aliases=("cma", "cma-es", "cmaessampler"),
+        warm_start="starts at the best of them (WS-CMA-ES from ten trials on)",
+        check=_check_cmaes,
+    ),
+    SearchMethod(
+        "gp",
+        "models the metric with a Gaussian process",
+        "few, expensive trials",
+        aliases=("gaussian_process", "gpsampler", "skopt"),
+        warm_start=_SAME_AS_OWN,
+    ),
+    SearchMethod(
+        "nsga2",
+        "evolves a population (NSGA-II)",
+        "several objectives and many trials",
+        aliases=("nsga-ii", "nsgaii", "nsgaiisampler"),
+        warm_start=_FIRST_GENERATION,
+    ),
+    SearchMethod(
+        "nsga3",
+        "evolves a population spread over reference points (NSGA-III)",
+        "three objectives or more",
+        aliases=("nsga-iii", "nsgaiii", "nsgaiiisampler"),
+        warm_start=_FIRST_GENERATION,
+    ),
+    SearchMethod(
+        "brute_force",
+        "evaluates every configuration once, including parameters that the code suggests",
+        "finite spaces that the code defines",
+        aliases=("bruteforce", "brute-force", "exhaustive", "bruteforcesampler"),
+        independent="brute_force",
+        declared_only=False,
+        check=_check_brute_force,
+    ),
+)
+METHODS: Mapping[str, SearchMethod] = MappingProxyType({method.name: method for method in _REGISTRY})
+AUTO = "auto"  # resolved by `choose` when the sweep is submitted
+AUTO_SUMMARY = "selects a method by the search space and run_cap"
+BRUTE_FORCE = "brute_force"
+CUSTOM = "custom"  # a sampler class that the sweep file names
+ACCEPTED_ALIASES: Mapping[str, str] = MappingProxyType(
+    {alias: method.name for method in _REGISTRY for alias in method.accepted_aliases}
+)
+
+# `Method` is what a search runs: a name in `METHODS`, or `CUSTOM`. `MethodName` is what a sweep file may name.
+if TYPE_CHECKING:
+    Method = str
+    MethodName = str
+else:
+    Method = Literal[(*METHODS, CUSTOM)]
+    MethodName = Literal[(*METHODS, AUTO)]
+
+
+def learns(method: Method) -> bool:
+    """Whether a method uses the results of trials; taken to be so of a sampler class."""
+    return method == CUSTOM or METHODS[method].learns
+
+
+def descriptions() -> dict[str, str]:
+    """What each value of the key `method` in a sweep file does, accepted aliases included."""
+    own = {name: method.summary for name, method in METHODS.items()} | {AUTO: AUTO_SUMMARY}
+    return own | {alias: f"alias of {name}" for alias, name in ACCEPTED_ALIASES.items()}
 
 
 def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -> Method:
-    """What `method: auto` is for a sweep. Documented in docs/search.md."""
+    """The method that `method: auto` selects for a sweep."""
     if any(parameter.drawn for parameter in parameters.values()):
         return "random"
     if not parameters:
-        return "tpe"  # which the parameters are is known only when a trial asks for them
+        return "tpe"  # the parameters are known only when a trial suggests them
     if any(parameter.when for parameter in parameters.values()):
-        return "tpe"  # the only one that learns about a parameter from those trials in which it takes part
+        return "tpe"  # the only method that models a parameter from the trials in which it is active
     if objectives > 1:
         return "nsga2" if run_cap >= MANY_TRIALS else "tpe"
     if run_cap <= GP_TRIALS and len(parameters) <= GP_PARAMETERS:
@@ -34,36 +196,12 @@ def choose(parameters: Mapping[str, Parameter], run_cap: int, objectives: int) -
     return "cmaes" if run_cap >= MANY_TRIALS and numbers_only else "tpe"
 
 
-def complaint(method: str, parameters: Mapping[str, Parameter], objectives: int) -> str | None:
-    """Why a sweep cannot be searched so, with what to write instead; None where it can."""
-    if method != "cmaes":
-        return None
-    if objectives > 1:
-        return "cmaes knows one objective; with several write tpe, nsga2, nsga3, gp, qmc or random"
-    if not any((one.is_range or one.ordered) and not one.when for one in parameters.values()):
-        return "cmaes searches ranges and ordered values, and there is none that always takes part; write tpe"
-    return None
-
-
-def not_listed(parameter: Parameter) -> str | None:
-    """Why brute force cannot try all values of a parameter; None where it can."""
-    count = parameter.count()
-    if count is None and parameter.integer and parameter.log:
-        assert parameter.min is not None and parameter.max is not None
-        count = int(parameter.max) - int(parameter.min) + 1
-    if count is None:
-        return "brute_force needs a finite list here: give values, or min, max and step"
-    if count > MAX_LISTED:
-        return f"brute_force lists all values, {MAX_LISTED:,} at most, and here are {count:,}; write method: grid"
-    return None
-
-
 def only_at_random(method: str, parameter: Parameter) -> str:
-    """What to say of a parameter that Podium draws by itself, under a method that chooses."""
+    """The error message for a drawn or weighted parameter under a method that does not support it."""
     if parameter.probabilities is not None:
-        return f"probabilities are for method: random, and this sweep's is {method}; leave them out, or write that"
+        return f"probabilities need method: random, not {method}; remove them, or change the method"
     kind = parameter.distribution or ""
-    message = f"{kind} is drawn at random alone, and this sweep's method is {method}; write method: random, or a range"
+    message = f"distribution {kind} needs method: random, not {method}; change the method, or use a range"
     if kind.endswith("beta"):
         return f"{message}: {{min: 0.0, max: 1.0}}"
     if not kind.endswith("normal"):

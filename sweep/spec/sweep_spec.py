@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BeforeValidator,
@@ -46,19 +46,15 @@ from podium.sweep.values.trial import Params, Scalar
 
 MAX_PARAMETERS, MAX_ENQUEUED = 1000, 10_000
 MAX_RUN_CAP = 1_000_000
-LEARN_NOTHING = ("random", "grid", "qmc", "brute_force")  # methods that choose without looking at results
 MIN_PRIORITY, MAX_PRIORITY = 0.01, 100.0
 
 
 def _method_name(method: Any) -> Any:
-    return "tpe" if method == "bayes" else method  # W&B's word
+    return search_methods.ACCEPTED_ALIASES.get(method, method) if isinstance(method, str) else method
 
 
 def _method_kind(method: Any) -> str:
     return "class" if isinstance(method, dict | SamplerClass) else "name"
-
-
-MethodName = Literal["tpe", "random", "grid", "qmc", "cmaes", "gp", "nsga2", "nsga3", "brute_force", "auto"]
 
 
 class SweepSpec(Model):
@@ -66,7 +62,8 @@ class SweepSpec(Model):
 
     name: str = Field(min_length=1, max_length=120, description="what to call it")
     method: Annotated[
-        Annotated[MethodName, BeforeValidator(_method_name), Tag("name")] | Annotated[SamplerClass, Tag("class")],
+        Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
+        | Annotated[SamplerClass, Tag("class")],
         Discriminator(_method_kind),
     ] = Field("tpe", description="how values are chosen: docs/search.md")
     seed: int = Field(0, ge=0, lt=2**63, description="of the search and, with its number, of each trial")
@@ -133,7 +130,7 @@ class SweepSpec(Model):
     @property
     def searched_by(self) -> search_methods.Method:
         """The method, with `auto` decided."""
-        if self.method == "auto":
+        if self.method == search_methods.AUTO:
             return search_methods.choose(self.parameters, self.run_cap, len(self.objectives))
         return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
 
@@ -309,14 +306,14 @@ class SweepSpec(Model):
     def _check_method(self) -> None:
         if self.method == "grid":
             self._check_grid()
-        if self.method == search_methods.BRUTE_FORCE:
-            for name, parameter in self.parameters.items():
-                if (complaint := search_methods.not_listed(parameter)) is not None:
-                    raise complain(complaint, "parameters", name)
-        if (complaint := search_methods.complaint(self.method_name, self.parameters, len(self.objectives))) is not None:
-            raise complain(complaint, "method")
+        method = None if isinstance(self.method, SamplerClass) else search_methods.METHODS.get(self.method)
+        if method is not None and (found := method.check(self.parameters, len(self.objectives))) is not None:
+            where, complaint = found
+            raise complain(complaint, *where)
+        if self.method == search_methods.AUTO or (method is not None and method.samples_drawn):
+            return
         for name, parameter in self.parameters.items():
-            if parameter.drawn and self.method not in ("random", "auto"):
+            if parameter.drawn:
                 raise complain(search_methods.only_at_random(self.method_name, parameter), "parameters", name)
 
     def _check_pruned_on(self) -> None:
@@ -345,7 +342,7 @@ class SweepSpec(Model):
                 raise complain("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
-        if self.warm_start and self.searched_by in LEARN_NOTHING:
+        if self.warm_start and not search_methods.learns(self.searched_by):
             message = f"{self.searched_by} does not learn from earlier trials; leave it out, or choose method tpe"
             raise complain(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from podium.sweep.spec.search_methods import METHODS
+
 _TOP = {
     "run_cap": "n_trials num_trials max_trials num_samples max_evals trials count iterations",
     "metric.goal": "direction mode goal",
@@ -53,18 +55,10 @@ _BELOW: Mapping[str, Mapping[str, str]] = {
     "ensemble": {"k": "size n members n_members", "combine": "method rule voting", "select": "strategy"},
 }
 _WORDS = {
+    **{name: " ".join(method.aliases) for name, method in METHODS.items()},
     "maximize": "max maximise maximum higher up",
     "minimize": "min minimise minimum lower down",
     "gpu": "cuda cuda:0 nvidia",
-    "tpe": "bayesian bayesian_optimization optuna hyperopt bohb tpesampler",
-    "random": "random_search randomsampler",
-    "grid": "grid_search gridsampler",
-    "gp": "gaussian_process gpsampler skopt",
-    "qmc": "sobol halton qmcsampler",
-    "cmaes": "cma cma-es cmaessampler",
-    "nsga2": "nsga-ii nsgaii nsgaiisampler",
-    "nsga3": "nsga-iii nsgaiii nsgaiiisampler",
-    "brute_force": "bruteforce brute-force exhaustive bruteforcesampler",
     "asha": "successive_halving successivehalvingpruner ashascheduler async_hyperband",
     "median": "medianpruner medianstoppingrule",
     "hyperband": "hyperbandpruner",

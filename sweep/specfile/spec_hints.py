@@ -8,11 +8,11 @@ from pathlib import Path
 from podium.sweep.spec import catalog
 from podium.sweep.spec.grid import Grid
 from podium.sweep.spec.program import CommandProgram, FunctionProgram
+from podium.sweep.spec.search_methods import METHODS
 from podium.sweep.spec.sweep_spec import MAX_RUN_CAP, SweepSpec
 from podium.sweep.specfile.slow_imports import slow_imports
 from podium.sweep.specfile.wandb_metrics import METRICS_FILE, names_metrics_file, uses_wandb
 
-_SEARCH_THE_FILES_OWN = ("gp", "nsga2", "nsga3", "qmc")  # cmaes and grid are refused without parameters
 _PLAIN = "${args}"
 MOST_NAMED = 20  # in notes of one kind
 
@@ -28,8 +28,9 @@ def search_notes(spec: SweepSpec) -> list[str]:
 
 
 def _about_search(spec: SweepSpec) -> Iterator[str]:
-    if not spec.parameters and spec.method_name in _SEARCH_THE_FILES_OWN:
-        how = "at random" if spec.method == "qmc" else "by TPE, each by itself"
+    method = METHODS.get(spec.method_name)
+    if not spec.parameters and method is not None and method.declared_only:
+        how = "at random" if method.independent == "random" else "by TPE, each by itself"
         yield (
             f"method: {spec.method} searches what stands in `parameters`, and nothing does; "
             f"what the program suggests is chosen {how}"

@@ -14,7 +14,7 @@ import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchFailed
 from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
-from podium.sweep.search.samplers import sampler_of
+from podium.sweep.search.samplers import AskContext, sampler_of
 from podium.sweep.search.search_client import Heard, Proposer
 from podium.sweep.search.search_threads import MAX_FAILURES, SearchThread
 from podium.sweep.search.sweep_search import TRIAL_NOTES, Search
@@ -110,7 +110,7 @@ def test_a_pruner_class_is_a_rule() -> None:
         ({"method": {"sampler": "a:B", "args": {"x": "y" * 20_000}}}, "method.args", "more than 16,384 characters"),
         ({"method": {"sampler": "a:B"}, "parameters": None}, "parameters", "a:B chooses before the code runs"),
         ({"method": {"sampler": "a:B"}, "parameters": {"x": {"distribution": "normal"}}}, "parameters.x",
-         "normal is drawn at random alone, and this sweep's method is a:B"),
+         "distribution normal needs method: random, not a:B"),
         ({"method": "bogus"}, "method", "'bogus'"),
         ({"early_terminate": {"pruner": "median"}}, "early_terminate.pruner", "written type: median"),
         ({"early_terminate": {"type": "custom"}}, "early_terminate", "custom needs pruner"),
@@ -119,7 +119,7 @@ def test_a_pruner_class_is_a_rule() -> None:
         ({"early_terminate": {"type": "wilcoxon", "p_threshold": 0}}, "early_terminate.p_threshold", "above 0"),
         ({"method": "brute_force"}, "parameters.x", "brute_force needs a finite list"),
         ({"method": "brute_force", "parameters": {"x": {"min": 1, "max": 10**6}}}, "parameters.x",
-         "write method: grid"),
+         "use method: grid"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_its_key(changes: dict[str, Any], key: str, words: str) -> None:
@@ -164,10 +164,10 @@ def test_a_sampler_may_hold_a_sampler_and_a_pruner_a_pruner() -> None:
         sampler_of_class("optuna.samplers:PartialFixedSampler", {"base_sampler": inner})
 
 
-def test_no_method_is_random_without_a_word() -> None:
+def test_a_method_without_a_builder_is_an_error() -> None:
     searched = _searched("my_samplers:Listening")
-    with pytest.raises(KeyError):
-        sampler_of(searched, CUSTOM, 0, position=0, finished=0)
+    with pytest.raises(LookupError, match="no sampler is registered for search method 'custom'"):
+        sampler_of(AskContext(searched, 0), CUSTOM)
 
 
 # Searching.

@@ -176,10 +176,10 @@ def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
         (_one(values=[1, 2], probabilities=[0.5]), "probabilities", "1 probabilities for 2 values"),
         (_one(values=[1, 2], probabilities=[0.0, 0.0]), "probabilities", "one of them above 0"),
         (_one(value=1, probabilities=[1.0]), "probabilities", "of values"),
-        (_one("tpe", distribution="normal", mu=1.0, sigma=0.5), "", "or a range: {min: 0, max: 2}"),
+        (_one("tpe", distribution="normal", mu=1.0, sigma=0.5), "", "or use a range: {min: 0, max: 2}"),
         (_one("grid", distribution="beta", a=1, b=2), "", "a grid needs a finite list"),
         (_one("gp", distribution="beta", a=1, b=2), "", "{min: 0.0, max: 1.0}"),
-        (_one("tpe", values=[1, 2], probabilities=[0.5, 0.5]), "", "probabilities are for method: random"),
+        (_one("tpe", values=[1, 2], probabilities=[0.5, 0.5]), "", "probabilities need method: random"),
         (_one("tpe", distribution="q_log_uniform_values", min=8, max=64, q=8), "", "{min: 8, max: 64, log: true}"),
     ],
 )
@@ -226,8 +226,8 @@ def test_auto_with_several_objectives(run_cap: int, method: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"metric": None, "metrics": [{"name": n, "goal": "minimize"} for n in "ab"]}, "cmaes knows one objective"),
-        ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes searches ranges and ordered values"),
+        ({"metric": None, "metrics": [{"name": n, "goal": "minimize"} for n in "ab"]}, "cmaes supports one objective"),
+        ({"parameters": {"x": {"values": [1, 2]}}}, "cmaes needs a range or ordered values"),
     ],
 )
 def test_cmaes_is_refused_where_it_can_do_nothing(changes: dict[str, Any], words: str) -> None:

@@ -1,0 +1,226 @@
+"""The installed version of Optuna has the private API that `podium.sweep.search.optuna_private` uses."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.pruners import PatientPruner, WilcoxonPruner
+from optuna.samplers import BaseSampler, CmaEsSampler, NSGAIIISampler, NSGAIISampler, TPESampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from podium.sweep.search import optuna_private
+from podium.sweep.search.optuna_private import (
+    BruteForce,
+    MutableStorage,
+    Nsga3,
+    SobolSequence,
+    WarmCmaEs,
+    all_enumerated,
+    allow_stop,
+    init_experimental,
+    is_compatible,
+    is_stopped,
+    lazy_generator,
+    nsga2_generation,
+    nsga3_generation,
+    share_search_space,
+    study_id,
+    suggest,
+)
+from tests.repository import ROOT
+
+UNIT = FloatDistribution(0.0, 1.0)
+CHOICE = CategoricalDistribution(["a", "b"])
+
+
+def _study(sampler: BaseSampler | None = None) -> optuna.Study:
+    return optuna.create_study(storage=MutableStorage(), sampler=sampler)
+
+
+def _finished(value: float, **params: float) -> FrozenTrial:
+    return create_trial(value=value, params=params, distributions=dict.fromkeys(params, UNIT))
+
+
+def _run(study: optuna.Study, trials: int) -> None:
+    for _ in range(trials):
+        trial = study.ask()
+        study.tell(trial, suggest(trial, "x", UNIT) + suggest(trial, "y", UNIT))
+
+
+def test_values_of_any_distribution_are_suggested() -> None:
+    trial = _study().ask()
+    assert 0.0 <= suggest(trial, "x", UNIT) <= 1.0
+    assert suggest(trial, "c", CHOICE) in ("a", "b")
+    assert suggest(trial, "n", IntDistribution(3, 3)) == 3
+
+
+def test_a_study_has_an_id_in_its_storage() -> None:
+    storage = MutableStorage()
+    study = optuna.create_study(storage=storage, study_name="mine")
+    assert study_id(study) == storage.get_study_id_from_name("mine")
+
+
+def test_a_finished_trial_can_be_replaced_and_the_best_one_follows() -> None:
+    storage = MutableStorage()
+    study = optuna.create_study(storage=storage)
+    study.add_trials([_finished(1.0, x=0.1), _finished(2.0, x=0.2)])
+    assert study.best_trial.number == 0
+    replaced = study.trials[0]
+    storage.replace(0, _finished(3.0, x=0.9))
+    assert study.best_trial.number == 1
+    assert (study.trials[0].params, study.trials[0].number) == ({"x": 0.9}, replaced.number)
+    assert storage.get_trial_id_from_study_id_trial_number(study_id(study), 0) == 0
+    storage.replace(0, create_trial(state=TrialState.RUNNING))
+    storage.set_trial_state_values(0, TrialState.COMPLETE, [0.5])
+    assert study.best_trial.number == 0
+
+
+def test_a_value_is_compatible_within_the_bounds_of_the_same_kind() -> None:
+    assert is_compatible(0.5, FloatDistribution(0.0, 9.0), UNIT)
+    assert not is_compatible(5.0, FloatDistribution(0.0, 9.0), UNIT)
+    assert not is_compatible(1, IntDistribution(0, 1), UNIT)
+    assert not is_compatible("a", CategoricalDistribution(["a"]), CHOICE)
+
+
+def test_a_study_can_be_stopped_outside_optimize() -> None:
+    study = _study()
+    assert not is_stopped(study)
+    with pytest.raises(RuntimeError):
+        study.stop()
+    allow_stop(study)
+    study.stop()
+    assert is_stopped(study)
+
+
+def test_experimental_classes_are_initialized_without_their_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patient = PatientPruner.__new__(PatientPruner)
+        init_experimental(patient, PatientPruner, None, patience=3, min_delta=0.5)
+        wilcoxon = WilcoxonPruner.__new__(WilcoxonPruner)
+        init_experimental(wilcoxon, WilcoxonPruner, p_threshold=0.1, n_startup_steps=2)
+        Nsga3(0, 10), BruteForce(0), SobolSequence({"x": UNIT}, 0, 1, 2)
+    study = _study()
+    trial = study.ask()
+    for step in range(6):
+        trial.report(float(step), step)
+    assert patient.prune(study, study.trials[0])
+
+
+def test_the_search_space_of_finished_trials_is_shared_between_samplers() -> None:
+    space = IntersectionSearchSpace()
+    samplers = [TPESampler(seed=0), CmaEsSampler(seed=0, warn_independent_sampling=False), NSGAIISampler(seed=0)]
+    for sampler in samplers:
+        assert share_search_space(space, sampler) is sampler
+        assert any(value is space for value in vars(sampler).values()), type(sampler).__name__
+    study = _study(TPESampler(seed=0, multivariate=True))
+    _run(study, 3)
+    assert space.calculate(study).keys() == {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("make", "marks"),
+    [
+        (lambda: NSGAIISampler(seed=0, population_size=4), nsga2_generation(0)),
+        (lambda: Nsga3(0, 4), nsga3_generation(0)),
+    ],
+)
+def test_marked_trials_are_the_first_generation(make, marks) -> None:  # type: ignore[no-untyped-def]
+    study = _study(make())
+    for index in range(4):
+        frozen = _finished(float(index), x=0.25 * index, y=0.0)
+        frozen.system_attrs = dict(marks)
+        study.add_trial(frozen)
+    _run(study, 1)
+    generation = {key: value for key, value in study.trials[-1].system_attrs.items() if key in marks}
+    assert generation == dict.fromkeys(marks, 1), study.trials[-1].system_attrs
+
+
+def test_brute_force_knows_when_all_is_enumerated_and_ignores_odd_trials() -> None:
+    study = _study(BruteForce(0))
+    allow_stop(study)  # which it calls after the last configuration
+    assert not all_enumerated(study.trials)
+    study.add_trial(create_trial(state=TrialState.FAIL))
+    seen = []
+    while not all_enumerated(study.trials):
+        trial = study.ask()
+        seen.append(suggest(trial, "c", CHOICE))
+        study.tell(trial, 0.0)
+    assert sorted(seen) == ["a", "b"] and is_stopped(study)
+    study.add_trial(_finished(0.0, other=0.5))
+    assert all_enumerated(study.trials)
+
+
+def test_a_sobol_sequence_takes_space_and_position_from_outside() -> None:
+    space = {"x": UNIT, "y": UNIT}
+
+    def point(position: int) -> dict[str, float]:
+        study = _study(SobolSequence(space, position, 7, 0))
+        trial = study.ask()
+        return {name: suggest(trial, name, UNIT) for name in space}
+
+    assert point(3) == point(3) != point(4)
+    points = np.array([list(point(position).values()) for position in range(8)])
+    for column in points.T:  # stratified: one of eight consecutive points in each eighth
+        assert sorted((column * 8).astype(int)) == list(range(8))
+
+
+def test_cmaes_starts_from_earlier_trials() -> None:
+    earlier = [_finished(0.0, x=0.9, y=0.9, unused=0.5), _finished(1.0, x=0.8, y=0.8, unused=0.5)]
+    suggested = []
+    for known in ([], earlier):
+        study = _study()
+        study.sampler = WarmCmaEs(1, known)
+        _run(study, 1)  # the space is known after one trial
+        values = []
+        for _ in range(12):
+            study.sampler = WarmCmaEs(1 + len(values), known)
+            trial = study.ask()
+            values.append(suggest(trial, "x", UNIT))
+            study.tell(trial, values[-1] + suggest(trial, "y", UNIT))
+        suggested.append(float(np.mean(values[:6])))
+    cold, warm = suggested
+    assert abs(warm - 0.9) < abs(cold - 0.9)
+
+
+def test_the_generator_of_a_sampler_is_found() -> None:
+    lazy = [value for value in vars(TPESampler(seed=3)).values() if lazy_generator(value) is not None]
+    assert lazy and isinstance(lazy_generator(lazy[0]), np.random.RandomState)
+    assert lazy_generator(object()) is None
+
+
+def test_generation_keys_of_nsga_differ() -> None:
+    assert nsga2_generation(0).keys().isdisjoint(nsga3_generation(0))
+    assert issubclass(Nsga3, NSGAIIISampler)
+
+
+def test_only_the_adapter_uses_private_names_of_optuna() -> None:
+    """Private modules, and private attributes of what is called study, trial, sampler, storage or distribution."""
+    found = {f"{path.name}:{line}" for path in (ROOT / "sweep" / "search").glob("*.py") for line in _private_uses(path)}
+    adapter = Path(optuna_private.__file__).name
+    assert {place for place in found if not place.startswith(f"{adapter}:")} == set()
+    assert found  # or the check sees nothing
+
+
+_HOLDERS = ("study", "optuna", "trial", "frozen", "sampler", "storage", "distribution", "wanted", "target")
+
+
+def _private_uses(path: Path) -> Iterator[int]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("optuna"):
+            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            if any(name.startswith("_") for name in names):
+                yield node.lineno
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            holder = node.value
+            name = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", "")
+            if name in _HOLDERS:
+                yield node.lineno

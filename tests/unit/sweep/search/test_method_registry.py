@@ -1,0 +1,136 @@
+"""The registry of search methods is complete: each method has a builder, and each list derives from the registry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+from optuna.samplers import BaseSampler, RandomSampler
+
+from podium.sweep.search import samplers
+from podium.sweep.search.samplers import (
+    AskContext,
+    builder_of,
+    check_complete,
+    import_modules,
+    independent_sampler,
+    is_slow,
+    is_slow_soon,
+    marks_of_earlier,
+    register,
+    sampler_of,
+)
+from podium.sweep.search.sweep_search import Search
+from podium.sweep.spec import search_methods
+from podium.sweep.spec.json_schema import sweep_schema
+from podium.sweep.spec.search_methods import AUTO, CUSTOM, METHODS
+from podium.sweep.spec.sweep_spec import SweepSpec
+from podium.sweep.spec.synonyms import word_meant
+from podium.sweep.values.errors import InvalidSpecError
+from tests.repository import ROOT
+from tests.specs import spec
+
+FINITE = {"x": {"values": [1, 2]}, "n": {"min": 1, "max": 3}}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_builds_a_sampler_of_its_own(method: str) -> None:
+    searched = spec(method=method, parameters=FINITE)
+    built = sampler_of(AskContext(searched, 0, finished=100), method)
+    assert isinstance(built, BaseSampler)
+    assert isinstance(built, RandomSampler) == (method in ("random", "grid"))  # the points of a grid are not sampled
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        builder_of,
+        lambda method: sampler_of(AskContext(spec(), 0), method),
+        lambda method: independent_sampler(spec(), method, 0, "x"),
+        lambda method: is_slow(method, 1, 1),
+        lambda method: is_slow_soon(method, 1),
+        import_modules,
+        marks_of_earlier,
+    ],
+)
+def test_an_unknown_method_is_an_error_everywhere(call: Any) -> None:
+    with pytest.raises(LookupError, match="no sampler is registered for search method 'annealing'"):
+        call("annealing")
+
+
+def test_a_search_by_an_unregistered_method_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SweepSpec, "searched_by", "annealing")
+    with pytest.raises(LookupError, match="annealing"):
+        Search(spec())
+
+
+def test_registry_and_builders_are_compared_at_import() -> None:
+    with pytest.raises(RuntimeError, match="without a sampler builder: annealing"):
+        check_complete({**METHODS, "annealing": None}, METHODS)
+    with pytest.raises(RuntimeError, match=re.escape("without an entry in search_methods.METHODS: annealing")):
+        check_complete(METHODS, {**METHODS, "annealing": None})
+    with pytest.raises(ValueError, match="'tpe' has two sampler builders"):
+        register("tpe")(lambda context: RandomSampler())
+
+
+def test_the_import_fails_without_a_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (ROOT / "sweep" / "search" / "samplers.py").read_text()
+    monkeypatch.setattr(search_methods, "METHODS", {**METHODS, "annealing": METHODS["tpe"]})
+    with pytest.raises(RuntimeError, match="annealing"):
+        exec(compile(source, samplers.__file__, "exec"), {"__name__": samplers.__name__})
+
+
+def test_the_sweep_file_accepts_the_registry_and_nothing_else() -> None:
+    assert get_args(search_methods.MethodName) == (*METHODS, AUTO)
+    assert get_args(search_methods.Method) == (*METHODS, CUSTOM)
+    with pytest.raises(InvalidSpecError, match=f"is one of {', '.join([*METHODS, AUTO])}"):
+        spec(method="annealing")
+
+
+def test_the_schema_lists_and_describes_each_method() -> None:
+    names = next(branch for branch in sweep_schema()["properties"]["method"]["oneOf"] if "enum" in branch)
+    assert set(names["enum"]) == {*METHODS, AUTO, *search_methods.ACCEPTED_ALIASES}
+    assert dict(zip(names["enum"], names["enumDescriptions"], strict=True)) == search_methods.descriptions()
+    assert all(method.summary and method.best_for for method in METHODS.values())
+
+
+def test_aliases_name_one_method_each() -> None:
+    aliases = [alias for method in METHODS.values() for alias in (*method.aliases, *method.accepted_aliases)]
+    assert len(set(aliases)) == len(aliases) and not set(aliases) & METHODS.keys()
+    for method in METHODS.values():
+        assert {word_meant(alias, METHODS) for alias in method.aliases} == {method.name}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_warm_start_is_refused_by_methods_that_ignore_results(method: str) -> None:
+    document = {"method": method, "parameters": FINITE, "warm_start": [1]}
+    if METHODS[method].learns:
+        assert spec(**document).warm_start == [1]
+        return
+    with pytest.raises(InvalidSpecError, match=f"{method} does not learn"):
+        spec(**document)
+
+
+def test_the_tables_of_the_documentation_list_each_method() -> None:
+    """Tables whose first column is headed `method`: together they describe the registry, and each row is in it."""
+    rows = list(_method_rows())
+    assert {name for row in rows for name in row} >= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
+    assert {name for row in rows for name in row} <= METHODS.keys() | {AUTO, *search_methods.ACCEPTED_ALIASES}
+
+
+def test_the_documentation_says_how_each_method_uses_a_warm_start() -> None:
+    counts = [name for row in _method_rows() for name in row if name in METHODS]
+    assert {name for name in METHODS if counts.count(name) >= 2} == METHODS.keys()  # in the table of warm starts too
+
+
+def _method_rows() -> Iterator[list[str]]:
+    """The names in the first cells of those tables, row by row."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        header = ""
+        for line in page.read_text().splitlines():
+            first = line.split("|")[1].strip() if line.startswith("|") else ""
+            header = (header or first.casefold()) if first else ""
+            if header == "method" and (found := re.findall(r"`(\w+)`", first)):
+                yield found
