@@ -212,26 +212,26 @@ class InlineSearcher:
 
     def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
-        self._taken = taken
-        self._search = search
+        self.search_generation = taken
+        self.search = search
         self._inbox = inbox
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = 2.0) -> None:
         if enqueued is None:
-            self._inbox.put(Asked(self._sweep_id, self._search.ask(), 0.0, None, self._taken))
+            self._inbox.put(Asked(self._sweep_id, self.search.ask(), 0.0, None, self.search_generation))
         else:
-            planned = self._search.ask(enqueued.params, enqueued.distributions)
-            self._inbox.put(Asked(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self._taken))
+            planned = self.search.ask(enqueued.params, enqueued.distributions)
+            self._inbox.put(Asked(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self.search_generation))
 
     def retry(self, number: int) -> None:
-        self._search.retry(number)
+        self.search.retry(number)
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
-        verdict = self._search.report(number, step, value)
-        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
+        verdict = self.search.report(number, step, value)
+        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self.search_generation))
 
     def suggest(self, number: int, wanted: Wanted) -> None:
-        self._inbox.put(suggested(self._sweep_id, self._search, number, wanted, self._taken))
+        self._inbox.put(suggested(self._sweep_id, self.search, number, wanted, self.search_generation))
 
     def tell(
         self,
@@ -242,20 +242,22 @@ class InlineSearcher:
         infeasible: bool = False,
         constraints: Mapping[str, float] | None = None,
     ) -> None:
-        self._search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
+        self.search.tell(number, state, values, infeasible=infeasible, constraints=constraints)
 
     def close(self) -> None:
         pass
 
 
 class InlineSearchers:
-    """Makes them."""
+    """Opens them; `opened` has the last one of each sweep."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
+        self.opened: dict[int, InlineSearcher] = {}
 
     def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> InlineSearcher:
-        return InlineSearcher(sweep_id, taken, Search(*load()), self._inbox)
+        self.opened[sweep_id] = InlineSearcher(sweep_id, taken, Search(*load()), self._inbox)
+        return self.opened[sweep_id]
 
 
 class InlineStudies:

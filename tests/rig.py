@@ -9,6 +9,7 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_messages import Inbox, Message, SearchFailed, Wake
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.scheduler import Scheduler
+from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.trial import COUNTED, TRIAL_OVER, StudyAsked, SweepState, TrialState
 from tests.fakes import FakeClock, FakePool, InlineSearchers, InlineStudies
 from tests.memory import MemoryRecorder, MemorySweep, MemoryTrial
@@ -23,19 +24,26 @@ class Rig:
         self.inbox: Inbox = Inbox()
         self.pool = FakePool(self.inbox, self.clock, slots)
         self.recorder = MemoryRecorder()
+        self.disk_shortage = ""  # what the scheduler measures
+        self.cleaned_up: list[Path] = []  # folders that it had cleaned up
+        self.retained: list[int] = []  # sweeps to which it had retention applied
         self.start()
 
     def start(self) -> None:
         """A scheduler comes up, finds the slots, and settles; what the one before it had in memory is gone."""
         self.inbox = self.pool.inbox = Inbox()
+        self.searchers = InlineSearchers(self.inbox)
         self.scheduler = Scheduler(
             inbox=self.inbox,
             pool=self.pool,
-            searchers=InlineSearchers(self.inbox),
+            searchers=self.searchers,
             recorder=self.recorder,
             study=InlineStudies(self.inbox, self._study),
             clock=self.clock,
             data=DataDirectory(Path("data")),
+            disk_shortage=lambda: self.disk_shortage,
+            clean_up=self.cleaned_up.append,
+            apply_retention=self.retained.append,
         )
         self.scheduler.adopt(self.pool.found())
         self.settle()
@@ -60,15 +68,15 @@ class Rig:
     def settle(self) -> None:
         """Let the scheduler handle everything that is under way."""
         self.inbox.put(Wake())
-        while messages := self._messages():
+        while messages := self.receive():
             assert not any(isinstance(message, SearchFailed) for message in messages), messages
             self.scheduler.step(messages)
-        if not self.recorder.full and self.scheduler._changes:
+        if not self.recorder.full and self.scheduler.unwritten:
             self.inbox.put(Wake())
             self.scheduler.step([])
             self.settle()
 
-    def _messages(self) -> list[Message]:
+    def receive(self) -> list[Message]:
         messages: list[Message] = []
         try:
             while True:
@@ -85,6 +93,10 @@ class Rig:
             if not self.pool.busy():
                 return
         raise AssertionError(f"still busy after {rounds} rounds")
+
+    def search(self, sweep_id: int = 1) -> Search:
+        """The search of a sweep that was opened last."""
+        return self.searchers.opened[sweep_id].search
 
     def sweep(self, sweep_id: int = 1) -> MemorySweep:
         return self.recorder.sweeps[sweep_id]

@@ -1,12 +1,12 @@
-"""Writes what the scheduler decided; where one change cannot be written, the others all are; pure, scheduler.
+"""Writes the changes that the scheduler decides; if one cannot be written, all others are. Pure; scheduler process.
 
-Only for what a change holds: what the database refuses is a `DatabaseError`, and waits.
+Only for what a change contains. A `DatabaseError` means that the database accepts nothing now, and all changes wait.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from podium.sweep.lifecycle.scheduler_messages import Recorder
 from podium.sweep.lifecycle.state_changes import (
@@ -23,74 +23,113 @@ from podium.sweep.values.errors import DatabaseError
 log = logging.getLogger("podium.scheduler")
 
 
-class Writer:
-    """Writes `changes`, and takes from them what is written. `sweep_of` names the sweep of a trial, if it knows it."""
+class ChangeWriter:
+    """Owns the changes that are not written yet. `sweep_of` gives the sweep of a trial, if it is known."""
 
-    def __init__(self, recorder: Recorder, changes: list[Change], sweep_of: Callable[[int], int | None]) -> None:
+    def __init__(self, recorder: Recorder, sweep_of: Callable[[int], int | None]) -> None:
         self._recorder = recorder
-        self._changes = changes
         self._sweep_of = sweep_of
-        self._spoiled: set[int] = set()  # trials of which something could not be written: no more is
-        self.failed: dict[int, str] = {}  # the sweeps of what could not be written, and why; for the scheduler to end
+        self._changes: list[Change] = []
+        self._skipped: set[int] = set()  # trials with a change that cannot be written: none of their changes is
+        self._failed: dict[int, str] = {}
+        self._rejection = ""  # why the database rejects writes now
+        self._rejected_since = 0.0  # seconds since the epoch
+        self._waited = 0  # changes that waited for the database
+
+    @property
+    def pending(self) -> int:
+        """How many changes are not written yet."""
+        return len(self._changes)
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The sweeps with changes that cannot be written, and why; for the scheduler to end."""
+        return dict(self._failed)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the database rejects writes now."""
+        return bool(self._rejection)
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Changes to write, in order."""
+        self._changes += changes
 
     def write(self) -> None:
-        """Write all of it in one transaction; where one change cannot be, the others, in order and each once.
+        """Write all changes in one transaction; if one cannot be written, the others, in order and each once.
 
-        Raises `DatabaseError` when the database takes nothing now: `changes` keeps what is not written, for another
-        time. Raises whatever the recorder does, if it cannot write even nothing.
+        Raises `DatabaseError` if the database accepts nothing now: the changes stay pending. Raises other errors of
+        the recorder if it cannot write an empty transaction either.
         """
-        self._drop_spoiled()
+        self._drop_skipped()
         try:
             if self._changes:
                 self._recorder.commit(self._changes)
         except DatabaseError:
             raise
         except Exception:
-            log.exception("%d changes cannot be written together", len(self._changes))
+            log.exception("cannot write %d changes in one transaction", len(self._changes))
             self._write_apart()
         self._changes.clear()
 
-    def forget(self) -> None:
-        """The sweeps that failed are ended: what is said of them from now on is written."""
-        self.failed.clear()
-        self._spoiled.clear()
+    def forget_failed(self) -> None:
+        """The failed sweeps are ended: changes to them are written from now on."""
+        self._failed.clear()
+        self._skipped.clear()
+
+    def reject(self, reason: str, at: float) -> None:
+        """The database rejected the changes at `at`."""
+        if not self._rejection:
+            self._rejected_since = at
+        if reason != self._rejection:  # once, and not every second onto a full disk
+            log.error("the database rejects writes, changes wait: %s", reason)
+        self._rejection = reason
+        self._waited = len(self._changes)
+
+    def accept(self) -> tuple[str, float] | None:
+        """The database accepts writes; why it had rejected them and since when, if it had."""
+        if not self._rejection:
+            return None
+        log.info("the database accepts writes again; %d changes had waited", self._waited)
+        reason, self._rejection = self._rejection, ""
+        return reason, self._rejected_since
 
     def _write_apart(self) -> None:
         owners = {trial: sweep for c in self._changes if (sweep := _named(c)) and (trial := trial_of(c))}
         count = len(self._changes)
         while self._changes:
-            part = self._changes[:count]
+            batch = self._changes[:count]
             try:
-                self._recorder.commit(part)
+                self._recorder.commit(batch)
             except DatabaseError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever it is that one change holds
-                if len(part) == 1:
-                    self._leave_out(part[0], error, owners)
-                count = max(1, len(part) // 2)
+            except Exception as error:  # noqa: BLE001 - whatever one change contains
+                if len(batch) == 1:
+                    self._leave_out(batch[0], error, owners)
+                count = max(1, len(batch) // 2)
             else:
                 del self._changes[:count]
                 count *= 2
 
     def _leave_out(self, change: Change, error: Exception, owners: Mapping[int, int]) -> None:
-        self._recorder.commit([])  # where that cannot be written either, it is not for what the change holds
-        log.error("cannot be written: %.1000r: %s: %s", change, type(error).__name__, error)
+        self._recorder.commit([])  # raises if the cause is not what the change contains
+        log.error("cannot write %.1000r: %s: %s", change, type(error).__name__, error)
         trial, sweep = trial_of(change), _named(change)
         if trial is not None:
-            self._spoiled.add(trial)
+            self._skipped.add(trial)
             sweep = sweep or owners.get(trial) or self._sweep_of(trial)
         if sweep is not None:
-            self.failed[sweep] = _reason(change, error)
+            self._failed[sweep] = _reason(change, error)
         del self._changes[0]
-        self._drop_spoiled()
+        self._drop_skipped()
 
-    def _drop_spoiled(self) -> None:
-        if self._spoiled:
-            self._changes[:] = [change for change in self._changes if trial_of(change) not in self._spoiled]
+    def _drop_skipped(self) -> None:
+        if self._skipped:
+            self._changes = [change for change in self._changes if trial_of(change) not in self._skipped]
 
 
 def trial_of(change: Change) -> int | None:
-    """The trial that a change is of, if it is of one."""
+    """The trial that a change concerns, if it concerns one."""
     if isinstance(change, AttemptPlaced | MetricPoint):
         return change.key.trial_id
     if isinstance(change, AttemptStarted | ArtifactSaved | AttemptEnded):
@@ -99,7 +138,7 @@ def trial_of(change: Change) -> int | None:
 
 
 def _named(change: Change) -> int | None:
-    """The sweep that a change says it is of."""
+    """The sweep that a change names."""
     return getattr(change, "sweep_id", None)
 
 

@@ -1,6 +1,6 @@
-"""Removes what attempts leave behind when their slot dies before it could, and what sweeps do not keep.
+"""Removes files that lost attempts leave behind, and files that sweeps do not keep. A thread of the scheduler process.
 
-A thread of the scheduler process: a folder may be large, and the loop must not wait for it.
+Folders may be large, and the loop must not wait for their removal.
 """
 
 from __future__ import annotations
@@ -16,99 +16,101 @@ from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.removal import finish, removing, unfinished
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 
-SETTLE_S = 1.0  # in which what a dead slot ran is gone too
-AGAIN_S = 0.5
-LONGEST_S = 60.0  # between two tries
-TRIES = 20  # with a database that cannot be read or written just now: some quarter of an hour
-log = logging.getLogger("podium.tidying")
+SETTLE_S = 1.0  # after which the processes of a lost slot are gone too
+RETRY_S = 0.5
+MAX_RETRY_S = 60.0
+MAX_TRIES = 20  # while the database cannot be read or written; some 15 minutes
+log = logging.getLogger("podium.cleanup")
 
 
-class Tidier:
-    """Works in the background, one piece after another."""
+class CleanupThread:
+    """Runs one task after another. A task that fails for the database is tried `max_tries` times, ever more rarely."""
 
-    def __init__(self) -> None:
-        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._due: set[int] = set()  # the sweeps that are to be looked at
-        threading.Thread(target=self._run, name="tidying", daemon=True).start()
+    def __init__(self, *, retry_s: float = RETRY_S, max_tries: int = MAX_TRIES) -> None:
+        self._retry_s = retry_s
+        self._max_tries = max_tries
+        self._tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._due: set[int] = set()  # the sweeps whose retention is due
+        threading.Thread(target=self._run, name="cleanup", daemon=True).start()
 
-    def attempt(self, folder: Path) -> None:
-        """The slot of this attempt has just died."""
+    def clean_up_attempt(self, folder: Path) -> None:
+        """The slot of this attempt was lost just now."""
         due_s = time.monotonic() + SETTLE_S
 
-        def later() -> None:
+        def task() -> None:
             time.sleep(max(0.0, due_s - time.monotonic()))
-            tidy_attempt(folder)
+            clean_up_attempt(folder)
 
-        self._work.put(later)
+        self._tasks.put(task)
 
-    def all_before(self, trials: Path, at: float, keep: frozenset[Path]) -> None:
-        """Whatever lies below `trials` since before `at` (seconds since the epoch), but for attempts that still run."""
-        self._work.put(lambda: tidy_all(trials, at, keep))
+    def clean_up_before(self, trials: Path, at: float, keep: frozenset[Path]) -> None:
+        """All attempts below `trials` from before `at` (seconds since the epoch), except those in `keep`."""
+        self._tasks.put(lambda: clean_up_before(trials, at, keep))
 
-    def keep(self, sweep_id: int, look: Callable[[int], bool]) -> None:
-        """Trials of this sweep have ended: `look` which files of it go, again and again while it says not now."""
+    def apply_retention(self, sweep_id: int, apply: Callable[[int], bool]) -> None:
+        """Trials of a sweep have ended: call `apply` until it returns true."""
         if sweep_id in self._due:
             return
         self._due.add(sweep_id)
 
-        def now() -> None:
+        def task() -> None:
             self._due.discard(sweep_id)
             try:
-                looked = look(sweep_id)
+                done = apply(sweep_id)
             except DatabaseError:
                 self._due.add(sweep_id)  # it is tried again
                 raise
-            if not looked:
-                time.sleep(AGAIN_S)
-                self.keep(sweep_id, look)
+            if not done:
+                time.sleep(self._retry_s)
+                self.apply_retention(sweep_id, apply)
 
-        self._work.put(now)
+        self._tasks.put(task)
 
-    def at_start(self, begin: Callable[[], Iterable[int]], look: Callable[[int], bool]) -> None:
-        """`begin` says which sweeps to look at."""
+    def resume_retention(self, resume: Callable[[], Iterable[int]], apply: Callable[[int], bool]) -> None:
+        """At start: `resume` finishes what was interrupted and returns the sweeps to which to apply retention."""
 
-        def later() -> None:
-            for sweep_id in begin():
-                self.keep(sweep_id, look)
+        def task() -> None:
+            for sweep_id in resume():
+                self.apply_retention(sweep_id, apply)
 
-        self._work.put(later)
+        self._tasks.put(task)
 
     def _run(self) -> None:
         while True:
-            self._try(self._work.get())
+            self._try(self._tasks.get())
 
-    def _try(self, work: Callable[[], None], tries: int = 1) -> None:
+    def _try(self, task: Callable[[], None], tries: int = 1) -> None:
         try:
-            work()
+            task()
         except (FencedError, DamagedError):
-            log.exception("cannot tidy up")
+            log.exception("cannot remove files")
         except DatabaseError as error:
-            if tries == TRIES:
-                log.error("cannot tidy up: %s; the next start of the service does", error)
+            if tries == self._max_tries:
+                log.error("cannot remove files: %s; the next start of the service tries again", error)
                 return
-            wait_s = min(AGAIN_S * 2 ** (tries - 1), LONGEST_S)  # other work goes on meanwhile
-            again = threading.Timer(wait_s, self._work.put, [lambda: self._try(work, tries + 1)])
-            again.daemon = True
-            again.start()
+            wait_s = min(self._retry_s * 2 ** (tries - 1), MAX_RETRY_S)  # other tasks run meanwhile
+            timer = threading.Timer(wait_s, self._tasks.put, [lambda: self._try(task, tries + 1)])
+            timer.daemon = True
+            timer.start()
         except Exception:
-            log.exception("cannot tidy up")
+            log.exception("cannot remove files")
 
 
-def tidy_attempt(folder: Path) -> None:
-    """Remove what only the process of the attempt had a use for; what it was to keep stays."""
+def clean_up_attempt(folder: Path) -> None:
+    """Remove the working and temporary files of an attempt; its log and saved files stay."""
     directory = AttemptDirectory(folder)
     finish(removing([directory.work, directory.temporary, *unfinished(folder)]))
 
 
-def tidy_all(trials: Path, at: float, keep: frozenset[Path]) -> None:
-    """`tidy_attempt` for every attempt that was begun before `at` and is not in `keep`."""
+def clean_up_before(trials: Path, at: float, keep: frozenset[Path]) -> None:
+    """`clean_up_attempt` for every attempt that began before `at` and is not in `keep`."""
     for folder in trials.glob("*/*/*"):
-        if folder not in keep and _begun(folder) < at:
-            tidy_attempt(folder)
+        if folder not in keep and _modified_at(folder) < at:
+            clean_up_attempt(folder)
 
 
-def _begun(folder: Path) -> float:
-    """When the folder was last touched, which is not before its attempt began; for ever away when it is gone."""
+def _modified_at(folder: Path) -> float:
+    """When the folder was last modified, which is not before its attempt began; infinity if it is gone."""
     try:
         return folder.stat().st_mtime
     except FileNotFoundError:

@@ -1,12 +1,10 @@
-"""Carries out what clients want of sweeps and trials, as it is written in the database; pure, scheduler."""
+"""Decisions on what clients request of sweeps and trials, as it is in the database. Pure; scheduler process."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 
 from podium.sweep.lifecycle.state_changes import (
-    Change,
     Enqueued,
     RequestMoot,
     StoredSweep,
@@ -14,90 +12,77 @@ from podium.sweep.lifecycle.state_changes import (
     TrialWish,
     Wishes,
 )
-from podium.sweep.scheduling.active_sweeps import Roster, searcher_of
-from podium.sweep.scheduling.device_ledger import Ledger
+from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.sweep_endings import cancel_sweep
 from podium.sweep.values.trial import SWEEP_OVER, Cause, SweepState, TrialRequest, TrialState
 
-log = logging.getLogger("podium.steering")
+log = logging.getLogger("podium.commands")
 
 
-class Steering:
-    """Sweeps taken in, paused, resumed, stopped, cancelled, extended; trials stopped, retried, added."""
+class CommandHandler:
+    """Sweeps activated, paused, resumed, stopped, cancelled, extended; trials stopped, retried, enqueued."""
 
-    def __init__(
-        self, roster: Roster, ledger: Ledger, changes: list[Change], cancel: Callable[[LiveSweep], None]
-    ) -> None:
-        self._roster = roster
-        self._ledger = ledger
-        self._changes = changes
-        self._cancel = cancel
-        self._unreadable: set[int] = set()
+    def __init__(self, state: SchedulerState) -> None:
+        self._state = state
 
-    @property
-    def known(self) -> frozenset[int]:
-        """The sweeps that are not to be read again: taken in, or found unreadable."""
-        return frozenset(self._roster.sweeps) | self._unreadable
-
-    def take_in(self, stored: StoredSweep) -> None:
-        """A sweep that is new here, one that a scheduler before us left, or one that is to go on."""
+    def activate(self, stored: StoredSweep, now: Instant) -> Decision:
+        """A sweep that is new, was left by an earlier scheduler, or is to continue."""
         try:
-            sweep = self._roster.take_in(stored)
-        except Exception as error:  # whatever it is: one sweep that cannot be read must not end all others
-            log.exception("sweep %d cannot be taken in", stored.sweep_id)
-            self._unreadable.add(stored.sweep_id)
-            self._roster.refuse(stored, f"it cannot be read back: {type(error).__name__}: {error}")
-            return
-        if sweep.state is SweepState.CANCELLED:  # while there was no scheduler to end its trials
-            self._cancel(sweep)
+            sweep, decision = self._state.sweeps.activate(stored, now)
+        except Exception as error:  # one sweep that cannot be read must not end all others
+            log.exception("cannot activate sweep %d", stored.sweep_id)
+            return self._state.sweeps.reject_unreadable(stored, error, now)
+        if sweep.state is SweepState.CANCELLED:  # while no scheduler was there to end its trials
+            decision += cancel_sweep(self._state, sweep, now)
         elif sweep.state in SWEEP_OVER:
-            self._roster.set_state(sweep, SweepState.QUEUED, "it goes on, on request")
-            sweep.failures.clear()
+            decision.changes.append(sweep.resume("it goes on, on request", now.wall_s))
+        return decision
 
-    def carry_out(self, wishes: Wishes) -> None:
-        """All that clients want of sweeps that were taken in, and of their trials."""
+    def apply(self, wishes: Wishes, now: Instant) -> Decision:
+        """All requests for active sweeps, their trials, and devices."""
+        decision = Decision(changes=self._state.health.apply(wishes, now.wall_s))
         for sweep_id, sweep_wish in wishes.sweeps.items():
-            self._follow(self._roster.sweeps[sweep_id], sweep_wish)
+            decision += self._apply_to_sweep(self._state.sweeps[sweep_id], sweep_wish, now)
         for trial_wish in wishes.trials:
-            self._grant(trial_wish)
+            decision += self._apply_to_trial(trial_wish, now)
         for item in wishes.enqueued:
-            self._ask_for(item)
+            decision += self._ask_for(item)
+        return decision
 
-    def _follow(self, sweep: LiveSweep, wish: SweepWish) -> None:
+    def _apply_to_sweep(self, sweep: LiveSweep, wish: SweepWish, now: Instant) -> Decision:
         if wish.state is SweepState.CANCELLED:
-            self._cancel(sweep)
-            return
-        sweep.run_cap, sweep.priority = wish.run_cap, wish.priority
-        if wish.terms != sweep.account.text:
-            sweep.account.set_terms(wish.terms)
-        sweep.state, sweep.reason = wish.state, wish.reason
-        if sweep.state is SweepState.QUEUED and sweep.running:
-            self._roster.set_state(sweep, SweepState.RUNNING, "")
+            return cancel_sweep(self._state, sweep, now)
+        sweep.follow(wish)
+        if sweep.state is SweepState.QUEUED and sweep.devices.running:
+            return Decision(changes=[sweep.set_state(SweepState.RUNNING, "", now.wall_s)])
+        return Decision()
 
-    def _grant(self, wish: TrialWish) -> None:
-        trial = self._roster.trial(wish.trial.trial_id)
-        sweep = self._roster.sweeps.get(wish.sweep_id)
+    def _apply_to_trial(self, wish: TrialWish, now: Instant) -> Decision:
+        trial = self._state.sweeps.trial(wish.trial.trial_id)
+        sweep = self._state.sweeps.get(wish.sweep_id)
         if wish.request is TrialRequest.STOP and trial is not None:
-            self._stop(trial)
-            return
-        again = wish.request is TrialRequest.RETRY and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
-        if again and sweep is not None and trial is None:
-            self._roster.retry(sweep, wish.trial)
-        elif not again or wish.cancelled:
-            self._changes.append(RequestMoot(wish.trial.trial_id))
+            return self._stop(trial, now)
+        retry = wish.request is TrialRequest.RETRY and wish.trial.state in (TrialState.FAILED, TrialState.CANCELLED)
+        if retry and sweep is not None and trial is None:
+            return self._state.sweeps.retry(sweep, wish.trial, now)
+        if not retry or wish.cancelled:
+            return Decision(changes=[RequestMoot(wish.trial.trial_id)])
+        return Decision()
 
-    def _stop(self, trial: LiveTrial) -> None:
-        if self._roster.current(trial.key) is None:
-            self._roster.drop(trial)
-        elif not trial.stopping:
-            trial.stopping = True
-            if trial.device_id is not None:
-                self._ledger[trial.device_id].stop(trial.key, Cause.CANCELLED)
+    def _stop(self, trial: LiveTrial, now: Instant) -> Decision:
+        if self._state.sweeps.current(trial.key) is None:
+            return self._state.sweeps.drop(trial, now)
+        if not trial.stopping:
+            trial.request_stop()
+            if (slot := self._state.ledger.slot_of(trial)) is not None:
+                slot.stop(trial.key, Cause.CANCELLED)
+        return Decision()
 
-    def _ask_for(self, item: Enqueued) -> None:
-        sweep = self._roster.sweeps.get(item.sweep_id)
-        if sweep is not None and item.enqueued_id not in sweep.asked_for:
-            sweep.asked_for.add(item.enqueued_id)
-            sweep.asking += 1
-            searcher_of(sweep).ask(item)
+    def _ask_for(self, item: Enqueued) -> Decision:
+        sweep = self._state.sweeps.get(item.sweep_id)
+        if sweep is None or not sweep.asks.begin_enqueued(item.enqueued_id):
+            return Decision()
+        return Decision(actions=[AskTrial(sweep.sweep_id, item)])

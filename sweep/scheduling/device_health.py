@@ -1,13 +1,12 @@
-"""What becomes of devices beside running trials: set aside, given to ensembles, idle, and why; pure, scheduler."""
+"""Which devices take trials: set aside after failures, reserved by ensembles, idle and why. Pure; scheduler process."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from podium.sweep.lifecycle.state_changes import Change, DeviceSetAside, Wishes
-from podium.sweep.runtime.clock import Clock
-from podium.sweep.scheduling.device_ledger import Ledger, Slot
+from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.scheduling.wait_reasons import why_slot_idles
@@ -16,66 +15,66 @@ from podium.sweep.values.trial import COUNTED, Cause, Ended, TrialState
 log = logging.getLogger("podium.scheduler")
 
 
-class DeviceCare:
-    """Of the devices in `ledger`. What it decides goes to `changes`, for the scheduler to write."""
+class DeviceHealth:
+    """Of the devices in `ledger`. Each method returns the changes to write."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, changes: list[Change]) -> None:
+    def __init__(self, ledger: DeviceLedger) -> None:
         self._ledger = ledger
-        self._clock = clock
-        self._changes = changes
-        self._idle: set[str] = set()  # devices that had nothing to do when we last looked
+        self._idle: set[str] = set()  # devices that were idle at the last call of `explain`
 
-    def judge(self, slot: Slot, trial: LiveTrial, event: Ended) -> None:
-        """A device that fails one trial after another, for no fault of theirs, is set aside."""
+    def record_outcome(self, slot: Slot, trial: LiveTrial, event: Ended, at: float) -> list[Change]:
+        """An attempt ended: a device on which one trial after another fails, for no fault of theirs, is set aside."""
         device_id = slot.device.device_id
-        if not _is_fault_of_device(event):
+        if not _is_device_fault(event):
             if event.state in COUNTED or event.state is TrialState.FAILED:
-                self._ledger.praise(device_id)
-            return
-        reason = self._ledger.blame(device_id, trial.trial_id, f"{event.cause}: {event.message}")
-        if reason is not None:
-            log.error("device %s is set aside: %s", device_id, reason)
-            at = self._clock.wall_s()
-            self._changes.append(DeviceSetAside(device_id, reason, at))
-            if not slot.lost:
-                self._changes.append(slot.shown(at))
+                self._ledger.record_success(device_id)
+            return []
+        reason = self._ledger.record_failure(device_id, trial.trial_id, f"{event.cause}: {event.message}")
+        if reason is None:
+            return []
+        log.error("device %s is set aside: %s", device_id, reason)
+        changes: list[Change] = [DeviceSetAside(device_id, reason, at)]
+        return changes if slot.lost else [*changes, slot.shown(at)]
 
-    def close(self, wishes: Wishes) -> None:
-        """Set devices aside, or for ensembles, and take back those that are free for trials again."""
-        at = self._clock.wall_s()
+    def apply(self, wishes: Wishes, at: float) -> list[Change]:
+        """Set devices aside, reserve them for ensembles, and return them to trials."""
         closed = self._ledger.close(wishes.dedicated, wishes.aside)
-        self._changes += [slot.shown(at) for slot in closed if not slot.lost]
+        return _shown([slot for slot in closed if not slot.lost], at)
 
-    def explain(self, sweeps: Sequence[LiveSweep], no_room: str) -> None:
-        """Devices that idle say why. One between two trials does not idle."""
-        without = {slot.device.device_id for slot in self._ledger.open_to_trials() if slot.trial is None}
-        for slot in self._ledger.open_to_trials():
-            idles = slot.device.device_id in without & self._idle
-            self._say(slot, why_slot_idles(slot, sweeps, no_room) if idles else "")
-        self._idle = without
+    def explain(self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float) -> list[Change]:
+        """Set why devices are idle. One between two trials is not idle: it must be without a trial twice."""
+        without_trial = {slot.device.device_id for slot in self._ledger.available() if slot.trial is None}
+        idle = without_trial & self._idle
+        self._idle = without_trial
+        changed = [
+            slot
+            for slot in self._ledger.available()
+            if slot.set_idle(why_slot_idles(slot, sweeps, disk_shortage) if slot.device.device_id in idle else "")
+        ]
+        return _shown(changed, at)
 
-    def begin(self, slot: Slot) -> None:
-        """It gets a trial: what it idled for is over, also if the trial is a short one."""
+    def begin(self, slot: Slot, at: float) -> list[Change]:
+        """A slot gets a trial: it is no longer idle, even if the trial is short."""
         self._idle.discard(slot.device.device_id)
-        self._say(slot, "")
+        return _shown([slot], at) if slot.set_idle("") else []
 
-    def could_not_write(self, reason: str, since: float) -> None:
-        """The database took nothing for a while, so that nothing was started either."""
-        for slot in self._ledger.free():
-            slot.idle = reason
-            self._changes.append(slot.shown(since))
-
-    def _say(self, slot: Slot, reason: str) -> None:
-        if reason != slot.idle:
-            slot.idle = reason
-            self._changes.append(slot.shown(self._clock.wall_s()))
+    def explain_rejected_writes(self, reason: str, since: float) -> list[Change]:
+        """The database rejected writes since then, so that nothing was started."""
+        free = self._ledger.free()
+        for slot in free:
+            slot.set_idle(reason)
+        return _shown(free, since)
 
 
-def _is_fault_of_device(event: Ended) -> bool:
+def _shown(slots: Iterable[Slot], at: float) -> list[Change]:
+    return [slot.shown(at) for slot in slots]
+
+
+def _is_device_fault(event: Ended) -> bool:
     """Whether an attempt failed because of where it ran.
 
-    Code that is slow to import is so anywhere, a disk is full for all. What the attempt tells with a traceback is of
-    its own doing, unless it found itself on another device than its slot's.
+    Slow imports are slow on any device, and a full disk affects all. A failure with a traceback is the program's own,
+    unless the attempt found another device than its slot's.
     """
     if event.state is not TrialState.FAILED:
         return False

@@ -1,8 +1,8 @@
-"""The device ledger: which slot is on which device, what runs there, and what to tell it next; pure, scheduler."""
+"""The device ledger: the slot on each device, what runs there, and what to send it next. Pure; scheduler process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,94 +10,163 @@ from typing import Any
 from podium.sweep.lifecycle.scheduler_messages import Device, SlotPool, StudyRead
 from podium.sweep.lifecycle.state_changes import DeviceChanged
 from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.values.trial import AttemptKey, Cause, Scalar, Wanted
+from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, Wanted
 
-FAILURES_IN_A_ROW = 3  # after so many different trials a device is set aside
+FAILURES_IN_A_ROW = 3  # of different trials; then a device is set aside
 
 
 @dataclass(slots=True)
 class Slot:
-    """A slot as the scheduler knows it."""
+    """A slot as the scheduler knows it. Only its own methods change it."""
 
     device: Device
     lost: bool = False
-    dedicated: str = ""  # why it takes no trials, where an ensemble has the device to itself
-    aside: str = ""  # why it takes no trials until somebody returns it
-    idle: str = ""  # why it has no trial although it could
-    sent_s: float = 0.0  # when it was called last; monotonic
-    ending_since_s: float = 0.0
-    ending_folder: Path | None = None
+    dedicated: str = ""  # why it takes no trials, if an ensemble reserves the device
+    aside: str = ""  # why it takes no trials until a person returns it
+    idle: str = ""  # why it has no trial although it is available
+    sent_s: float = 0.0  # time of the last call; monotonic
     trial: LiveTrial | None = None
     ending: AttemptKey | None = None  # an attempt that no longer counts, but still holds the device
+    ending_since_s: float = 0.0
+    ending_folder: Path | None = None
     acknowledged: int = 0
-    answered: bool = True  # whether it waits for our next call
+    answered: bool = True  # whether it has answered the last call
     commands: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def free(self) -> bool:
-        return self.open_to_trials and self.trial is None and self.ending is None
+        """Whether it can take a trial now."""
+        return self.available and self.trial is None and self.ending is None
 
     @property
-    def open_to_trials(self) -> bool:
-        """Whether trials run here, now or later."""
+    def available(self) -> bool:
+        """Whether it takes trials, now or later."""
         return not self.lost and not self.closed
 
     @property
     def closed(self) -> str:
-        """Why it takes no trials although it is up; "" where it does."""
+        """Why it takes no trials although it works, or ""."""
         return self.dedicated or (f"set aside ({self.aside})" if self.aside else "")
 
+    # What the slot reports.
+
+    def receive(self, numbered: Iterable[tuple[int, Event]]) -> list[Event]:
+        """It answered; the events that are new. The others were sent again because they were not acknowledged."""
+        self.answered = True
+        new: list[Event] = []
+        for number, event in numbered:
+            if number > self.acknowledged:
+                self.acknowledged = number
+                new.append(event)
+        return new
+
+    def lose(self) -> None:
+        """Its process is gone."""
+        self.lost = True
+
+    def finish_ending(self) -> None:
+        """The attempt that no longer counted has ended."""
+        self.ending = None
+
+    # What it runs.
+
+    def run(self, trial: LiveTrial, assignment: Assignment) -> None:
+        """Run an attempt."""
+        self.trial = trial
+        self.commands.append({"kind": "run", "assignment": assignment.to_dict()})
+
+    def adopt(self, trial: LiveTrial) -> None:
+        """It was found running the trial's current attempt."""
+        self.trial = trial
+
+    def release(self) -> None:
+        """Its attempt has ended."""
+        self.trial = None
+
     def stop(self, key: AttemptKey, cause: Cause) -> None:
-        """Have the attempt killed."""
+        """Kill the attempt."""
         self.commands.append({"kind": "stop", "key": [key.trial_id, key.attempt], "cause": cause.value})
 
-    def drop(self, key: AttemptKey, now_s: float) -> None:
-        """Have an attempt killed that no longer counts; the device is free when the slot says that it ended."""
+    def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
+        """Kill an attempt that no longer counts; the device is free when the slot reports its end."""
         self.trial = None
         self.ending, self.ending_since_s = key, now_s
+        if folder is not None:
+            self.ending_folder = folder
         self.stop(key, Cause.CANCELLED)
 
+    @property
+    def is_unsent(self) -> bool:
+        """Whether the command to run its attempt was not sent yet."""
+        return any(command["kind"] == "run" for command in self.commands)
+
+    # Answers to its trial.
+
     def answer(self, key: AttemptKey, step: int, prune: bool) -> None:
-        """Tell the trial whether to give up at `step`."""
+        """Tell the trial whether it is pruned at `step`."""
         self.commands.append({"kind": "answer", "key": [key.trial_id, key.attempt], "step": step, "prune": prune})
 
     def suggest(self, wanted: Wanted, value: Scalar, error: str) -> None:
-        """Tell the trial what was chosen for a parameter that it wants, or why nothing was."""
+        """Tell the trial the value of a parameter that it requested, or why there is none."""
         key = [wanted.key.trial_id, wanted.key.attempt]
         self.commands.append({"kind": "suggested", "key": key, "name": wanted.name, "value": value, "error": error})
 
     def answer_study(self, read: StudyRead) -> None:
-        """Tell the trial what it asked of its study."""
+        """Tell the trial what it read from its study."""
         key = [read.asked.key.trial_id, read.asked.key.attempt]
         said = {"request": read.asked.request, "answer": read.answer, "error": read.error}
         self.commands.append({"kind": "study", "key": key, **said})
 
+    # Calls.
+
+    def mark_killed(self, now_s: float) -> None:
+        """It is being killed: the watchdog waits before it reports the slot again."""
+        self.sent_s = self.ending_since_s = now_s
+
+    def take_commands(self, now_s: float) -> list[dict[str, Any]]:
+        """The commands to send now."""
+        commands, self.commands, self.answered, self.sent_s = self.commands, [], False, now_s
+        return commands
+
+    # Its device in the database.
+
+    def set_idle(self, reason: str) -> bool:
+        """Set why it has no trial; whether that is new."""
+        changed, self.idle = reason != self.idle, reason
+        return changed
+
+    def set_closed(self, dedicated: str, aside: str) -> bool:
+        """Set why it takes no trials; whether that is new."""
+        changed = (self.dedicated, self.aside) != (dedicated, aside)
+        self.dedicated, self.aside = dedicated, aside
+        return changed
+
     def shown(self, at: float) -> DeviceChanged:
-        """The device of a slot that is not lost, as the database should show it."""
+        """The device of a slot that is not lost, as the database must show it."""
         if self.dedicated:
             return self.changed("dedicated", self.dedicated, at)
         return self.changed("set aside", self.aside, at) if self.aside else self.changed("ready", self.idle, at)
 
     def changed(self, state: str, reason: str, at: float) -> DeviceChanged:
-        """The device as the database should show it."""
+        """The device in a given state."""
         d = self.device
         return DeviceChanged(d.device_id, d.kind, d.position, d.node, d.visible, d.uuid, d.slot_pid, state, reason, at)
 
 
-class Ledger:
+class DeviceLedger:
     """All slots, by device."""
 
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
         self._dedicated: dict[str, str] = {}
         self._aside: dict[str, str] = {}
-        self._failed: dict[str, list[int]] = {}  # by device: the trials that it failed since one went well there
+        self._failed: dict[str, list[int]] = {}  # by device: the trials that failed there since the last success
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
 
     def __len__(self) -> int:
-        """How many slots can work."""
+        """How many slots are up."""
         return sum(not slot.lost for slot in self)
 
     def __getitem__(self, device_id: str) -> Slot:
@@ -106,30 +175,32 @@ class Ledger:
     def get(self, device_id: str) -> Slot | None:
         return self._slots.get(device_id)
 
-    def open(self, device: Device) -> Slot:
+    def slot_of(self, trial: LiveTrial) -> Slot | None:
+        """The slot that runs a trial."""
+        return None if trial.device_id is None else self._slots[trial.device_id]
+
+    def open(self, device: Device, now_s: float) -> Slot:
         """A slot that came up, for the first time or again."""
         dedicated, aside = self._dedicated.get(device.device_id, ""), self._aside.get(device.device_id, "")
-        slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside)
+        slot = self._slots[device.device_id] = Slot(device, dedicated=dedicated, aside=aside, sent_s=now_s)
         return slot
 
     def close(self, dedicated: dict[str, str], aside: dict[str, str]) -> list[Slot]:
-        """From now on these devices take no trials, and why; all others do. Returns the slots for which it is new.
+        """These devices, and only these, take no trials from now on; the slots for which that is new.
 
-        A trial that runs goes on to its end. A device that is taken back starts with a clean account.
+        A running trial continues. The failures of a device that is returned are forgotten.
         """
         for device_id in self._aside.keys() - aside.keys():
             self._failed.pop(device_id, None)
         self._dedicated, self._aside = dict(dedicated), dict(aside)
-        changed = []
-        for slot in self:
-            closed = dedicated.get(slot.device.device_id, ""), aside.get(slot.device.device_id, "")
-            if (slot.dedicated, slot.aside) != closed:
-                slot.dedicated, slot.aside = closed
-                changed.append(slot)
-        return changed
+        return [
+            slot
+            for slot in self
+            if slot.set_closed(dedicated.get(slot.device.device_id, ""), aside.get(slot.device.device_id, ""))
+        ]
 
-    def blame(self, device_id: str, trial_id: int, reason: str) -> str | None:
-        """A device failed a trial that is not to blame; why it is set aside, if that was one too many."""
+    def record_failure(self, device_id: str, trial_id: int, reason: str) -> str | None:
+        """A trial failed because of its device; why the device is set aside, if that was one failure too many."""
         failed = self._failed.setdefault(device_id, [])
         if trial_id not in failed:
             failed.append(trial_id)
@@ -137,28 +208,27 @@ class Ledger:
             return None
         why = self._aside[device_id] = f"{len(failed)} trials in a row failed here, the last one so: {reason}"
         if (slot := self.get(device_id)) is not None:
-            slot.aside = why
+            slot.set_closed(slot.dedicated, why)
         return why
 
-    def praise(self, device_id: str) -> None:
-        """A device did its part for a trial, whatever became of that."""
+    def record_success(self, device_id: str) -> None:
+        """A device worked for a trial, whatever the result of the trial."""
         self._failed.pop(device_id, None)
 
-    def open_to_trials(self) -> list[Slot]:
-        """The slots on which trials run, now or later."""
-        return [slot for slot in self if slot.open_to_trials]
+    def available(self) -> list[Slot]:
+        """The slots that take trials, now or later."""
+        return [slot for slot in self if slot.available]
 
     def free(self) -> list[Slot]:
         """The slots that can take a trial now."""
         return [slot for slot in self if slot.free]
 
-    def busy(self) -> list[Slot]:
-        """The slots with a trial that counts."""
-        return [slot for slot in self if slot.trial is not None]
+    def busy(self) -> list[tuple[Slot, LiveTrial]]:
+        """The slots with an attempt that counts, and its trial."""
+        return [(slot, slot.trial) for slot in self if slot.trial is not None]
 
     def send(self, pool: SlotPool, now_s: float) -> None:
-        """Acknowledge and command, each slot in one call; asks for news at the same time."""
+        """Acknowledge events and send commands, each slot in one call, which also requests the next events."""
         for slot in self:
             if not slot.lost and (slot.answered or slot.commands):
-                commands, slot.commands, slot.answered, slot.sent_s = slot.commands, [], False, now_s
-                pool.send(slot.device.device_id, slot.acknowledged, commands)
+                pool.send(slot.device.device_id, slot.acknowledged, slot.take_commands(now_s))

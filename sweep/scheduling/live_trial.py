@@ -1,64 +1,151 @@
-"""A trial that is not over, as the scheduler holds it in memory, and how often it may be repeated; pure, scheduler."""
+"""An unfinished trial in the scheduler's memory, and its retry budget. Pure; scheduler process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from podium.sweep.lifecycle.scheduler_messages import Device
+from podium.sweep.lifecycle.state_changes import StoredTrial
 from podium.sweep.spec.sweep_spec import SweepSpec
-from podium.sweep.values.trial import INFRASTRUCTURE_CAUSES, MEMORY_CAUSES, AttemptKey, Cause, Ended, Params, Started
+from podium.sweep.values.trial import (
+    INFRASTRUCTURE_CAUSES,
+    MEMORY_CAUSES,
+    AttemptKey,
+    Cause,
+    Ended,
+    Params,
+    Scalar,
+    Started,
+)
+from podium.sweep.values.trial_history import CLONED, ENQUEUED_VALUES
 
-MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service, that are no failures of it
+MAX_INTERRUPTIONS = 30  # of one trial, by kills and restarts of the service; these are not failures of the trial
+AVOID_S = 60.0  # how long a trial waits for another device than the one on which it failed
 
 
 @dataclass(slots=True, eq=False)
 class LiveTrial:
-    """A trial that is not over."""
+    """An unfinished trial. Only its own methods change it."""
 
     trial_id: int
     sweep_id: int
     number: int
     params: Params
     attempt: int = 0
-    forgiven: int = 0  # attempts up to this one count no more
-    device_id: str | None = None  # where its current attempt runs
-    avoid: str | None = None  # the device that failed it last
-    avoid_until_s: float = 0.0  # monotonic
-    placed_s: float = 0.0  # when its attempt got its device; monotonic
-    ran_s: float = 0.0  # how long its attempt had run when this scheduler found it
-    seen_s: float = 0.0  # and up to when something was heard of it
-    wanted: bool = False  # a client added it, or wants it again: it is before those that the search chose
-    stopping: bool = False  # a client wants it to end
-    failed: dict[Cause, int] = field(default_factory=dict)
-    reported: set[int] = field(default_factory=set)  # steps the search has seen
+    forgiven: int = 0  # attempts up to this one no longer count
+    device_id: str | None = None  # of the current attempt
+    avoided_device: str | None = None  # where the last attempt ran
+    avoided_until_s: float = 0.0  # monotonic
+    placed_s: float = 0.0  # when the current attempt got its device; monotonic
+    ran_s: float = 0.0  # how long the attempt had run when this scheduler found it
+    seen_s: float = 0.0  # of that, up to its last sign of life
+    by_client: bool = False  # a client enqueued or retried it: it starts before the proposals of the search
+    stopping: bool = False  # a client requested its end
+    failures: dict[Cause, int] = field(default_factory=dict)
+    reported: set[int] = field(default_factory=set)  # steps that the search has seen
     defined: set[str] = field(default_factory=set)  # parameters that the sweep file does not name
-    enqueued: Params = field(default_factory=dict)  # values for what the sweep file does not name, if it suggests that
-    started: Started | None = None  # its current attempt, if this scheduler was told
-    drawn: set[str] = field(default_factory=set)  # those of them that it drew by itself, since no answer came in time
+    enqueued: Params = field(default_factory=dict)  # values for such parameters, used if the trial suggests them
+    started: Started | None = None  # of the current attempt, if this scheduler received it
+    fallbacks: set[str] = field(default_factory=set)  # parameters that the trial sampled itself, for want of an answer
+
+    @classmethod
+    def restored(cls, sweep_id: int, stored: StoredTrial, at: float) -> LiveTrial:
+        """A trial from the database, read at `at` (seconds since the epoch)."""
+        by_client = stored.sampler == CLONED or 0 < stored.attempt == stored.forgiven
+        trial = cls._stored(sweep_id, stored, stored.forgiven, by_client)
+        if stored.placed_at is not None:
+            trial.ran_s = max(0.0, at - stored.placed_at)
+            trial.seen_s = min(trial.ran_s, max(0.0, (stored.seen_at or 0.0) - stored.placed_at))
+        for cause in stored.causes:
+            trial.failures[cause] = trial.failures.get(cause, 0) + 1
+        return trial
+
+    @classmethod
+    def retried(cls, sweep_id: int, stored: StoredTrial) -> LiveTrial:
+        """A finished trial that a client retries: its attempts so far no longer count."""
+        return cls._stored(sweep_id, stored, stored.attempt, True)
+
+    @classmethod
+    def _stored(cls, sweep_id: int, stored: StoredTrial, forgiven: int, by_client: bool) -> LiveTrial:
+        return cls(
+            stored.trial_id, sweep_id, stored.number, stored.params, stored.attempt, forgiven,
+            by_client=by_client, reported=set(stored.reports), defined=set(stored.distributions),
+            enqueued=stored.attributes.get(ENQUEUED_VALUES, {}),
+        )  # fmt: skip
 
     @property
     def key(self) -> AttemptKey:
         return AttemptKey(self.trial_id, self.attempt)
 
-    def avoids(self, device: Device, now_s: float) -> bool:
-        """Whether to wait for another device, for a while: this one has just failed it."""
-        return self.avoid == device.device_id and now_s < self.avoid_until_s
-
     @property
-    def often_interrupted(self) -> bool:
-        """Whether it went down with the service so often that it may be what takes the service down."""
-        return self.attempt - self.forgiven - sum(self.failed.values()) > MAX_INTERRUPTIONS
+    def was_interrupted_often(self) -> bool:
+        """Whether it was interrupted so often that it may be what ends the service."""
+        return self.attempt - self.forgiven - sum(self.failures.values()) > MAX_INTERRUPTIONS
 
-    def may_retry(self, event: Ended, spec: SweepSpec) -> bool:
-        """Whether the attempt that ended so is repeated; notes its failure."""
+    def avoids(self, device: Device, now_s: float) -> bool:
+        """Whether to wait for another device for a while, because its last attempt ran on this one."""
+        return self.avoided_device == device.device_id and now_s < self.avoided_until_s
+
+    def place(self, device_id: str, now_s: float) -> None:
+        """The next attempt goes to a device."""
+        self.attempt += 1
+        self.ran_s = self.seen_s = 0.0
+        self.started = None
+        self.adopt(device_id, now_s)
+
+    def adopt(self, device_id: str, now_s: float) -> None:
+        """The current attempt is on a device."""
+        self.device_id, self.placed_s = device_id, now_s
+
+    def place_again(self, now_s: float) -> None:
+        """The attempt is sent to its slot only now."""
+        self.placed_s = now_s
+
+    def release(self, now_s: float) -> None:
+        """The attempt left its device; the next one avoids it for a while."""
+        self.avoided_device, self.device_id = self.device_id, None
+        self.avoided_until_s = now_s + AVOID_S
+
+    def start(self, event: Started) -> None:
+        """The process of the attempt is running."""
+        self.started = event
+
+    def interrupt(self) -> None:
+        """The attempt was lost with the service; it counts up to its last sign of life."""
+        self.ran_s = self.seen_s
+
+    def request_stop(self) -> None:
+        """A client wants it to end."""
+        self.stopping = True
+
+    def record_report(self, step: int) -> bool:
+        """Whether the search must see this report; a repeated attempt repeats steps that it has seen."""
+        if step < max(self.reported, default=-1):
+            return False
+        self.reported.add(step)
+        return True
+
+    def define(self, name: str, value: Scalar) -> None:
+        """It has a parameter that the sweep file does not name."""
+        self.params = {**self.params, name: value}
+        self.defined.add(name)
+
+    def define_fallback(self, name: str, value: Scalar) -> None:
+        """It sampled the value itself: a later answer of the search no longer counts."""
+        self.fallbacks.add(name)
+        self.define(name, value)
+
+    def record_failure(self, event: Ended, spec: SweepSpec) -> bool:
+        """Count a failed attempt; whether its retry budget allows another one."""
         cause = event.cause or Cause.USER_ERROR
-        self.failed[cause] = self.failed.get(cause, 0) + 1
-        spent = sum(n for c, n in self.failed.items() if _budget(c, spec) == _budget(cause, spec))
-        return spent <= _budget(cause, spec)[1]
+        self.failures[cause] = self.failures.get(cause, 0) + 1
+        budget, allowed = _retry_budget(cause, spec)
+        used = sum(count for other, count in self.failures.items() if _retry_budget(other, spec)[0] == budget)
+        return used <= allowed
 
 
-def _budget(cause: Cause, spec: SweepSpec) -> tuple[str, int]:
-    """Which of the retry budgets a failure is taken from, and how large it is."""
+def _retry_budget(cause: Cause, spec: SweepSpec) -> tuple[str, int]:
+    """The retry budget that a failure uses: its name and size."""
     if cause in INFRASTRUCTURE_CAUSES:
         return "infrastructure", spec.retries.infrastructure
     if cause in MEMORY_CAUSES:

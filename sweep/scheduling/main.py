@@ -1,4 +1,4 @@
-"""The scheduler process: wires Ray, Optuna and the database together, and runs the loop.
+"""Entry point of the scheduler process: connects Ray, Optuna and the database, and runs the loop.
 
 `python -P -m podium.sweep.scheduling.main SETTINGS RAY_ADDRESS`, started by `serve`.
 """
@@ -19,9 +19,9 @@ from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component import beat, begin, on_wake, say_ready
 from podium.sweep.runtime.disk_space import room
 from podium.sweep.runtime.settings import ServiceSettings, cores
-from podium.sweep.scheduling.cleanup import Tidier
+from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.recorder import DatabaseRecorder
-from podium.sweep.scheduling.retention import Keeping
+from podium.sweep.scheduling.retention import Retention
 from podium.sweep.scheduling.scheduler import Scheduler
 from podium.sweep.scheduling.study_queries import StudyThread
 from podium.sweep.search.search_threads import SearchThreads
@@ -37,8 +37,8 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
     slot_pool.connect(ray_address)
     inbox: Inbox = Inbox()
     pool = slot_pool.RaySlots(inbox, settings.devices)
-    tidier = Tidier()
-    keeping = Keeping(database, settings.data, recorder.epoch)
+    cleanup = CleanupThread()
+    retention = Retention(database, settings.data, recorder.epoch)
     scheduler = Scheduler(
         inbox=inbox,
         pool=pool,
@@ -48,33 +48,33 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
         clock=SystemClock(),
         data=settings.data,
         threads=max(1, cores() // pool.count),
-        short_of_room=lambda: _short_of_room(settings),
-        tidy=tidier.attempt,
-        keep=lambda sweep_id: tidier.keep(sweep_id, keeping.look),
+        disk_shortage=lambda: _disk_shortage(settings),
+        clean_up=cleanup.clean_up_attempt,
+        apply_retention=lambda sweep_id: cleanup.apply_retention(sweep_id, retention.apply),
     )
     signal.signal(signal.SIGTERM, lambda *_: inbox.put(Stop()))
     on_wake(settings.runtime.wake_socket("scheduler"), lambda: inbox.put(Wake()))
     found = pool.attach()
     recorder.forget_devices([opened.device.device_id for opened in found])
     scheduler.adopt(found)
-    tidier.all_before(settings.data.trials, began_at, scheduler.folders_in_use())
-    tidier.at_start(keeping.begin, keeping.look)
+    cleanup.clean_up_before(settings.data.trials, began_at, scheduler.folders_in_use())
+    cleanup.resume_retention(retention.resume, retention.apply)
     pool.open_missing()
     announcer = threading.Thread(target=_announce, args=(scheduler, recorder, pool.count), daemon=True)
     announcer.start()
-    scheduler.run(on_turn=lambda: _go_on(recorder))
+    scheduler.run(on_turn=lambda: _send_heartbeat(recorder))
     pool.close()
     recorder.stop()
     database.close()
 
 
-def _go_on(recorder: DatabaseRecorder) -> None:
+def _send_heartbeat(recorder: DatabaseRecorder) -> None:
     beat()
     recorder.see()
 
 
-def _short_of_room(settings: ServiceSettings) -> str:
-    """Why no trial may start for want of space. Without figures that change: each change is written down."""
+def _disk_shortage(settings: ServiceSettings) -> str:
+    """Why the data disk allows no new trial, or "". Without figures: each change of the text is written down."""
     found = room(settings.data.root)
     return "" if found.enough else f"no room left on the disk of {found.path}; it goes on by itself when there is"
 
@@ -86,14 +86,14 @@ def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> N
 
 
 def main() -> None:
-    """Take the lock: one scheduler a data directory."""
+    """Take the lock of the data directory, which allows one scheduler, and run."""
     settings = begin()
     lock = FileLock(settings.data.scheduler_lock)
     try:
         with lock.acquire(timeout=5):
             run(settings, sys.argv[2])
     except Timeout:
-        sys.exit(f"another scheduler works on {settings.data_dir}")
+        sys.exit(f"another scheduler uses the data directory {settings.data_dir}")
     except PodiumError as error:
         sys.exit(str(error))
 

@@ -1,4 +1,4 @@
-"""The only writer of trials: turns changes into rows, a transaction at a time; scheduler."""
+"""Writes changes to the database, one transaction each; the only writer of trials. Scheduler process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from podium.sweep.lifecycle.state_changes import (
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 from podium.sweep.values.trial import StudyAsked
 
-SEEN_S = 10.0  # how often it is written down that the scheduler goes on
+HEARTBEAT_S = 10.0  # between two records that the scheduler is running
 _WRITERS: dict[type, Callable[[Connection, Any], None]] = {
     TrialPlanned: trials.plan,
     AttemptPlaced: trials.place,
@@ -73,18 +73,18 @@ class DatabaseRecorder:
     """See `podium.sweep.lifecycle.scheduler_messages.Recorder`."""
 
     def __init__(self, database: Database, holder: str = "") -> None:
-        """Take over from any other scheduler: from now on it writes nothing more."""
+        """Take over from any other scheduler, whose writes are rejected from now on."""
         self._database = database
-        self._seen_s = time.monotonic()
+        self._heartbeat_s = time.monotonic()
         with database.write() as connection:
             device_history.take_over(connection, time.time())
             self.epoch = lease.take(connection, holder, time.time())
 
     def commit(self, changes: Sequence[Change]) -> None:
-        """Write all of it, in order, or raise `DatabaseError` and write nothing.
+        """Write all changes, in order, or raise `DatabaseError` and write nothing.
 
-        Raises `FencedError` when another scheduler has taken over. Metric points alone are committed without
-        waiting for the disk; everything else waits.
+        Raises `FencedError` if another scheduler has taken over. A commit of metric points alone does not wait for the
+        disk.
         """
         durable = any(isinstance(change, DURABLE) for change in changes)
         with self._database.write(durable=durable) as connection:
@@ -93,9 +93,9 @@ class DatabaseRecorder:
                 _WRITERS[kind](connection, list(group))
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` with something to do, with its trials.
+        """Every sweep not in `known` with work left, with its trials.
 
-        Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client wants to continue.
         """
         with self._database.read() as connection:
             found = [sweep for sweep in sweeps.unfinished(connection) if sweep.id not in known]
@@ -113,7 +113,7 @@ class DatabaseRecorder:
             ]  # fmt: skip
 
     def wishes(self, known: frozenset[int]) -> Wishes:
-        """What clients want of the sweeps in `known` and of the devices."""
+        """What clients request of the sweeps in `known`, of their trials, and of devices."""
         with self._database.read() as connection:
             return Wishes(
                 sweeps=sweeps.wishes(connection, known),
@@ -124,26 +124,26 @@ class DatabaseRecorder:
             )
 
     def forget_devices(self, keep: Sequence[str]) -> None:
-        """Drop the devices of an earlier start that are not there any more. Raises `FencedError`."""
+        """Remove the devices of an earlier start that no longer exist. Raises `FencedError`."""
         with self._database.write() as connection:
             lease.check(connection, self.epoch)
             devices.forget(connection, keep)
 
-    def all_are_open(self, there: Collection[str]) -> None:
-        """Every slot that there is to be is open, on these devices; others are gone. In any thread."""
+    def all_are_open(self, present: Collection[str]) -> None:
+        """All slots are open, on these devices; others are gone. In any thread."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
-            device_history.leave(connection, there, time.time())
+            device_history.leave(connection, present, time.time())
 
     def see(self) -> None:
-        """Note every few seconds that the scheduler goes on: if it is killed, the next one knows until when it ran.
+        """Record every few seconds that the scheduler runs: if it is killed, the next one knows until when it ran.
 
-        Raises `FencedError` and `DamagedError`. What the database does not take now is of no use later.
+        Raises `FencedError` and `DamagedError`. Other database errors are ignored: a late heartbeat has no use.
         """
         now_s = time.monotonic()
-        if now_s - self._seen_s < SEEN_S:
+        if now_s - self._heartbeat_s < HEARTBEAT_S:
             return
-        self._seen_s = now_s
+        self._heartbeat_s = now_s
         try:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self.epoch)
@@ -154,13 +154,13 @@ class DatabaseRecorder:
             pass
 
     def stop(self) -> None:
-        """The scheduler ends in order: from now on no device does anything."""
+        """The scheduler ends: from now on no device is in use."""
         with contextlib.suppress(DatabaseError), self._database.write() as connection:
             lease.check(connection, self.epoch)
             device_history.stop(connection, time.time())
 
     def study(self, sweep_id: int, asked: StudyAsked) -> dict[str, Any]:
-        """What a trial asks of its study, as plain JSON values; in any thread."""
+        """The answer to what a trial reads from its study, as plain JSON values; in any thread."""
         with self._database.read() as connection:
             return study_pages.answer(connection, sweep_id, asked)
 

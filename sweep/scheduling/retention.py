@@ -1,4 +1,4 @@
-"""Removes weights, checkpoints and artifacts that sweeps do not keep; the tidying thread of the scheduler process."""
+"""Removes weights, checkpoints and artifacts that sweeps do not keep. The cleanup thread of the scheduler process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from podium.sweep.runtime.weights_lock import nobody_builds
 from podium.sweep.spec.budget import Keep
 from podium.sweep.spec.sweep_spec import spec_from_json
 
-AT_ONCE = 20  # trials in one transaction: some 20 ms, in which the scheduler cannot write
+BATCH = 20  # trials in one transaction of some 20 ms, during which the scheduler cannot write
 
 
 _PLACES: dict[str, Callable[[AttemptDirectory], Path]] = {
@@ -29,28 +29,28 @@ _PLACES: dict[str, Callable[[AttemptDirectory], Path]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What is known of a sweep's checkpoints: those of all but the best are removed."""
+class _Checked:
+    """The state of a sweep's checkpoints: all but those of the best trials are removed."""
 
-    event_id: int  # what was written after it has not been looked at
+    event_id: int  # the last event that was considered
     best: tuple[int, ...]  # ids of trials
 
 
-class Keeping:
-    """Looks at sweeps of which trials have ended. It may be killed at any point, and begins again at the next start."""
+class Retention:
+    """Applies the `keep` block of sweeps whose trials have ended. If it is killed, the next start continues."""
 
     def __init__(
         self, database: Database, data: DataDirectory, epoch: int, wall_s: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._data = data
-        self._epoch = epoch  # of the scheduler: one that came after us removes by itself
+        self._epoch = epoch  # of the scheduler: a later scheduler removes files itself
         self._wall_s = wall_s
-        self._seen: dict[int, _Seen] = {}  # by sweep
+        self._checked: dict[int, _Checked] = {}  # by sweep
         self._keep_of = lru_cache(maxsize=1000)(self._read_keep)
 
-    def begin(self) -> list[int]:
-        """Finish what was begun before; the sweeps to look at."""
+    def resume(self) -> list[int]:
+        """Finish interrupted removals; the sweeps to which to apply retention."""
         with self._database.read() as connection:
             left = {files: retention_plan.leaving(connection, files=files) for files in _PLACES}
             sweep_ids = retention_plan.with_keep(connection)
@@ -58,15 +58,15 @@ class Keeping:
             self._remove(left[files], files)
         return sweep_ids
 
-    def look(self, sweep_id: int) -> bool:
-        """Remove what the sweep does not keep. False: not now, for an ensemble is being built."""
+    def apply(self, sweep_id: int) -> bool:
+        """Remove the files that a sweep does not keep; False if an ensemble is being built: call it again."""
         keep = self._keep_of(sweep_id)
         if keep.checkpoints == "best":
             self._keep_best_checkpoint(sweep_id)
         if keep.artifacts is not None:
             reason = f"its artifacts were not kept: keep.artifacts is {keep.artifacts}"
-            self._let_go(sweep_id, keep.artifacts, reason, retention_plan.FILES)
-            self._remove_leaving(sweep_id, retention_plan.FILES)
+            self._mark_removed(sweep_id, keep.artifacts, reason, retention_plan.FILES)
+            self._remove_marked(sweep_id, retention_plan.FILES)
         return keep.models is None or self._keep_best_models(sweep_id, keep.models)
 
     def _read_keep(self, sweep_id: int) -> Keep:
@@ -78,21 +78,21 @@ class Keeping:
     def _keep_best_models(self, sweep_id: int, models: int) -> bool:
         with nobody_builds(self._data) as free:
             if free:
-                self._let_go(
+                self._mark_removed(
                     sweep_id, models, f"its weights were not kept: keep.models is {models}", retention_plan.MODEL
                 )
-        self._remove_leaving(sweep_id, retention_plan.MODEL)
+        self._remove_marked(sweep_id, retention_plan.MODEL)
         return free
 
-    def _let_go(self, sweep_id: int, count: int, reason: str, files: str) -> None:
+    def _mark_removed(self, sweep_id: int, count: int, reason: str, files: str) -> None:
         with self._database.read() as connection:
             surplus = retention_plan.surplus(connection, sweep_id, count, files)
-        for start in range(0, len(surplus), AT_ONCE):
+        for start in range(0, len(surplus), BATCH):
             with self._database.write() as connection:
                 lease.check(connection, self._epoch)
-                retention_plan.let_go(connection, surplus[start : start + AT_ONCE], reason, self._wall_s(), files)
+                retention_plan.let_go(connection, surplus[start : start + BATCH], reason, self._wall_s(), files)
 
-    def _remove_leaving(self, sweep_id: int, files: str) -> None:
+    def _remove_marked(self, sweep_id: int, files: str) -> None:
         with self._database.read() as connection:
             left = retention_plan.leaving(connection, sweep_id, files)
         self._remove(left, files)
@@ -113,8 +113,8 @@ class Keeping:
     # Checkpoints.
 
     def _keep_best_checkpoint(self, sweep_id: int) -> None:
-        """Of those that were not removed: what was beaten once is never the best again."""
-        seen = self._seen.get(sweep_id)
+        """Only the best of those not removed yet need a comparison: a trial that was beaten never becomes the best."""
+        seen = self._checked.get(sweep_id)
         with self._database.read() as connection:
             last = retention_plan.last_event(connection)
             new = [] if seen is None else retention_plan.finished_since(connection, sweep_id, seen.event_id)
@@ -124,7 +124,7 @@ class Keeping:
         others = [each for rank in ranks[1:] for each in rank]
         directories = [directory for each in others for directory in self._attempts(each)]
         finish(removing(path for each in directories for path in (each.checkpoint, each.checkpoint_folders)))
-        self._seen[sweep_id] = _Seen(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
+        self._checked[sweep_id] = _Checked(last, tuple(each.trial_id for rank in ranks[:1] for each in rank))
 
     def _attempts(self, left: Left) -> Iterable[AttemptDirectory]:
         for attempt in range(1, left.attempt + 1):

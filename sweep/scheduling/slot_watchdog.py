@@ -1,56 +1,55 @@
-"""Which slots are stuck: they do not speak any more, or do not keep the clocks of what they run; pure, scheduler."""
+"""Which slots are stuck: without a heartbeat, or past the time limit of their attempt. Pure; scheduler process."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
+from podium.sweep.scheduling.active_sweeps import ActiveSweeps
 from podium.sweep.scheduling.device_ledger import Slot
-from podium.sweep.scheduling.live_trial import LiveTrial
-from podium.sweep.spec.limits import MAX_GRACE_S, SpecLimits
+from podium.sweep.spec.limits import MAX_GRACE_S
 
-LOOK_S = 1.0
-AWAY_S = 5.0  # without a turn for so long, this process was stopped or held up
-SILENT_S = 25.0  # a slot speaks every 10 s, whatever happens
-MARGIN_S = 15.0  # a slot keeps the clocks of its attempt; one that is so much late does not
+CHECK_S = 1.0
+AWAY_S = 5.0  # after such a time without a check, this process itself was stopped or held up
+HEARTBEAT_TIMEOUT_S = 25.0  # a slot answers at least every 10 s
+MARGIN_S = 15.0  # a slot enforces the time limits of its attempt; one that is this much late does not
 
 
-class SlotWatch:
-    """Judges slots, but not in the moments after this process itself was away: what they said may be unread."""
+class SlotWatchdog:
+    """Checks slots, but not just after this process itself was held up: their answers may be unread."""
 
     def __init__(self) -> None:
-        self._looked_s = 0.0
-        self._judges_from_s = 0.0
+        self._checked_s = 0.0
+        self._checks_from_s = 0.0
 
-    def stuck(
-        self, slots: Iterable[Slot], limits_of: Callable[[LiveTrial], SpecLimits], now_s: float
-    ) -> Iterator[tuple[Slot, str]]:
-        """The slots to end, and why; each comes again only after another such time."""
-        away_s, due = now_s - self._looked_s, now_s - self._looked_s >= LOOK_S
-        if not due:
+    def stuck(self, slots: Iterable[Slot], sweeps: ActiveSweeps, now_s: float) -> Iterator[tuple[Slot, str]]:
+        """The slots to kill, and why; each again only after another such time."""
+        away_s = now_s - self._checked_s
+        if away_s < CHECK_S:
             return
-        self._looked_s = now_s
+        self._checked_s = now_s
         if away_s > AWAY_S:
-            self._judges_from_s = now_s + AWAY_S
-        if now_s < self._judges_from_s:
+            self._checks_from_s = now_s + AWAY_S
+        if now_s < self._checks_from_s:
             return
         for slot in slots:
-            if not slot.lost and (why := _what_is_wrong(slot, limits_of, now_s)):
-                slot.sent_s = slot.ending_since_s = now_s
-                yield slot, why
+            if not slot.lost and (reason := _problem(slot, sweeps, now_s)):
+                slot.mark_killed(now_s)
+                yield slot, reason
 
 
-def _what_is_wrong(slot: Slot, limits_of: Callable[[LiveTrial], SpecLimits], now_s: float) -> str:
-    if not slot.answered and now_s - slot.sent_s > SILENT_S:
-        return "is silent"
-    return "keeps no clock" if now_s > _due_to_end_s(slot, limits_of) + MARGIN_S else ""
+def _problem(slot: Slot, sweeps: ActiveSweeps, now_s: float) -> str:
+    if not slot.answered and now_s - slot.sent_s > HEARTBEAT_TIMEOUT_S:
+        return f"has sent no heartbeat for {HEARTBEAT_TIMEOUT_S:g} s"
+    late = now_s > _due_to_end_s(slot, sweeps) + MARGIN_S
+    return "did not enforce the time limit of its trial" if late else ""
 
 
-def _due_to_end_s(slot: Slot, limits_of: Callable[[LiveTrial], SpecLimits]) -> float:
-    """When what runs on a slot must have ended, by its limits; never, where it has none."""
+def _due_to_end_s(slot: Slot, sweeps: ActiveSweeps) -> float:
+    """When the attempt on a slot must have ended, by its limits; infinity without a limit."""
     if slot.ending is not None:
         return slot.ending_since_s + MAX_GRACE_S
     if slot.trial is None:
         return math.inf
-    limits = limits_of(slot.trial)
+    limits = sweeps[slot.trial.sweep_id].spec.limits
     return math.inf if limits.trial_s is None else slot.trial.placed_s + limits.trial_s + limits.grace_s

@@ -1,4 +1,4 @@
-"""Why a sweep waits and why a device is idle, in words for people; pure, scheduler."""
+"""Why a sweep waits and why a device is idle, as text for users. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LAST = "; its last trials wait: "
 _ENDS = "a trial that was stopped is ending"
 
 
-def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str) -> str:
-    """Why nothing of a sweep runs although it wants more, or has trials to end; "" while something does."""
-    if sweep.running or not (sweep.wants_more or sweep.to_end):
+def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> str:
+    """Why no trial of a sweep runs although some may start, or ""."""
+    if sweep.devices.running or not (sweep.wants_more or sweep.restartable):
         return ""
-    if short_of_room:
-        return short_of_room
+    if disk_shortage:
+        return disk_shortage
     up = [slot for slot in slots if not slot.lost]
     fitting = [slot for slot in up if sweep.fits(slot.device)]
     if not up:
@@ -35,22 +35,22 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], short_of_room: str)
 
 
 def with_wait(reason: str, waits: str) -> str:
-    """The reason of a sweep that is stopping, and why it cannot yet end the trials that had begun."""
+    """The reason of a stopping sweep, and why it cannot yet finish the trials that had begun."""
     own = reason.partition(_LAST)[0]
     return f"{own}{_LAST}{waits}" if waits else own
 
 
-def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
-    """Why a slot that is open to trials has none."""
-    return _ENDS if slot.ending is not None else why_device_idles(slot.device, sweeps, short_of_room)
+def why_slot_idles(slot: Slot, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+    """Why an available slot has no trial."""
+    return _ENDS if slot.ending is not None else why_device_idles(slot.device, sweeps, disk_shortage)
 
 
-def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], short_of_room: str) -> str:
-    """Why a device that could take a trial has none."""
+def why_device_idles(device: Device, sweeps: Sequence[LiveSweep], disk_shortage: str) -> str:
+    """Why an available device has no trial."""
     if not sweeps:
         return "no sweep is running"
-    if short_of_room:
-        return short_of_room
+    if disk_shortage:
+        return disk_shortage
     return _listed([f"sweep {sweep.sweep_id} {_why_not(sweep, device)}" for sweep in sweeps])
 
 
@@ -60,13 +60,13 @@ def _why_not(sweep: LiveSweep, device: Device) -> str:
         return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
     if not sweep.fits(device):
         return f"asks for a {sweep.spec.resources.device}"
-    if limit is not None and sweep.running >= limit:
+    if limit is not None and sweep.devices.running >= limit:
         return f"runs {limit} at a time at most"
-    if sweep.counted + sweep.running >= sweep.run_cap:
+    if sweep.counted + sweep.devices.running >= sweep.run_cap:
         return "runs its last trials"
     if sweep.ready:
         return "has trials that just failed here"
-    return "has no configuration left to start" if sweep.exhausted else "is choosing its next trial"
+    return "has no configuration left to start" if sweep.asks.exhausted else "is choosing its next trial"
 
 
 def _holders(slots: Iterable[Slot]) -> list[str]:

@@ -72,9 +72,7 @@ def not_enumerable(parameter: Parameter) -> str | None:
     if count is None:
         return "brute_force needs a finite list here: give values, or min, max and step"
     if count > MAX_LISTED:
-        return (
-            f"brute_force supports {MAX_LISTED:,} values of a parameter, this one has {count:,}; use method: grid"
-        )
+        return f"brute_force supports {MAX_LISTED:,} values of a parameter, this one has {count:,}; use method: grid"
     return None
 
 

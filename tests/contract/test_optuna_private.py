@@ -180,7 +180,7 @@ def test_cmaes_starts_from_earlier_trials() -> None:
         study = _study()
         study.sampler = WarmCmaEs(1, known)
         _run(study, 1)  # the space is known after one trial
-        values = []
+        values: list[float] = []
         for _ in range(12):
             study.sampler = WarmCmaEs(1 + len(values), known)
             trial = study.ask()

@@ -121,7 +121,7 @@ def test_a_second_scheduler_on_the_same_data_refuses(service: RunningService) ->
     command = psutil.Process(_pid_of(service, "scheduler")).cmdline()
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert second.returncode == 1
-    assert f"another scheduler works on {service.data.root}" in second.stderr
+    assert f"another scheduler uses the data directory {service.data.root}" in second.stderr
 
 
 def _kill(service: RunningService, part: str, pid: int = 0) -> tuple[float, int]:

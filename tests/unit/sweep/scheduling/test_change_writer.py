@@ -16,7 +16,7 @@ from podium.sweep.lifecycle.state_changes import (
     SweepChanged,
     TrialPlanned,
 )
-from podium.sweep.scheduling.change_writer import Writer, trial_of
+from podium.sweep.scheduling.change_writer import ChangeWriter, trial_of
 from podium.sweep.values.errors import DatabaseError
 from podium.sweep.values.trial import TRIAL_OVER, AttemptKey, SweepState, TrialState
 from tests.memory import MemoryRecorder
@@ -60,8 +60,9 @@ def test_what_can_be_written_is_in_its_order_and_once(points: list[tuple[int, fl
         if trial not in spoiled:
             expected.append(change)
     recorder = Recorder(outages)
-    writer = Writer(recorder, changes, lambda trial: 10 * trial)
-    while changes:
+    writer = ChangeWriter(recorder, lambda trial: 10 * trial)
+    writer.add(changes)
+    while writer.pending:
         try:
             writer.write()
         except DatabaseError:
@@ -76,9 +77,11 @@ def test_what_is_no_changes_fault_is_raised() -> None:
             raise RuntimeError("as planned")
 
     changes: list[Change] = [_point(1, 1.0, 0), _point(2, 1.0, 0)]
+    writer = ChangeWriter(Broken(), lambda trial: trial)
+    writer.add(changes)
     with pytest.raises(RuntimeError, match="as planned"):
-        Writer(Broken(), changes, lambda trial: trial).write()
-    assert len(changes) == 2
+        writer.write()
+    assert writer.pending == len(changes)
 
 
 def _of_sweep_2(rig: Rig, kind: type[Change]) -> Callable[[Change], bool]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.sweep.runtime.layout import AttemptDirectory, DataDirectory
-from podium.sweep.scheduling.cleanup import tidy_all, tidy_attempt
+from podium.sweep.scheduling.cleanup import clean_up_attempt, clean_up_before
 from podium.sweep.values.trial import Cause
 from tests.rig import Rig
 
@@ -39,30 +39,28 @@ def left(directory: AttemptDirectory) -> set[str]:
 
 def test_what_was_to_be_kept_stays(data: DataDirectory) -> None:
     directory = attempt(data, 0, BEFORE)
-    tidy_attempt(directory.root)
+    clean_up_attempt(directory.root)
     assert left(directory) == {"log"}
 
 
-def test_a_folder_that_is_not_there_is_tidy(tmp_path: Path) -> None:
-    tidy_attempt(tmp_path / "nothing")
+def test_cleaning_up_a_missing_folder_does_nothing(tmp_path: Path) -> None:
+    clean_up_attempt(tmp_path / "nothing")
 
 
 def test_what_runs_or_came_later_is_not_touched(data: DataDirectory) -> None:
     old, running, new = (attempt(data, number, at) for number, at in enumerate((BEFORE, BEFORE, AFTER)))
-    tidy_all(data.trials, START, frozenset({running.root}))
+    clean_up_before(data.trials, START, frozenset({running.root}))
     assert left(old) == {"log"}
     assert left(running) == left(new) == {"log", "work", "tmp", ".model.safetensors.5.tmp"}
 
 
 def test_the_scheduler_names_the_folders_of_lost_attempts_and_of_those_in_use(rig: Rig) -> None:
-    tidied: list[Path] = []
-    rig.scheduler._tidy = tidied.append
     rig.submit(run_cap=3)
     first = rig.scheduler.folders_in_use()
     rig.pool.lose("cpu-0")
     rig.settle()
-    assert tidied == list(first)
+    assert rig.cleaned_up == list(first)
     assert rig.scheduler.folders_in_use() == {Path("data/trials/1/0/2")}
     rig.pool.fail("cpu-0", Cause.USER_ERROR)
     rig.settle()
-    assert tidied == list(first), "the slot has cleaned up behind it"
+    assert rig.cleaned_up == list(first), "the slot has cleaned up behind it"

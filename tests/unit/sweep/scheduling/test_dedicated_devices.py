@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from podium.sweep.scheduling.scheduler import WAITS_S
+from podium.sweep.lifecycle.scheduler_messages import SlotLost
+from podium.sweep.scheduling.placement import WAITS_S
 from podium.sweep.values.trial import SweepState, TrialState
 from tests.rig import Rig
 
@@ -70,10 +71,9 @@ def test_it_stays_dedicated_when_its_slot_or_the_scheduler_is_replaced(make_rig:
 
 def test_a_lost_device_is_not_shown_as_dedicated(make_rig: MakeRig) -> None:
     rig = make_rig(2)
-    slot = rig.scheduler._ledger["cpu-1"]
-    slot.lost = True
+    rig.scheduler.step([SlotLost("cpu-1", "as played")])
     dedicate(rig, "cpu-1")
-    assert shown(rig, "cpu-1") == ("ready", ""), "as it was; the pool says when it is back"
+    assert shown(rig, "cpu-1") == ("lost", "as played"), "the pool reports when it is back"
 
 
 def test_a_sweep_with_no_device_left_says_why_until_there_is_one(make_rig: MakeRig) -> None:

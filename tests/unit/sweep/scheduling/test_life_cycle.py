@@ -9,10 +9,11 @@ import pytest
 
 from podium.sweep.lifecycle.scheduler_messages import Asked, SearchFailed, SlotLost
 from podium.sweep.lifecycle.state_changes import Change, DeviceChanged, StoredSweep
-from podium.sweep.scheduling.live_sweep import AVOID_S
-from podium.sweep.scheduling.live_trial import MAX_INTERRUPTIONS
-from podium.sweep.scheduling.scheduler import FULL_S, TICK_S, WAITS_S
-from podium.sweep.scheduling.slot_watchdog import MARGIN_S, SILENT_S
+from podium.sweep.scheduling.disk_gate import FULL_S
+from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
+from podium.sweep.scheduling.placement import WAITS_S
+from podium.sweep.scheduling.scheduler import TICK_S
+from podium.sweep.scheduling.slot_watchdog import HEARTBEAT_TIMEOUT_S, MARGIN_S
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import Cause, SweepState, TrialRequest, TrialState
 from podium.sweep.values.trial_history import Planned
@@ -119,7 +120,7 @@ def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
     rig.submit(run_cap=1)
     rig.pool.finish("cpu-0")
     rig.sweep().run_cap = 2
-    rig.scheduler.step(rig._messages())
+    rig.scheduler.step(rig.receive())
     rig.clock.advance(TICK_S)
     rig.finish_all()
     tick(rig)
@@ -140,7 +141,7 @@ def test_what_a_client_wants_beats_what_the_scheduler_decided_at_the_same_moment
     rig.submit(run_cap=1)
     rig.pool.finish("cpu-0")
     rig.recorder.set_state(1, SweepState.PAUSED)
-    rig.scheduler.step(rig._messages())
+    rig.scheduler.step(rig.receive())
     assert rig.sweep().state in (SweepState.PAUSED, SweepState.FINISHED)
     rig.settle()
     rig.assert_over(SweepState.FINISHED)
@@ -332,18 +333,16 @@ def test_memory_failures_have_a_budget_of_their_own_and_teach_the_search(rig: Ri
     rig.pool.fail("cpu-0", Cause.HOST_MEMORY)
     rig.settle()
     assert rig.states()[0] is FAILED
-    searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
+    assert rig.search().remembered(0).infeasible
     rig.restart()
-    searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
+    assert rig.search().remembered(0).infeasible
 
 
 def test_a_slot_that_does_not_speak_is_ended_and_its_trial_repeated(rig: Rig) -> None:
     rig.submit(run_cap=2)
     rig.pool.start("cpu-0")
     rig.settle()
-    tick(rig, int(SILENT_S / TICK_S) + 2)
+    tick(rig, int(HEARTBEAT_TIMEOUT_S / TICK_S) + 2)
     assert rig.pool.killed == ["cpu-0"]
     assert rig.pool.placed[-1][1].attempt == 2
 
@@ -475,12 +474,12 @@ def test_while_nothing_could_be_written_devices_idled_for_that(rig: Rig, monkeyp
 
 def test_without_room_on_the_disk_nothing_new_starts_and_all_say_so(rig: Rig) -> None:
     full = "the disk has 3 MB left"
-    rig.scheduler._short_of_room = lambda: full
+    rig.disk_shortage = full
     rig.settle()
     rig.submit(run_cap=2)
     assert rig.pool.busy() == []
     assert (reason(rig), idle(rig, "cpu-0")) == (full, full)
-    rig.scheduler._short_of_room = lambda: ""
+    rig.disk_shortage = ""
     rig.settle()
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
@@ -555,7 +554,7 @@ def test_a_scheduler_that_was_frozen_hears_first_what_its_slots_have_said(rig: R
     rig.pool.say_nothing("cpu-0")
     rig.settle()
     rig.pool.say_nothing("cpu-0")
-    rig.clock.advance(10 * SILENT_S)
+    rig.clock.advance(10 * HEARTBEAT_TIMEOUT_S)
     rig.scheduler.step([])
     tick(rig, 3)
     assert rig.pool.killed == []
@@ -596,7 +595,7 @@ def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) 
 
 def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"max_consecutive_failures": 1})
-    late = Asked(1, Planned(1, {"x": 0.5}, "random", {}), 0.0, taken=rig.scheduler._roster.sweeps[1].taken)
+    late = Asked(1, Planned(1, {"x": 0.5}, "random", {}), 0.0, taken=rig.searchers.opened[1].search_generation)
     rig.pool.fail("cpu-0")
     rig.settle()
     rig.assert_over(SweepState.FAILED)
@@ -604,7 +603,7 @@ def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> 
     planned = len(rig.trials())
     rig.scheduler.step([late, SearchFailed(1, "late", taken=late.taken)])
     assert len(rig.trials()) == planned
-    assert rig.scheduler._roster.sweeps[1].asking >= 0
+    assert len(rig.trials()) == len(rig.search()), "a late answer was counted as that of a pending ask"
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED)
 
@@ -615,8 +614,7 @@ def test_a_sweep_that_failed_for_memory_and_goes_on_still_keeps_away_from_such_v
     rig.settle()
     rig.assert_over(SweepState.FAILED)
     steer(rig, SweepState.QUEUED)
-    searcher = rig.scheduler._roster.sweeps[1].searcher
-    assert searcher._search.remembered(0).infeasible  # type: ignore[union-attr]
+    assert rig.search().remembered(0).infeasible
 
 
 def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
@@ -624,7 +622,7 @@ def test_a_retried_trial_is_in_the_study_once(rig: Rig) -> None:
     rig.pool.fail("cpu-0", Cause.DEVICE_MEMORY)
     rig.settle()
     ask(rig, 1, TrialRequest.RETRY)
-    search = rig.scheduler._roster.sweeps[1].searcher._search  # type: ignore[union-attr]
+    search = rig.search()
     assert len(search) == len(rig.trials())
     assert not search.remembered(0).infeasible
     rig.finish_all()
@@ -712,11 +710,11 @@ def test_a_full_file_system_of_one_trial_stops_no_other_sweep_and_is_counted(rig
 
 def test_a_full_file_system_of_one_trial_pauses_the_others_where_the_data_disk_is_short_too(rig: Rig) -> None:
     rig.submit(run_cap=2)
-    rig.scheduler._short_of_room = lambda: "the disk has 3 MB left"
+    rig.disk_shortage = "the disk has 3 MB left"
     rig.pool.fail("cpu-0", Cause.DISK_FULL)
     rig.settle()
     assert rig.pool.busy() == []
-    rig.scheduler._short_of_room = lambda: ""
+    rig.disk_shortage = ""
     tick(rig, 1)
     assert rig.pool.busy() == ["cpu-0"]
 

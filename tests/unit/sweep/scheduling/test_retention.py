@@ -17,9 +17,9 @@ from podium.sweep.lifecycle.state_changes import ArtifactSaved, AttemptEnded, At
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.weights_lock import building, nobody_builds
-from podium.sweep.scheduling.cleanup import Tidier
+from podium.sweep.scheduling.cleanup import CleanupThread
 from podium.sweep.scheduling.recorder import DatabaseRecorder
-from podium.sweep.scheduling.retention import Keeping
+from podium.sweep.scheduling.retention import Retention
 from podium.sweep.values.errors import DatabaseError, FencedError
 from podium.sweep.values.trial import AttemptKey, Cause, Ended, Saved, TrialState
 from tests.rig import Rig
@@ -30,8 +30,8 @@ VALUES = (0.5, 0.9, 0.7, 0.9, 0.1)
 
 
 @pytest.fixture
-def keeper(service: ServiceRig) -> Keeping:
-    return Keeping(service.database, service.data, service.epoch, lambda: AT + 9)
+def retention(service: ServiceRig) -> Retention:
+    return Retention(service.database, service.data, service.epoch, lambda: AT + 9)
 
 
 def model(service: ServiceRig, number: int, sweep_id: int = 1) -> Path:
@@ -62,11 +62,11 @@ def finished_sweep(service: ServiceRig, *, models: int = 2, goal: str = "maximiz
 
 
 @pytest.mark.parametrize(("goal", "best"), [("maximize", [1, 3]), ("minimize", [0, 4])])
-def test_the_weights_of_the_best_stay(service: ServiceRig, keeper: Keeping, goal: str, best: list[int]) -> None:
+def test_the_weights_of_the_best_stay(service: ServiceRig, retention: Retention, goal: str, best: list[int]) -> None:
     sweep_id = finished_sweep(service, goal=goal)
     predictions = AttemptDirectory(service.data.attempt(sweep_id, 2, 1)).predictions
     predictions.write_bytes(b"said")
-    assert keeper.look(sweep_id)
+    assert retention.apply(sweep_id)
     assert kept(service) == best
     assert predictions.read_bytes() == b"said"
     assert wrong(audit.audit(service.data, settle_s=0)) == []
@@ -88,38 +88,38 @@ POINTS = [(0.9, 0.9), (0.8, 0.95), (0.1, 0.1), (0.5, 0.6)]  # the second is domi
 
 
 def test_with_several_objectives_the_front_stays_before_better_first_values(
-    service: ServiceRig, keeper: Keeping
+    service: ServiceRig, retention: Retention
 ) -> None:
     sweep_id = service.sweep(metric=None, metrics=SEVERAL, keep={"models": 3, "checkpoints": "best"})
     for number, values in enumerate(POINTS):
         service.trial(sweep_id, number, values)
         AttemptDirectory(service.data.attempt(sweep_id, number, 1)).checkpoint.write_bytes(b"state")
-        keeper.look(sweep_id)
+        retention.apply(sweep_id)
     assert kept(service) == [0, 2, 3]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
     assert sorted(on_disk) == [0, 2, 3]
 
 
-def test_who_may_run_again_keeps_weights_until_its_sweep_is_over(service: ServiceRig, keeper: Keeping) -> None:
+def test_who_may_run_again_keeps_weights_until_its_sweep_is_over(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.5)
     service.trial(sweep_id, 1, None, cause=Cause.USER_ERROR)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert model(service, 1).exists()
     service.end_sweep(sweep_id)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [0]
 
 
 @pytest.mark.parametrize("removed", [True, False])
 def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_removed(
-    service: ServiceRig, keeper: Keeping, client: TestClient, removed: bool
+    service: ServiceRig, retention: Retention, client: TestClient, removed: bool
 ) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     trial_id = service.trial(sweep_id, 0, None, cause=Cause.USER_ERROR)
     service.end_sweep(sweep_id)
     if removed:
-        keeper.look(sweep_id)
+        retention.apply(sweep_id)
     else:
         with service.database.write() as connection:
             retention_plan.let_go(connection, retention_plan.surplus(connection, sweep_id, 1), REASON, AT)
@@ -133,19 +133,19 @@ def test_weights_that_a_retried_trial_saves_are_others_than_those_that_were_remo
         ArtifactSaved(Saved(key, "model.safetensors", "b" * 64, 7)),
         AttemptEnded(Ended(key, TrialState.FINISHED, AT + 7, AT + 7, value=0.5), sweep_id, 0, TrialState.FINISHED),
     )
-    keeper.begin()
+    retention.resume()
     assert second.model.exists()
     files = client.get(f"/api/v1/trials/{trial_id}").json()["artifacts"]
     assert [(file["sha256"], file["removed"]) for file in files] == [("b" * 64, None)]
     with service.database.read() as connection:
         assert [t.not_kept for t in candidates.named(connection, [trial_id])] == [""]
     service.trial(sweep_id, 1, 0.9)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert not second.model.exists()
 
 
 def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not(
-    service: ServiceRig, keeper: Keeping
+    service: ServiceRig, retention: Retention
 ) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.5)
@@ -154,21 +154,21 @@ def test_a_trial_that_runs_or_failed_keeps_its_weights_and_a_pruned_one_does_not
         ended = Ended(AttemptKey(trial_id, 1), state, AT + 1, AT + 3)
         service.commit(AttemptEnded(ended, sweep_id, number, state))
     service.trial(sweep_id, 3, None)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert [number for number in range(4) if model(service, number).exists()] == [0, 1, 3]
 
 
-def test_what_violates_a_constraint_is_worse_than_all_that_do_not(service: ServiceRig, keeper: Keeping) -> None:
+def test_what_violates_a_constraint_is_worse_than_all_that_do_not(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 2})
     for number, (value, size) in enumerate([(0.9, 1.0), (0.1, 0.0), (0.2, -1.0)]):
         trial_id = service.trial(sweep_id, number, None)
         ended = Ended(AttemptKey(trial_id, 1), TrialState.FINISHED, AT, AT, value=value, constraints={"size": size})
         service.commit(AttemptEnded(ended, sweep_id, number, TrialState.FINISHED))
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [1, 2]
 
 
-def test_the_weights_of_all_attempts_go(service: ServiceRig, keeper: Keeping) -> None:
+def test_the_weights_of_all_attempts_go(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.9)
     service.trial(sweep_id, 1, None)
@@ -182,34 +182,34 @@ def test_the_weights_of_all_attempts_go(service: ServiceRig, keeper: Keeping) ->
         ArtifactSaved(Saved(key, "model.safetensors", "a" * 64, 7)),
         AttemptEnded(Ended(key, TrialState.FINISHED, AT, AT, value=0.1), sweep_id, 1, TrialState.FINISHED),
     )
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert not model(service, 1).exists() and not second.model.exists()
 
 
 def test_members_keep_their_weights_in_any_version_until_the_ensemble_is_retired(
-    service: ServiceRig, keeper: Keeping
+    service: ServiceRig, retention: Retention
 ) -> None:
     sweep_id = finished_sweep(service)
     first, second = service.ensemble(sweep_id, [1, 3]), service.ensemble(sweep_id, [5])
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3, 4]
     with service.database.write() as connection:
         ensemble_changes.stop(connection, first, AT)
         ensemble_changes.retire(connection, second, AT)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3]
     with service.database.write() as connection:
         ensemble_changes.retire(connection, first, AT)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [1, 3]
 
 
-def test_nothing_goes_while_an_ensemble_is_being_built(service: ServiceRig, keeper: Keeping) -> None:
+def test_nothing_goes_while_an_ensemble_is_being_built(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
     with building(service.data), building(service.data):
-        assert not keeper.look(sweep_id)
+        assert not retention.apply(sweep_id)
         assert kept(service) == [0, 1, 2, 3, 4]
-    assert keeper.look(sweep_id)
+    assert retention.apply(sweep_id)
     assert kept(service) == [1, 3]
 
 
@@ -230,7 +230,7 @@ def test_who_becomes_a_member_meanwhile_is_not_let_go(service: ServiceRig) -> No
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_clears(
-    service: ServiceRig, keeper: Keeping, removed: bool
+    service: ServiceRig, retention: Retention, removed: bool
 ) -> None:
     sweep_id = finished_sweep(service)
     with service.database.write() as connection:
@@ -242,35 +242,37 @@ def test_who_is_killed_in_between_leaves_a_sound_directory_that_the_next_start_c
     report = audit.audit(service.data, sleep=lambda _: None)
     assert wrong(report) == []
     assert any("these weights are not kept" in note for note in report.notes) is not removed
-    assert keeper.begin() == [sweep_id]
+    assert retention.resume() == [sweep_id]
     assert kept(service) == [1, 3]
     with service.database.read() as connection:
         assert retention_plan.leaving(connection) == []
 
 
-def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: ServiceRig, keeper: Keeping) -> None:
+def test_whom_another_scheduler_has_taken_over_from_removes_nothing(service: ServiceRig, retention: Retention) -> None:
     sweep_id = finished_sweep(service)
     DatabaseRecorder(service.database)
     with pytest.raises(FencedError):
-        keeper.look(sweep_id)
+        retention.apply(sweep_id)
     assert kept(service) == [0, 1, 2, 3, 4]
 
 
 # What is said of it.
 
 
-def test_a_trial_says_that_its_weights_were_not_kept(service: ServiceRig, keeper: Keeping, client: TestClient) -> None:
-    keeper.look(finished_sweep(service))
+def test_a_trial_says_that_its_weights_were_not_kept(
+    service: ServiceRig, retention: Retention, client: TestClient
+) -> None:
+    retention.apply(finished_sweep(service))
     found = {number: client.get(f"/api/v1/trials/{number + 1}").json()["artifacts"] for number in (0, 1)}
     assert [(file["name"], file["removed"]) for file in found[0]] == [("model.safetensors", REASON)]
     assert [(file["name"], file["removed"]) for file in found[1]] == [("model.safetensors", None)]
 
 
 def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
-    service: ServiceRig, keeper: Keeping, client: TestClient
+    service: ServiceRig, retention: Retention, client: TestClient
 ) -> None:
     sweep_id = finished_sweep(service)
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     body: dict[str, Any] = {"trial_ids": [2, 1], "select": "explicit"}
     assert_problem(client.post("/api/v1/ensembles", json=body), 422, f"trial 1 cannot be a member: {REASON}")
     built = client.post("/api/v1/ensembles", json={"sweep_id": sweep_id, "k": 2, "select": "top_k"})
@@ -285,7 +287,7 @@ def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
 
 
 @pytest.mark.parametrize(("keep", "left"), [("best", [1]), ("all", [0, 1, 2])])
-def test_the_checkpoints_that_stay(service: ServiceRig, keeper: Keeping, keep: str, left: list[int]) -> None:
+def test_the_checkpoints_that_stay(service: ServiceRig, retention: Retention, keep: str, left: list[int]) -> None:
     sweep_id = service.sweep(keep={"checkpoints": keep})
     paths = []
     for number, value in enumerate([0.5, 0.9, 0.7]):
@@ -294,14 +296,14 @@ def test_the_checkpoints_that_stay(service: ServiceRig, keeper: Keeping, keep: s
         paths.append(directory.checkpoint)
         paths[-1].write_bytes(b"state")
         (directory.checkpoint_folders / "1").mkdir(parents=True)
-        keeper.look(sweep_id)
+        retention.apply(sweep_id)
     assert [number for number, path in enumerate(paths) if path.exists()] == left
     assert [number for number, path in enumerate(paths) if path.with_name("checkpoints").exists()] == left
     assert kept(service) == [0, 1, 2]
 
 
 def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
-    service: ServiceRig, keeper: Keeping, monkeypatch: pytest.MonkeyPatch
+    service: ServiceRig, retention: Retention, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep_id = service.sweep(keep={"checkpoints": "best"})
     other = service.sweep(keep={"checkpoints": "best"})
@@ -317,12 +319,12 @@ def test_only_the_best_and_what_ended_since_is_looked_at_for_checkpoints(
     for number, value in enumerate([0.1, 0.2, 0.5, 0.4]):
         service.trial(sweep_id, number, value)
     for look in range(4):
-        keeper.look(sweep_id)
+        retention.apply(sweep_id)
         service.trial(other, look, 0.9)
         if look:
             service.trial(sweep_id, 3 + look, 0.3 + look / 10)
             AttemptDirectory(service.data.attempt(sweep_id, 3 + look, 1)).checkpoint.write_bytes(b"state")
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert read == [4, 2, 2, 2]
     on_disk = [int(path.parts[-3]) for path in service.data.trials.glob("1/*/1/checkpoint.safetensors")]
     assert on_disk == [6]
@@ -340,9 +342,8 @@ def test_the_slot_leaves_a_checkpoint_that_may_be_kept(rig: Rig) -> None:
 # When it is looked.
 
 
-def test_a_sweep_is_looked_at_when_the_end_of_a_trial_is_written(rig: Rig) -> None:
-    looked: list[int] = []
-    rig.scheduler._keep = looked.append
+def test_retention_is_applied_when_the_end_of_a_trial_is_written(rig: Rig) -> None:
+    looked = rig.retained
     rig.submit(run_cap=1)
     rig.submit(run_cap=1, keep={"models": 1})
     rig.finish_all()
@@ -358,17 +359,15 @@ def test_a_sweep_is_looked_at_when_the_end_of_a_trial_is_written(rig: Rig) -> No
     assert looked == [3]
 
 
-def test_a_sweep_that_is_over_is_looked_at_once_more(rig: Rig) -> None:
-    looked: list[int] = []
-    rig.scheduler._keep = looked.append
+def test_retention_is_applied_when_a_sweep_ends(rig: Rig) -> None:
+    looked = rig.retained
     rig.submit(run_cap=1, keep={"models": 1}, retries={"max_consecutive_failures": 1})
     rig.pool.fail("cpu-0")
     rig.settle()
     assert looked == [1]
 
 
-def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podium.sweep.scheduling.cleanup.AGAIN_S", 0.0)
+def test_retention_is_applied_again_until_it_is_complete() -> None:
     done = threading.Event()
     answers = [False, False, True, True]
     looked: list[int] = []
@@ -379,17 +378,15 @@ def test_the_tidier_looks_again_until_it_can(monkeypatch: pytest.MonkeyPatch) ->
             done.set()
         return answers[len(looked) - 1]
 
-    Tidier().at_start(lambda: [7, 8], look)
+    CleanupThread(retry_s=0.0).resume_retention(lambda: [7, 8], look)
     assert done.wait(10)
     assert sorted(looked) in ([7, 7, 8, 8], [7, 7, 7, 8], [7, 8, 8, 8])
 
 
 @pytest.mark.parametrize(("failures", "looks"), [(2, 3), (9, 4)])
-def test_the_tidier_tries_again_while_the_database_refuses_but_not_for_ever(
-    monkeypatch: pytest.MonkeyPatch, failures: int, looks: int
+def test_the_cleanup_thread_retries_a_limited_number_of_times_while_the_database_rejects_access(
+    failures: int, looks: int
 ) -> None:
-    monkeypatch.setattr("podium.sweep.scheduling.cleanup.AGAIN_S", 0.0)
-    monkeypatch.setattr("podium.sweep.scheduling.cleanup.TRIES", 4)
     done = threading.Event()
     looked: list[int] = []
     others: list[int] = []
@@ -408,20 +405,20 @@ def test_the_tidier_tries_again_while_the_database_refuses_but_not_for_ever(
         return True
 
     another = threading.Event()
-    tidier = Tidier()
-    tidier.keep(7, look)
+    cleanup = CleanupThread(retry_s=0.0, max_tries=4)
+    cleanup.apply_retention(7, look)
     assert done.wait(10)
-    tidier.keep(8, look_at_another)
+    cleanup.apply_retention(8, look_at_another)
     assert another.wait(10)
     assert (looked, others) == ([7] * looks, [looks])
 
 
-def test_a_trial_without_weights_takes_no_place(service: ServiceRig, keeper: Keeping) -> None:
+def test_a_trial_without_weights_takes_no_place(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"models": 1})
     service.trial(sweep_id, 0, 0.9, model=False)
     service.trial(sweep_id, 1, 0.5)
     service.commit(TrialPlanned(9, sweep_id, 2, {"lr": 0.01}, "random", {}, AT))
-    keeper.look(sweep_id)
+    retention.apply(sweep_id)
     assert kept(service) == [1]
 
 
@@ -440,14 +437,14 @@ def _artifact(service: ServiceRig, sweep_id: int, number: int, *names: str) -> P
 
 
 def test_only_the_best_trials_keep_their_artifacts_and_all_keep_their_weights(
-    service: ServiceRig, keeper: Keeping, client: TestClient
+    service: ServiceRig, retention: Retention, client: TestClient
 ) -> None:
     sweep_id = service.sweep(keep={"artifacts": 1})
     folders = []
     for number, value in enumerate([0.5, 0.9, 0.7]):
         service.trial(sweep_id, number, value)
         folders.append(_artifact(service, sweep_id, number, "plot.png", "table.csv"))
-    assert keeper.look(sweep_id)
+    assert retention.apply(sweep_id)
     assert [folder.exists() for folder in folders] == [False, True, False]
     assert kept(service) == [0, 1, 2]
     left = client.get("/api/v1/trials/1").json()["artifacts"]
@@ -460,7 +457,7 @@ def test_only_the_best_trials_keep_their_artifacts_and_all_keep_their_weights(
     assert_problem(client.get("/api/v1/trials/1/files/artifacts/plot.png"), 404, reason)
 
 
-def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: ServiceRig, keeper: Keeping) -> None:
+def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: ServiceRig, retention: Retention) -> None:
     sweep_id = service.sweep(keep={"artifacts": 1, "models": 1})
     for number, value in enumerate([0.5, 0.9]):
         service.trial(sweep_id, number, value)
@@ -472,7 +469,7 @@ def test_artifacts_that_are_on_their_way_out_go_at_the_next_start(service: Servi
         assert [each.number for each in left] == [0] and retention_plan.leaving(connection) == []
     notes = audit.audit(service.data, sleep=lambda _: None).notes
     assert any("these artifacts are not kept" in note for note in notes)
-    keeper.begin()
+    retention.resume()
     assert not folder.exists() and kept(service) == [0, 1]
     with service.database.read() as connection:
         assert retention_plan.leaving(connection, files=retention_plan.FILES) == []

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.sweep.lifecycle.commands import cloned_params
-from podium.sweep.scheduling.live_sweep import past_trials
+from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec import suggested_parameters
 from podium.sweep.spec.catalog import suggestion

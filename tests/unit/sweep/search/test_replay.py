@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.sweep.lifecycle.state_changes import StoredSweep
-from podium.sweep.scheduling.live_sweep import past_trials
+from podium.sweep.scheduling.search_inputs import past_trials
 from podium.sweep.search.sweep_search import TOLD, Search
 from podium.sweep.values.trial import TRIAL_OVER, Cause, SweepState, TrialState
 from podium.sweep.values.trial_history import PastTrial

@@ -179,7 +179,7 @@ def test_a_sweep_extended_at_the_moment_of_its_end_goes_on(rig: Rig) -> None:
     rig.clock.advance(100)
     rig.recorder.extend(1, device_s=200)
     rig.pool.finish("cpu-0")
-    rig.scheduler.step(rig._messages())
+    rig.scheduler.step(rig.receive())
     rig.settle()
     rig.clock.advance(1)
     rig.settle()

@@ -1,0 +1,76 @@
+"""How many trials to request from the search of a sweep, and how long to wait for each. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from podium.sweep.lifecycle.scheduler_messages import ASK_DEADLINE_S
+
+_SMOOTHING = 0.2  # of the moving averages
+_INITIAL_TRIAL_S = 1.0  # assumed duration until the first trial has ended
+
+
+class AskPacing:
+    """The asks of one sweep: pending ones, moving averages of durations, and whether the search is exhausted."""
+
+    def __init__(self) -> None:
+        self._pending = 0
+        self._enqueued: set[int] = set()  # enqueued configurations that the search was asked for
+        self._mean_ask_s = 0.0
+        self._mean_trial_s = _INITIAL_TRIAL_S
+        self._exhausted = False
+
+    @property
+    def pending(self) -> int:
+        """How many asks have no answer yet."""
+        return self._pending
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search has no trial left."""
+        return self._exhausted
+
+    @property
+    def mean_trial_s(self) -> float:
+        return self._mean_trial_s
+
+    @property
+    def deadline_s(self) -> float:
+        """How long to wait for a proposal.
+
+        2 s, but at most a quarter of the duration of a trial, so that devices do not wait; and at least a hundredth of
+        it, up to a minute, which does not matter.
+        """
+        quarter, hundredth = self._mean_trial_s / 4, min(self._mean_trial_s / 100, 60.0)
+        return max(min(ASK_DEADLINE_S, quarter), hundredth)
+
+    def begin(self) -> None:
+        """An ask is sent."""
+        self._pending += 1
+
+    def begin_enqueued(self, enqueued_id: int) -> bool:
+        """An ask for an enqueued configuration is to be sent; False if it was sent before."""
+        if enqueued_id in self._enqueued:
+            return False
+        self._enqueued.add(enqueued_id)
+        self.begin()
+        return True
+
+    def end(self, took_s: float, *, exhausted: bool) -> None:
+        """An ask is answered."""
+        self._pending -= 1
+        self._mean_ask_s += _SMOOTHING * (took_s - self._mean_ask_s)
+        self._exhausted = self._exhausted or exhausted
+
+    def record_trial(self, duration_s: float) -> None:
+        """A trial ended."""
+        self._mean_trial_s += _SMOOTHING * (duration_s - self._mean_trial_s)
+
+    def reopen(self) -> None:
+        """The search may have trials again."""
+        self._exhausted = False
+
+    def ahead(self, slots: int) -> int:
+        """How many trials to have ready: one, and as many more as slots may become free during an ask.
+
+        More would be chosen with fewer results.
+        """
+        return min(1 + int(slots * self._mean_ask_s / max(self._mean_trial_s, 1e-3)), slots)

@@ -1,0 +1,48 @@
+"""What a slot needs to run an attempt. Pure; scheduler process."""
+
+from __future__ import annotations
+
+import hashlib
+
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.spec.program import OwnCode
+from podium.sweep.values.trial import Assignment, Limits
+
+
+def assignment_of(sweep: LiveSweep, trial: LiveTrial, data: DataDirectory, threads: int) -> Assignment:
+    """The assignment of a trial's current attempt; `threads` applies if the sweep sets no number."""
+    spec = sweep.spec
+    bundle = spec.program.bundle if isinstance(spec.program, OwnCode) else None
+    return Assignment(
+        sweep_id=sweep.sweep_id,
+        trial_id=trial.trial_id,
+        number=trial.number,
+        attempt=trial.attempt,
+        params=trial.params,
+        seed=trial_seed(spec.seed, trial.number),
+        metric=spec.pruned_on.name,
+        program=spec.program.model_dump(),
+        split=spec.validation.model_dump(mode="json"),
+        directory=str(data.attempt(sweep.sweep_id, trial.number, trial.attempt)),
+        data_cache=str(data.data_cache),
+        code=None if bundle is None else str(data.bundle(bundle)),
+        defined=tuple(sorted(trial.defined)),
+        prunable=spec.early_terminate.type != "none",
+        keep_checkpoint=spec.keep.checkpoints != "none",
+        threads=spec.resources.threads or threads,
+        limits=Limits(**spec.limits.model_dump()),
+        objectives=tuple(metric.name for metric in spec.objectives),
+        goals=tuple(metric.goal for metric in spec.objectives),
+        sweep_name=spec.name,
+        enqueued=trial.enqueued,
+        objective=spec.reported_rule,
+        stop=tuple((condition.metric, condition.at) for condition in spec.stop),
+    )
+
+
+def trial_seed(sweep_seed: int, number: int) -> int:
+    """The seed of a trial, the same for each of its attempts."""
+    digest = hashlib.sha256(f"trial:{sweep_seed}:{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")

@@ -1,0 +1,169 @@
+"""Decisions on what attempts report, and on how they end. Pure; scheduler process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from podium.sweep.lifecycle.state_changes import ArtifactSaved, AttemptStarted, MetricPoint
+from podium.sweep.scheduling.decisions import (
+    ApplyRetention,
+    CleanUpAttempt,
+    Decision,
+    Instant,
+    ReadStudy,
+    ReportValue,
+    SuggestValue,
+)
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.values.trial import (
+    COUNTED,
+    SWEEP_TRANSITIONS,
+    Cause,
+    Ended,
+    Event,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StopAsked,
+    StudyAsked,
+    SweepState,
+    TrialState,
+    Wanted,
+)
+
+log = logging.getLogger("podium.scheduler")
+
+
+def on_event(state: SchedulerState, slot: Slot, event: Event, now: Instant) -> Decision:
+    """An event of a slot. Events of attempts that no longer count only free the slot."""
+    trial = state.sweeps.current(event.key)
+    if trial is not None:
+        return _HANDLERS[type(event)](state, slot, trial, event, now)
+    if isinstance(event, Ended) and event.key == slot.ending:
+        slot.finish_ending()
+    elif isinstance(event, Ended):
+        log.warning("ignored the end of trial %d, attempt %d", event.key.trial_id, event.key.attempt)
+    return Decision()
+
+
+def _on_started(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Started, now: Instant) -> Decision:
+    trial.start(event)
+    return Decision(changes=[AttemptStarted(event)])
+
+
+def _on_reported(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Reported, now: Instant) -> Decision:
+    sweep = state.sweeps[trial.sweep_id]
+    metric = sweep.spec.pruned_on.name
+    sweep.record_metrics([metric])
+    decision = Decision(changes=[MetricPoint(event.key, metric, event.step, event.value, event.at)])
+    if trial.record_report(event.step):
+        decision.actions.append(ReportValue(sweep.sweep_id, trial.number, event.key, event.step, event.value))
+    else:
+        slot.answer(event.key, event.step, prune=False)
+    return decision
+
+
+def _on_logged(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Logged, now: Instant) -> Decision:
+    state.sweeps[trial.sweep_id].record_metrics(list(event.values))
+    return Decision(
+        changes=[MetricPoint(event.key, name, event.step, value, event.at) for name, value in event.values.items()]
+    )
+
+
+def _on_saved(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Saved, now: Instant) -> Decision:
+    return Decision(changes=[ArtifactSaved(event)])
+
+
+def _on_wanted(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Wanted, now: Instant) -> Decision:
+    decision = state.sweeps.on_fallback_value(trial, event) if event.drawn else Decision()
+    decision.actions.append(SuggestValue(trial.sweep_id, trial.number, event))
+    return decision
+
+
+def _on_study_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: StudyAsked, now: Instant) -> Decision:
+    return Decision(actions=[ReadStudy(trial.sweep_id, event)])
+
+
+def _on_stop_asked(state: SchedulerState, slot: Slot, trial: LiveTrial, event: StopAsked, now: Instant) -> Decision:
+    """A trial called `study.stop()`: running trials may finish, and nothing else of the sweep starts."""
+    sweep = state.sweeps[trial.sweep_id]
+    if SweepState.STOPPING not in SWEEP_TRANSITIONS[sweep.state]:
+        return Decision()
+    reason = f"trial {trial.number} called study.stop()"
+    return Decision(changes=[sweep.set_state(SweepState.STOPPING, reason, now.wall_s)])
+
+
+def _on_ended(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Ended, now: Instant) -> Decision:
+    return end_attempt(state, trial, event, now)
+
+
+_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, Instant], Decision]] = {
+    Started: _on_started,
+    Reported: _on_reported,
+    Logged: _on_logged,
+    Saved: _on_saved,
+    Wanted: _on_wanted,
+    StudyAsked: _on_study_asked,
+    StopAsked: _on_stop_asked,
+    Ended: _on_ended,
+}
+
+
+def end_attempt(state: SchedulerState, trial: LiveTrial, event: Ended, now: Instant) -> Decision:
+    """An attempt has ended: its slot is free, and its trial has ended or waits for the next attempt."""
+    sweep = state.sweeps[trial.sweep_id]
+    decision = Decision()
+    slot = state.ledger.slot_of(trial)
+    if slot is not None:
+        slot.release()
+        state.shares.charge(sweep.sweep_id, now.monotonic_s - trial.placed_s, sweep.priority)
+        decision.changes.extend(state.health.record_outcome(slot, trial, event, now.wall_s))
+    event = state.disk.apply(trial, event, now)
+    repeat = not trial.stopping and _is_repeated(state, trial, event, sweep)
+    if repeat and event.state is TrialState.CANCELLED and event.cause is Cause.CANCELLED:
+        event = replace(event, message="the service stopped")  # no client requested it
+    decision += state.sweeps.end_attempt(trial, event, now, repeat=repeat)
+    if event.state in COUNTED and sweep.spec.keep.removes_something:
+        decision.actions.append(ApplyRetention(sweep.sweep_id))
+    return decision
+
+
+def end_lost(state: SchedulerState, trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Decision:
+    """An attempt was lost with its slot, which did not clean up."""
+    decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))])
+    decision += end_attempt(state, trial, ended(trial, cause, reason, now), now)
+    return decision
+
+
+def end_interrupted(state: SchedulerState, trial: LiveTrial, reason: str, now: Instant) -> Decision:
+    """An attempt was lost with the service: it is repeated, and is no failure.
+
+    Unless that repeats too often: then the trial may be the cause.
+    """
+    trial.interrupt()
+    if trial.was_interrupted_often:
+        return end_lost(state, trial, Cause.INFRASTRUCTURE, reason, now)
+    decision = Decision(actions=[CleanUpAttempt(state.folder_of(trial))])
+    at = now.wall_s
+    event = Ended(trial.key, TrialState.CANCELLED, at, at, cause=Cause.INFRASTRUCTURE, message=reason)
+    decision += state.sweeps.end_attempt(trial, event, now, repeat=not trial.stopping)
+    return decision
+
+
+def ended(trial: LiveTrial, cause: Cause, reason: str, now: Instant) -> Ended:
+    """The end of an attempt that the scheduler decides itself."""
+    state = TrialState.CANCELLED if cause is Cause.CANCELLED else TrialState.FAILED
+    return Ended(trial.key, state, now.wall_s, now.wall_s, cause=cause, message=reason)
+
+
+def _is_repeated(state: SchedulerState, trial: LiveTrial, event: Ended, sweep: LiveSweep) -> bool:
+    if event.state is TrialState.CANCELLED:
+        return state.stopping or event.cause is Cause.DISK_FULL
+    return event.state is TrialState.FAILED and trial.record_failure(event, sweep.spec)

@@ -1,0 +1,167 @@
+"""What each message means for the scheduler: changes to write and actions to execute. Pure; scheduler process.
+
+`decide` reads no clock, file or database, and waits for nothing: the same state, message and instant give the same
+decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from podium.sweep.lifecycle.scheduler_messages import (
+    Asked,
+    Judged,
+    Message,
+    SearchFailed,
+    SlotLost,
+    SlotNews,
+    SlotOpened,
+    Stop,
+    StudyRead,
+    Suggested,
+    Wake,
+)
+from podium.sweep.scheduling.attempts import end_attempt, end_interrupted, end_lost, ended, on_event
+from podium.sweep.scheduling.decisions import CleanUpAttempt, Decision, Instant
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.sweep_endings import fail_sweep
+from podium.sweep.values.trial import AttemptKey, Cause, SweepState
+
+
+def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
+    """Update the state for one message; what is to be written, and what is to be done."""
+    return _HANDLERS[type(message)](state, message, now)
+
+
+# Slots.
+
+
+def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) -> Decision:
+    """A slot came up. What it runs from before is adopted if the database agrees."""
+    slot = state.ledger.open(message.device, now.monotonic_s)
+    decision = Decision(changes=[slot.shown(now.wall_s)])
+    if message.running is not None:
+        _adopt_attempt(state, slot, message.running, now)
+    decision += _on_slot_news(state, SlotNews(message.device.device_id, message.events), now)
+    return decision
+
+
+def _adopt_attempt(state: SchedulerState, slot: Slot, key: AttemptKey, now: Instant) -> None:
+    trial = state.sweeps.current(key)
+    if trial is None:
+        slot.drop(key, now.monotonic_s)
+        return
+    state.sweeps[trial.sweep_id].adopt(trial, slot.device.device_id, now.monotonic_s)
+    slot.adopt(trial)
+    if trial.stopping:
+        slot.stop(key, Cause.CANCELLED)
+
+
+def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Decision:
+    slot, decision = state.ledger.get(message.device_id), Decision()
+    if slot is None or slot.lost:
+        return decision
+    slot.lose()
+    if slot.ending is not None and slot.ending_folder is not None:
+        decision.actions.append(CleanUpAttempt(slot.ending_folder))
+    decision.changes.append(slot.changed("lost", message.reason, now.wall_s))
+    if slot.trial is not None:
+        decision += end_lost(state, slot.trial, message.cause, message.reason, now)
+    return decision
+
+
+def _on_slot_news(state: SchedulerState, message: SlotNews, now: Instant) -> Decision:
+    slot, decision = state.ledger.get(message.device_id), Decision()
+    if slot is not None:
+        for event in slot.receive(message.events):
+            decision += on_event(state, slot, event, now)
+    return decision
+
+
+# Answers of searches and of the study reader.
+
+
+def _on_asked(state: SchedulerState, message: Asked, now: Instant) -> Decision:
+    return state.sweeps.on_proposal(message, now)
+
+
+def _on_judged(state: SchedulerState, message: Judged, now: Instant) -> Decision:
+    trial, decision = state.sweeps.on_prune_decision(message)
+    slot = None if trial is None else state.ledger.slot_of(trial)
+    if slot is not None:
+        slot.answer(message.key, message.step, message.verdict.prune)
+    return decision
+
+
+def _on_suggested(state: SchedulerState, message: Suggested, now: Instant) -> Decision:
+    trial, decision = state.sweeps.on_suggestion(message)
+    slot = None if trial is None else state.ledger.slot_of(trial)
+    if slot is not None:
+        slot.suggest(message.wanted, message.value, message.error)
+    return decision
+
+
+def _on_study_read(state: SchedulerState, message: StudyRead, now: Instant) -> Decision:
+    trial = state.sweeps.current(message.asked.key)
+    slot = None if trial is None else state.ledger.slot_of(trial)
+    if slot is not None:
+        slot.answer_study(message)
+    return Decision()
+
+
+def _on_search_failed(state: SchedulerState, message: SearchFailed, now: Instant) -> Decision:
+    if state.sweeps.sender(message) is None:
+        return Decision()
+    return fail_sweep(state, message.sweep_id, f"the search failed: {message.reason}", now)
+
+
+# The service.
+
+
+def _on_wake(state: SchedulerState, message: Wake, now: Instant) -> Decision:
+    """The scheduler reads the database before the messages; see `Scheduler.step`."""
+    return Decision()
+
+
+def _on_stop(state: SchedulerState, message: Stop, now: Instant) -> Decision:
+    state.stop()
+    for slot, trial in state.ledger.busy():
+        slot.stop(trial.key, Cause.CANCELLED)
+    return Decision()
+
+
+_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decision]] = {
+    SlotOpened: _on_slot_opened,
+    SlotLost: _on_slot_lost,
+    SlotNews: _on_slot_news,
+    Asked: _on_asked,
+    Judged: _on_judged,
+    Suggested: _on_suggested,
+    StudyRead: _on_study_read,
+    SearchFailed: _on_search_failed,
+    Wake: _on_wake,
+    Stop: _on_stop,
+}
+
+
+def end_orphans(state: SchedulerState, now: Instant) -> Decision:
+    """At start: attempts that run according to the database, but on no slot, were interrupted."""
+    decision = Decision()
+    for trial in state.sweeps.trials:
+        if trial.device_id is None and state.sweeps.current(trial.key) is trial:
+            decision += end_interrupted(state, trial, "lost while the scheduler was away", now)
+    return decision
+
+
+def suspend(state: SchedulerState, now: Instant) -> Decision:
+    """At the end of the service: nothing stays `running` in the database that does not run."""
+    decision = Decision()
+    for _, trial in state.ledger.busy():
+        decision += end_attempt(state, trial, ended(trial, Cause.CANCELLED, "the service stopped", now), now)
+    for sweep in state.sweeps:
+        if sweep.state is SweepState.RUNNING:
+            reason = "the service stopped; it goes on at the next start"
+            decision.changes.append(sweep.set_state(SweepState.QUEUED, reason, now.wall_s))
+    return decision

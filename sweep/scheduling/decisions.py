@@ -1,0 +1,124 @@
+"""What the scheduler decides: changes to write, and actions for other threads. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium.sweep.lifecycle.scheduler_messages import ASK_DEADLINE_S, SearchInputs
+from podium.sweep.lifecycle.state_changes import Change, Enqueued
+from podium.sweep.values.trial import AttemptKey, StudyAsked, TrialState, Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """When a decision is made, and what was measured for it."""
+
+    wall_s: float  # seconds since the epoch
+    monotonic_s: float
+    disk_shortage: str = ""  # why the data disk allows no new trial, if that was measured
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSearch:
+    """Open the search of a sweep; `load` reads its inputs outside the loop."""
+
+    sweep_id: int
+    generation: int
+    load: Callable[[], SearchInputs]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSearch:
+    """Close the search of a sweep."""
+
+    sweep_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskTrial:
+    """Ask the search for the next trial, or for one with the values of an enqueued configuration."""
+
+    sweep_id: int
+    enqueued: Enqueued | None = None
+    deadline_s: float = ASK_DEADLINE_S
+
+
+@dataclass(frozen=True, slots=True)
+class RetryTrial:
+    """A finished trial runs again."""
+
+    sweep_id: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportValue:
+    """A reported value, for the pruner."""
+
+    sweep_id: int
+    number: int
+    key: AttemptKey
+    step: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestValue:
+    """A trial requests a value of a parameter that the sweep file does not name."""
+
+    sweep_id: int
+    number: int
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class TellTrial:
+    """How a trial ended."""
+
+    sweep_id: int
+    number: int
+    state: TrialState
+    values: Sequence[float] | None = None
+    infeasible: bool = False
+    constraints: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStudy:
+    """A trial reads its study."""
+
+    sweep_id: int
+    asked: StudyAsked
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpAttempt:
+    """Remove the temporary files of an attempt whose slot is gone."""
+
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRetention:
+    """Remove what a sweep does not keep, once the changes of this step are committed."""
+
+    sweep_id: int
+
+
+SearchAction = CloseSearch | AskTrial | RetryTrial | ReportValue | SuggestValue | TellTrial
+Action = OpenSearch | SearchAction | ReadStudy | CleanUpAttempt | ApplyRetention
+
+
+@dataclass(slots=True)
+class Decision:
+    """Changes to write, and actions to execute, both in order. Commands for slots wait in the device ledger."""
+
+    changes: list[Change] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+
+    def __iadd__(self, other: Decision) -> Decision:
+        self.changes += other.changes
+        self.actions += other.actions
+        return self

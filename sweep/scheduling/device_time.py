@@ -1,0 +1,52 @@
+"""The device-seconds of the running attempts of a sweep, as sums that each event updates. Pure; scheduler process."""
+
+from __future__ import annotations
+
+import math
+
+from podium.sweep.scheduling.live_trial import LiveTrial
+
+
+class DeviceTime:
+    """Times are monotonic."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._placed_s = 0.0  # the sum of the times at which the attempts were placed
+        self._ran_s = 0.0  # the sum of how long they had run when this scheduler found them
+        self._idle_since_s = -math.inf
+
+    @property
+    def running(self) -> int:
+        """How many attempts hold a device."""
+        return self._running
+
+    @property
+    def idle_since_s(self) -> float:
+        """When the last attempt ended."""
+        return self._idle_since_s
+
+    def used_s(self, now_s: float) -> float:
+        """Device-seconds of the running attempts since this scheduler placed or found them."""
+        return self._running * now_s - self._placed_s
+
+    def total_s(self, now_s: float) -> float:
+        """Device-seconds of the running attempts, including those before this scheduler found them."""
+        return self.used_s(now_s) + self._ran_s
+
+    def add(self, trial: LiveTrial) -> None:
+        """An attempt holds a device."""
+        self._running += 1
+        self._placed_s += trial.placed_s
+        self._ran_s += trial.ran_s
+
+    def move(self, by_s: float) -> None:
+        """An attempt starts later than it was placed."""
+        self._placed_s += by_s
+
+    def remove(self, trial: LiveTrial, now_s: float) -> None:
+        """An attempt leaves its device."""
+        self._running -= 1
+        self._placed_s -= trial.placed_s
+        self._ran_s -= trial.ran_s
+        self._idle_since_s = now_s

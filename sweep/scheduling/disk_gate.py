@@ -1,0 +1,55 @@
+"""Whether the data disk allows new trials. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from podium.sweep.lifecycle.scheduler_messages import Message, SlotNews, SlotOpened
+from podium.sweep.scheduling.decisions import Instant
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.values.trial import Cause, Ended, TrialState
+
+FULL_S = 10.0  # without new trials after one found the data disk full
+JUST_FULL = "a trial found the data disk full; others start again in a moment"
+
+
+class DiskGate:
+    """Closed while the data disk is short of space, and for a while after a trial found it full."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._full_until_s = 0.0
+
+    @property
+    def reason(self) -> str:
+        """Why no trial may start, or ""."""
+        return self._reason
+
+    def update(self, now: Instant) -> None:
+        """Apply the measured shortage."""
+        just_full = JUST_FULL if now.monotonic_s < self._full_until_s else ""
+        self._reason = now.disk_shortage or just_full
+
+    def apply(self, trial: LiveTrial, event: Ended, now: Instant) -> Ended:
+        """Close the gate if an attempt found the data disk full; the end of that attempt as it counts.
+
+        Another full file system concerns that trial only. An attempt that the full data disk interrupted is no failure
+        of its trial, unless that repeats too often.
+        """
+        if event.cause is not Cause.DISK_FULL:
+            return event
+        interrupted = event.state is TrialState.CANCELLED
+        if interrupted:
+            self._full_until_s = now.monotonic_s + FULL_S
+        if interrupted or now.disk_shortage:
+            self._reason = now.disk_shortage or JUST_FULL
+        if not interrupted or not trial.was_interrupted_often:
+            return event
+        return replace(event, state=TrialState.FAILED)
+
+
+def reports_full_disk(message: Message) -> bool:
+    """Whether an attempt in the message found a file system full, so that the data disk must be measured."""
+    if not isinstance(message, SlotNews | SlotOpened):
+        return False
+    return any(isinstance(event, Ended) and event.cause is Cause.DISK_FULL for _, event in message.events)

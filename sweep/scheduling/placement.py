@@ -1,0 +1,87 @@
+"""Decisions on the next trial of each free slot, on asks, and on the reasons for waiting. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podium.sweep.lifecycle.state_changes import AttemptPlaced
+from podium.sweep.scheduling.assignments import assignment_of
+from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
+from podium.sweep.scheduling.device_ledger import Slot
+from podium.sweep.scheduling.fair_share import Claim
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.live_trial import LiveTrial
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.scheduling.wait_reasons import why_sweep_waits, with_wait
+from podium.sweep.values.trial import SweepState
+
+WAITS_S = 5.0  # a sweep without a running trial for so long is waiting, and not between two trials
+
+
+def place_trials(state: SchedulerState, now: Instant) -> Decision:
+    """Give each free slot a ready trial of the sweep that is furthest behind its share."""
+    decision = Decision()
+    if state.disk.reason:
+        return decision
+    only = len(state.ledger.available()) == 1
+    for slot in state.ledger.free():
+        ready = {
+            sweep.sweep_id: trial
+            for sweep in state.sweeps
+            if (trial := sweep.next_for(slot.device, now.monotonic_s, only=only)) is not None
+        }
+        chosen = state.shares.choose(_claims(state, ready.keys(), now.monotonic_s))
+        if chosen is not None:
+            decision += _start(state, slot, state.sweeps[chosen], ready[chosen], now)
+    return decision
+
+
+def _claims(state: SchedulerState, ready: Iterable[int], now_s: float) -> list[Claim]:
+    return [
+        Claim(
+            sweep.sweep_id, sweep.devices.running, sweep.spec.resources.max_concurrent, sweep.priority,
+            sweep.devices.used_s(now_s), sweep.held_s(now_s), sweep.sweep_id in ready,
+        )
+        for sweep in state.sweeps
+        if sweep.devices.running or sweep.sweep_id in ready
+    ]  # fmt: skip
+
+
+def _start(state: SchedulerState, slot: Slot, sweep: LiveSweep, trial: LiveTrial, now: Instant) -> Decision:
+    device = slot.device
+    sweep.place(trial, device.device_id, now.monotonic_s)
+    slot.run(trial, assignment_of(sweep, trial, state.data, state.threads))
+    decision = Decision(changes=state.health.begin(slot, now.wall_s))
+    if sweep.state is SweepState.QUEUED:
+        decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
+    elif sweep.state is SweepState.STOPPING:
+        decision.changes.extend(sweep.explain(with_wait(sweep.reason, ""), now.wall_s))
+    decision.changes.append(
+        AttemptPlaced(trial.key, sweep.sweep_id, trial.number, device.device_id, device.node, now.wall_s)
+    )
+    return decision
+
+
+def plan_asks(state: SchedulerState) -> Decision:
+    """Ask ahead, so that a trial is ready when a slot becomes free."""
+    free, slots = len(state.ledger.free()), len(state.ledger.available())
+    decision = Decision()
+    for sweep in state.sweeps:
+        for _ in range(sweep.asks_due(free, slots)):
+            sweep.asks.begin()
+            decision.actions.append(AskTrial(sweep.sweep_id, deadline_s=sweep.asks.deadline_s))
+    return decision
+
+
+def explain_waits(state: SchedulerState, now: Instant) -> Decision:
+    """Set why sweeps wait and why devices are idle."""
+    sweeps, decision = list(state.sweeps), Decision()
+    for sweep in sweeps:
+        waits = now.monotonic_s - sweep.devices.idle_since_s >= WAITS_S or bool(sweep.reason)
+        reason = why_sweep_waits(sweep, list(state.ledger), state.disk.reason) if waits else ""
+        if sweep.state in (SweepState.QUEUED, SweepState.RUNNING):
+            decision.changes.extend(sweep.explain(reason, now.wall_s))
+        elif sweep.state is SweepState.STOPPING:
+            decision.changes.extend(sweep.explain(with_wait(sweep.reason, reason), now.wall_s))
+    decision.changes.extend(state.health.explain(sweeps, state.disk.reason, now.wall_s))
+    return decision

@@ -1,0 +1,43 @@
+"""The state of the scheduler, by owner. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.active_sweeps import ActiveSweeps
+from podium.sweep.scheduling.device_health import DeviceHealth
+from podium.sweep.scheduling.device_ledger import DeviceLedger
+from podium.sweep.scheduling.disk_gate import DiskGate
+from podium.sweep.scheduling.fair_share import FairShare
+from podium.sweep.scheduling.live_trial import LiveTrial
+
+
+class SchedulerState:
+    """All that decisions depend on. Each owner changes only through its own methods.
+
+    `threads`: of a trial, if its sweep sets no number.
+    """
+
+    def __init__(self, data: DataDirectory, threads: int, last_trial_id: int) -> None:
+        self.sweeps = ActiveSweeps(last_trial_id)
+        self.ledger = DeviceLedger()
+        self.health = DeviceHealth(self.ledger)
+        self.shares = FairShare()
+        self.disk = DiskGate()
+        self.data = data
+        self.threads = threads
+        self._stopping = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the service is stopping: nothing new starts."""
+        return self._stopping
+
+    def stop(self) -> None:
+        """The service is stopping."""
+        self._stopping = True
+
+    def folder_of(self, trial: LiveTrial) -> Path:
+        """The folder of a trial's current attempt."""
+        return self.data.attempt(trial.sweep_id, trial.number, trial.attempt)

@@ -1,0 +1,36 @@
+"""What the search of a sweep is built from: its trials, and trials of earlier sweeps. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from podium.sweep.lifecycle.state_changes import StoredSweep, StoredTrial
+from podium.sweep.values.trial import MEMORY_CAUSES, TrialState
+from podium.sweep.values.trial_history import PastTrial
+
+
+def past_trials(stored: StoredSweep) -> list[PastTrial]:
+    """The trials of the sweep itself, with all that the search needs to continue."""
+    return [
+        PastTrial(
+            t.number, t.state, t.params, t.value, t.reports, dict(t.attributes), t.sampler, is_infeasible(t),
+            values=t.values, constraints=dict(t.constraints),
+            distributions=dict(t.distributions),
+        )
+        for t in stored.trials
+    ]  # fmt: skip
+
+
+def earlier_trials(stored: StoredSweep) -> list[PastTrial]:
+    """The trials of other sweeps that the search starts from; they have no numbers in this one."""
+    return [
+        PastTrial(
+            position, t.state, dict(t.params), t.values[0] if t.values else None,
+            {} if t.last_report is None else dict([t.last_report]), values=t.values, constraints=dict(t.constraints),
+            distributions=dict(t.distributions),
+        )
+        for position, t in enumerate(stored.earlier)
+    ]  # fmt: skip
+
+
+def is_infeasible(trial: StoredTrial) -> bool:
+    """Whether a trial ran out of memory: the sampler must avoid its values."""
+    return trial.state is TrialState.FAILED and trial.last_cause in MEMORY_CAUSES

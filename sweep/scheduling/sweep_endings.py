@@ -1,0 +1,72 @@
+"""Decisions on the end of sweeps: finished, failed, cancelled. Pure; scheduler process."""
+
+from __future__ import annotations
+
+from podium.sweep.scheduling.attempts import ended
+from podium.sweep.scheduling.decisions import ApplyRetention, Decision, Instant
+from podium.sweep.scheduling.live_sweep import LiveSweep
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.values.trial import Cause, SweepState
+
+
+def end_due_sweeps(state: SchedulerState, now: Instant) -> Decision:
+    """Stop sweeps whose budget is spent, and end those that only fail or have nothing left to do."""
+    decision = Decision()
+    for sweep in state.sweeps:
+        sweep.update_budget(now.monotonic_s)
+        if sweep.is_spent:
+            decision.changes.append(sweep.set_state(SweepState.STOPPING, sweep.account.spent, now.wall_s))
+        if reason := sweep.failure_reason:
+            decision += fail_sweep(state, sweep.sweep_id, reason, now)
+        elif sweep.has_ended:
+            decision += _finish(state, sweep, now)
+    return decision
+
+
+def fail_sweep(state: SchedulerState, sweep_id: int, reason: str, now: Instant) -> Decision:
+    """A sweep cannot continue."""
+    sweep = state.sweeps.get(sweep_id)
+    if sweep is None:
+        return Decision()
+    decision = _end_trials(state, sweep, now)
+    decision.changes.append(sweep.set_state(SweepState.FAILED, reason, now.wall_s))
+    decision += _remove(state, sweep, now)
+    return decision
+
+
+def cancel_sweep(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
+    """A client cancelled a sweep; its state in the database says so already."""
+    decision = _end_trials(state, sweep, now)
+    decision += _remove(state, sweep, now)
+    return decision
+
+
+def _finish(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
+    outcome, reason = sweep.outcome()
+    decision = Decision()
+    if sweep.state is SweepState.QUEUED:
+        decision.changes.append(sweep.set_state(SweepState.RUNNING, "", now.wall_s))
+    if sweep.state is SweepState.PAUSED:
+        decision.changes.append(sweep.set_state(SweepState.STOPPING, reason, now.wall_s))
+    decision.changes.append(sweep.set_state(outcome, reason, now.wall_s))
+    decision += _remove(state, sweep, now)
+    return decision
+
+
+def _end_trials(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
+    """Kill the running attempts and record that at once: later events of their slots no longer count."""
+    decision = Decision()
+    for trial in sweep.begun:
+        if (slot := state.ledger.slot_of(trial)) is not None:
+            slot.drop(trial.key, now.monotonic_s, state.folder_of(trial))
+        event = ended(trial, Cause.CANCELLED, "its sweep was ended", now)
+        decision += state.sweeps.end_attempt(trial, event, now, repeat=False)
+    return decision
+
+
+def _remove(state: SchedulerState, sweep: LiveSweep, now: Instant) -> Decision:
+    decision = state.sweeps.remove(sweep, now)
+    state.shares.forget(sweep.sweep_id)
+    if sweep.spec.keep.removes_something:  # of trials that never run again
+        decision.actions.append(ApplyRetention(sweep.sweep_id))
+    return decision

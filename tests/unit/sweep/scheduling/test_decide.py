@@ -1,0 +1,212 @@
+"""Decisions are pure: they follow from state, message and instant, and only owners change the state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.sweep.lifecycle.scheduler_messages import Asked, Device, Message, SlotLost, SlotNews, SlotOpened, Stop, Wake
+from podium.sweep.lifecycle.state_changes import (
+    AttemptEnded,
+    AttemptPlaced,
+    DeviceChanged,
+    MetricPoint,
+    StoredSweep,
+    TrialPlanned,
+)
+from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.command_handler import CommandHandler
+from podium.sweep.scheduling.decide import decide, end_orphans, suspend
+from podium.sweep.scheduling.decisions import (
+    AskTrial,
+    CleanUpAttempt,
+    Decision,
+    Instant,
+    OpenSearch,
+    ReportValue,
+    TellTrial,
+)
+from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
+from podium.sweep.scheduling.placement import place_trials, plan_asks
+from podium.sweep.scheduling.scheduler_state import SchedulerState
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Reported, SweepState, TrialState
+from podium.sweep.values.trial_history import Planned
+from tests.repository import ROOT
+from tests.specs import spec
+
+SCHEDULING = ROOT / "sweep" / "scheduling"
+NOW = Instant(wall_s=1000.0, monotonic_s=50.0)
+DEVICE = Device("cpu-0", "cpu", 0, "node", "", None, 100)
+KEY = AttemptKey(8, 1)  # trials get ids from 8 on
+DATA = DataDirectory(Path("data"))
+
+
+def _state() -> SchedulerState:
+    """One slot, and one sweep whose search was opened."""
+    state = SchedulerState(DATA, threads=1, last_trial_id=7)
+    stored = StoredSweep(1, SweepState.QUEUED, spec(run_cap=2).to_json(), 900.0, ())
+    CommandHandler(state).activate(stored, NOW)
+    decide(state, SlotOpened(DEVICE), NOW)
+    return state
+
+
+def _proposal(number: int = 0) -> Asked:
+    return Asked(1, Planned(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
+
+
+def _running() -> SchedulerState:
+    """Its first trial runs on the slot."""
+    state = _state()
+    decide(state, _proposal(), NOW)
+    place_trials(state, NOW)
+    return state
+
+
+def _event(number: int, event: Reported | Ended) -> SlotNews:
+    return SlotNews("cpu-0", ((number, event),))
+
+
+def _ended(state: TrialState = TrialState.FINISHED, cause: Cause | None = None) -> Ended:
+    return Ended(KEY, state, 1000.0, 1001.0, value=0.5 if state is TrialState.FINISHED else None, cause=cause)
+
+
+def test_a_new_sweep_opens_its_search_and_asks_ahead() -> None:
+    state = SchedulerState(DATA, threads=1, last_trial_id=7)
+    stored = StoredSweep(1, SweepState.QUEUED, spec().to_json(), 900.0, ())
+    decision = CommandHandler(state).activate(stored, NOW)
+    assert decision.changes == [] and [type(action) for action in decision.actions] == [OpenSearch]
+    decide(state, SlotOpened(DEVICE), NOW)
+    assert [type(action) for action in plan_asks(state).actions] == [AskTrial, AskTrial]  # one for the slot, one ahead
+    assert plan_asks(state).actions == [], "pending asks were sent again"
+
+
+def test_a_proposal_becomes_a_trial_and_gets_the_free_slot() -> None:
+    state = _state()
+    (planned,) = decide(state, _proposal(), NOW).changes
+    assert isinstance(planned, TrialPlanned) and (planned.trial_id, planned.at) == (8, NOW.wall_s)
+    decision = place_trials(state, NOW)
+    assert [type(change) for change in decision.changes][-1] is AttemptPlaced
+    assert decision.actions == []
+    assert [command["kind"] for command in state.ledger["cpu-0"].commands] == ["run"]
+
+
+def test_a_report_is_written_and_goes_to_the_search_once() -> None:
+    state = _running()
+    report = _event(1, Reported(KEY, 3, 0.25, 1000.5))
+    decision = decide(state, report, NOW)
+    assert decision == Decision([MetricPoint(KEY, "score", 3, 0.25, 1000.5)], [ReportValue(1, 0, KEY, 3, 0.25)])
+    assert decide(state, report, NOW) == Decision(), "an event that was not acknowledged was handled twice"
+
+
+def test_an_end_is_written_and_told_to_the_search() -> None:
+    state = _running()
+    decision = decide(state, _event(1, _ended()), NOW)
+    assert [change.state for change in decision.changes if isinstance(change, AttemptEnded)] == [TrialState.FINISHED]
+    assert [(action.number, action.values) for action in decision.actions if isinstance(action, TellTrial)] == [
+        (0, (0.5,))
+    ]
+    assert state.ledger["cpu-0"].free
+
+
+def test_a_lost_slot_is_written_with_the_end_of_its_attempt() -> None:
+    state = _running()
+    decision = decide(state, SlotLost("cpu-0", "its process died"), NOW)
+    device, attempt = decision.changes
+    assert isinstance(device, DeviceChanged) and device.state == "lost"
+    assert isinstance(attempt, AttemptEnded) and attempt.state is TrialState.WAITING, "it is repeated"
+    assert decision.actions == [CleanUpAttempt(DATA.attempt(1, 0, 1))]
+    assert decide(state, SlotLost("cpu-0", "its process died"), NOW) == Decision()
+
+
+def test_a_stop_is_a_command_to_each_busy_slot() -> None:
+    state = _running()
+    assert decide(state, Stop(), NOW) == Decision()
+    assert state.stopping
+    assert [command["kind"] for command in state.ledger["cpu-0"].commands] == ["run", "stop"]
+    suspended = suspend(state, NOW)
+    assert [change.state for change in suspended.changes if isinstance(change, AttemptEnded)] == [TrialState.WAITING]
+
+
+@pytest.mark.parametrize(
+    ("state_of_end", "shortage", "reason", "later"),
+    [
+        (TrialState.CANCELLED, "", JUST_FULL, ""),
+        (TrialState.CANCELLED, "3 MB left", "3 MB left", ""),
+        (TrialState.FAILED, "3 MB left", "3 MB left", ""),
+        (TrialState.FAILED, "", "", ""),
+    ],
+)
+def test_a_full_data_disk_pauses_placement(state_of_end: TrialState, shortage: str, reason: str, later: str) -> None:
+    state, message = _running(), _event(1, _ended(state_of_end, Cause.DISK_FULL))
+    assert reports_full_disk(message)
+    decide(state, message, Instant(NOW.wall_s, NOW.monotonic_s, shortage))
+    assert state.disk.reason == reason
+    state.disk.update(Instant(NOW.wall_s, NOW.monotonic_s + FULL_S))
+    assert state.disk.reason == later
+    assert not reports_full_disk(_event(2, _ended()))
+
+
+def test_the_same_messages_give_the_same_decisions() -> None:
+    messages: list[Message] = [
+        _proposal(), Wake(), _proposal(1), _event(1, Reported(KEY, 3, 0.25, 1000.5)), _event(2, _ended()), Stop(),
+    ]  # fmt: skip
+
+    def replay() -> list[Decision]:
+        state = _state()
+        decisions: list[Decision] = []
+        for message in messages:
+            decisions += [decide(state, message, NOW), place_trials(state, NOW), plan_asks(state)]
+        return [*decisions, end_orphans(state, NOW), suspend(state, NOW)]
+
+    assert replay() == replay()
+
+
+# The shape of the code.
+
+PURE = (
+    "active_sweeps", "ask_pacing", "assignments", "attempts", "command_handler", "decide", "decisions", "device_health",
+    "device_ledger", "device_time", "disk_gate", "fair_share", "live_sweep", "live_trial", "placement",
+    "scheduler_state", "search_inputs", "slot_watchdog", "sweep_account", "sweep_endings", "wait_reasons",
+)  # fmt: skip
+IMPURE = ("time", "threading", "queue", "os", "subprocess", "random", "podium.db", "podium.sweep.runtime.clock")
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_a_pure_module_imports_no_clock_thread_or_database(module: str) -> None:
+    assert [name for name in _imports(SCHEDULING / f"{module}.py") if name.startswith(IMPURE)] == []
+
+
+@pytest.mark.parametrize("module", [*PURE, "scheduler", "action_executor", "change_writer"])
+def test_only_an_owner_assigns_its_attributes(module: str) -> None:
+    """No assignment to attributes of anything but `self`; a class method may set up what it has just constructed."""
+    assert list(_foreign_assignments(ast.parse((SCHEDULING / f"{module}.py").read_text()))) == []
+
+
+def test_the_loop_is_small() -> None:
+    assert len((SCHEDULING / "scheduler.py").read_text().splitlines()) < 300
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def _foreign_assignments(tree: ast.Module) -> Iterator[str]:
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        constructs = any(isinstance(d, ast.Name) and d.id == "classmethod" for d in function.decorator_list)
+        for node in ast.walk(function):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) else []:
+                for attribute in ast.walk(target) if target is not None else ():
+                    if isinstance(attribute, ast.Attribute) and isinstance(attribute.ctx, ast.Store):
+                        owner = ast.unparse(attribute.value)
+                        if owner != "self" and not constructs:
+                            yield f"{function.name}: {ast.unparse(attribute)}"
