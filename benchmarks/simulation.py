@@ -20,14 +20,14 @@ from podium.db.schema.engine import Database
 from podium.db.schema.migrate import migrate
 from podium.db.stores import sweeps
 from podium.sweep.lifecycle.scheduler_messages import (
-    Asked,
     Device,
     Inbox,
-    Judged,
     Message,
+    PruneDecision,
     SearchInputs,
     SlotNews,
     SlotOpened,
+    TrialProposed,
     Wake,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
@@ -35,7 +35,7 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
 from podium.sweep.scheduling.study_queries import StudyThread
-from podium.sweep.search.search_threads import suggested
+from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
@@ -156,10 +156,10 @@ class SimulatedSearch:
     """A `scheduler_messages.Searcher`: asks at once, and answers when a thread next to the loop would have."""
 
     def __init__(
-        self, sweep_id: int, taken: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda
+        self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox, clock: SimulatedClock, agenda: Agenda
     ) -> None:
         self._sweep_id = sweep_id
-        self._taken = taken
+        self._search_generation = search_generation
         self._search = search
         self._inbox = inbox
         self._clock = clock
@@ -171,17 +171,25 @@ class SimulatedSearch:
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = 2.0) -> None:
         took_s, planned = self._timed(lambda: self._search.ask(None if enqueued is None else enqueued.params))
-        self._answers.append((took_s, Asked(self._sweep_id, planned, took_s, taken=self._taken)))
+        self._answers.append(
+            (took_s, TrialProposed(self._sweep_id, planned, took_s, search_generation=self._search_generation))
+        )
 
     def retry(self, number: int) -> None:
         self._timed(lambda: self._search.retry(number))
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         took_s, verdict = self._timed(lambda: self._search.report(number, step, value))
-        self._answers.append((took_s, Judged(self._sweep_id, number, key, step, verdict, self._taken)))
+        self._answers.append(
+            (took_s, PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
+        )
 
     def suggest(self, number: int, wanted: Wanted) -> None:
-        self._answers.append(self._timed(lambda: suggested(self._sweep_id, self._search, number, wanted, self._taken)))
+        self._answers.append(
+            self._timed(
+                lambda: answer_suggestion(self._sweep_id, self._search, number, wanted, self._search_generation)
+            )
+        )
 
     def tell(
         self,
@@ -224,8 +232,8 @@ class _Searchers:
         self._ports = (inbox, clock, agenda)
         self.opened: SimulatedSearch | None = None
 
-    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> SimulatedSearch:
-        self.opened = SimulatedSearch(sweep_id, taken, Search(*load()), *self._ports)
+    def open(self, sweep_id: int, search_generation: int, load: Callable[[], SearchInputs]) -> SimulatedSearch:
+        self.opened = SimulatedSearch(sweep_id, search_generation, Search(*load()), *self._ports)
         return self.opened
 
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import (
-    Asked,
     Device,
     Inbox,
-    Judged,
+    PruneDecision,
     SearchInputs,
     SlotLost,
     SlotNews,
     SlotOpened,
     StudyRead,
+    TrialProposed,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
-from podium.sweep.search.search_threads import suggested
+from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.trial import (
     Assignment,
@@ -210,28 +210,28 @@ def _device(position: int) -> Device:
 class InlineSearcher:
     """Searches at once, in the caller's thread; see `podium.sweep.lifecycle.scheduler_messages.Searcher`."""
 
-    def __init__(self, sweep_id: int, taken: int, search: Search, inbox: Inbox) -> None:
+    def __init__(self, sweep_id: int, search_generation: int, search: Search, inbox: Inbox) -> None:
         self._sweep_id = sweep_id
-        self.search_generation = taken
+        self.search_generation = search_generation
         self.search = search
         self._inbox = inbox
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = 2.0) -> None:
         if enqueued is None:
-            self._inbox.put(Asked(self._sweep_id, self.search.ask(), 0.0, None, self.search_generation))
+            self._inbox.put(TrialProposed(self._sweep_id, self.search.ask(), 0.0, None, self.search_generation))
         else:
             planned = self.search.ask(enqueued.params, enqueued.distributions)
-            self._inbox.put(Asked(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self.search_generation))
+            self._inbox.put(TrialProposed(self._sweep_id, planned, 0.0, enqueued.enqueued_id, self.search_generation))
 
     def retry(self, number: int) -> None:
         self.search.retry(number)
 
     def report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self.search.report(number, step, value)
-        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self.search_generation))
+        self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self.search_generation))
 
     def suggest(self, number: int, wanted: Wanted) -> None:
-        self._inbox.put(suggested(self._sweep_id, self.search, number, wanted, self.search_generation))
+        self._inbox.put(answer_suggestion(self._sweep_id, self.search, number, wanted, self.search_generation))
 
     def tell(
         self,
@@ -255,8 +255,8 @@ class InlineSearchers:
         self._inbox = inbox
         self.opened: dict[int, InlineSearcher] = {}
 
-    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> InlineSearcher:
-        self.opened[sweep_id] = InlineSearcher(sweep_id, taken, Search(*load()), self._inbox)
+    def open(self, sweep_id: int, search_generation: int, load: Callable[[], SearchInputs]) -> InlineSearcher:
+        self.opened[sweep_id] = InlineSearcher(sweep_id, search_generation, Search(*load()), self._inbox)
         return self.opened[sweep_id]
 
 

@@ -19,6 +19,7 @@ from podium.sweep.lifecycle.state_changes import (
     Enqueued,
     MetricPoint,
     ParamDefined,
+    PendingCommands,
     RequestMoot,
     SearchNotes,
     StoredSweep,
@@ -30,7 +31,6 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
     TrialRetried,
     TrialWish,
-    Wishes,
 )
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import DatabaseError, FencedError
@@ -198,9 +198,9 @@ class MemoryRecorder:
             return retried or added
         return sweep.state is SweepState.FAILED and retried
 
-    def wishes(self, known: frozenset[int]) -> Wishes:
+    def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         sweeps = {i: self.sweeps[i] for i in sorted(known)}
-        return Wishes(
+        return PendingCommands(
             sweeps={i: SweepWish(s.state, s.reason, s.run_cap, s.priority, s.terms) for i, s in sweeps.items()},
             trials=tuple(
                 TrialWish(

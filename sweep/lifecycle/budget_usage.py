@@ -1,6 +1,6 @@
-"""What a sweep has used of its budget, and which part of it is spent; pure, scheduler and api.
+"""What a sweep has used of its budget, and which limit is reached. Pure; scheduler and api process.
 
-The terms of a sweep are its budget and its target as they are now: as submitted, or as extended since.
+The terms of a sweep are its current budget and target: as submitted, or as extended since.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 
 
 class Terms(Budget):
-    """The budget of a sweep, and its target; None is no bound."""
+    """The budget of a sweep, and its target; None is no limit."""
 
     target: float | None = Field(None, allow_inf_nan=False)
 
@@ -31,7 +31,7 @@ class Terms(Budget):
         return cls.model_validate_json(text)
 
     def to_json(self) -> str:
-        """As JSON; the same terms give the same text."""
+        """As JSON; equal terms give equal text."""
         return self.model_dump_json()
 
     def changed(self, given: Terms) -> Terms:
@@ -41,27 +41,27 @@ class Terms(Budget):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A trial that counts; `value` is None where it was pruned, or violates a constraint."""
+    """A counted trial; `value` is None if it was pruned or violates a constraint."""
 
     number: int
     value: float | None
 
 
 class Progress:
-    """How the values of a sweep came along, trial by trial in the order in which they ended."""
+    """The best value of a sweep, trial by trial in the order in which they ended."""
 
     def __init__(self, goal: str, terms: Terms, outcomes: Iterable[Outcome] = ()) -> None:
         self._sign = 1.0 if goal == "maximize" else -1.0
         self._target = terms.target
         self._min_delta = terms.plateau.min_delta if terms.plateau else 0.0
-        self.mark: Outcome | None = None  # that is to be improved
-        self.still_trials = 0  # that count since it was; none before the first value
-        self.reached_by: Outcome | None = None  # the first that met the target
+        self.mark: Outcome | None = None  # the value to improve on
+        self.still_trials = 0  # counted trials since the last improvement; none before the first value
+        self.reached_by: Outcome | None = None  # the first that reached the target
         for outcome in outcomes:
             self.note(outcome)
 
     def note(self, outcome: Outcome) -> None:
-        """One more trial counts."""
+        """Add a counted trial."""
         value = outcome.value
         if value is not None and self._improves(value):
             self.mark, self.still_trials = outcome, 0
@@ -80,16 +80,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a sweep has used up to now."""
+    """What a sweep has used so far."""
 
-    wall_s: float  # since its first trial started, without the time when it was over
-    device_s: float  # of all attempts, also of those that run
+    wall_s: float  # since its first trial started, without the time in which it was finished
+    device_s: float  # of all attempts, including running ones
     still_trials: int
     reached_by: Outcome | None
 
 
 def spent(terms: Terms, used: Used) -> str:
-    """Which of the terms ends the sweep, in words for people; "" where none does."""
+    """Which of the terms ends the sweep, as text for users; "" if none does."""
     by = used.reached_by
     if by is not None and by.value is not None and terms.target is not None:
         return f"target {_number(terms.target)} reached by trial {by.number}: {_number(by.value)}"
@@ -105,7 +105,7 @@ def spent(terms: Terms, used: Used) -> str:
 
 
 def how_to_go_on(terms: Terms, used: Used) -> str:
-    """What to raise so that a sweep whose terms are spent goes on."""
+    """What to raise so that a sweep with spent terms continues."""
     if used.reached_by is not None:
         return "give another target"
     if terms.device_s is not None and used.device_s >= terms.device_s:

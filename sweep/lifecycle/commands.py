@@ -1,4 +1,4 @@
-"""What clients may ask of a sweep or a trial in which state, and what it becomes then; pure, api."""
+"""The commands that a sweep or trial accepts in each state, and the resulting state. Pure; api process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podium.sweep.values.trial import Params, Scalar, SweepState, TrialRequest, 
 
 
 class SweepCommand(StrEnum):
-    """What a client may ask of a sweep."""
+    """The commands for a sweep."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -25,7 +25,7 @@ class SweepCommand(StrEnum):
 
 
 class TrialCommand(StrEnum):
-    """What a client may ask of a trial."""
+    """The commands for a trial."""
 
     STOP = "stop"
     RETRY = "retry"
@@ -56,7 +56,7 @@ _ALREADY: Mapping[SweepCommand, frozenset[SweepState]] = {
     SweepCommand.RESUME: frozenset({SweepState.QUEUED, SweepState.RUNNING}),
     SweepCommand.STOP: frozenset({SweepState.STOPPING}),
     SweepCommand.CANCEL: frozenset({SweepState.CANCELLED}),
-    SweepCommand.EXTEND: frozenset({SweepState.QUEUED, SweepState.RUNNING, SweepState.PAUSED}),  # these go on anyway
+    SweepCommand.EXTEND: frozenset({SweepState.QUEUED, SweepState.RUNNING, SweepState.PAUSED}),  # these continue anyway
 }
 _BECOMES = {
     SweepCommand.PAUSE: SweepState.PAUSED,
@@ -71,7 +71,7 @@ _PARTICIPLE = {
 
 
 def sweep_after(command: SweepCommand, state: SweepState, *, started: bool) -> SweepState:
-    """What a sweep becomes; its own state where there is nothing to do. Raises `NotPossibleError`."""
+    """The state of a sweep after a command; the same state if there is nothing to do. Raises `NotPossibleError`."""
     if state in _ALREADY[command]:
         return state
     if command not in POSSIBLE_FOR_SWEEP[state]:
@@ -84,9 +84,9 @@ def sweep_after(command: SweepCommand, state: SweepState, *, started: bool) -> S
 def request_after(
     command: TrialCommand, state: TrialState, requested: TrialRequest | None, sweep: SweepState
 ) -> TrialRequest | None:
-    """What is to be asked of the scheduler for a stop or a retry; None where there is nothing to do.
+    """The request to the scheduler for a stop or a retry; None if there is nothing to do.
 
-    Raises `NotPossibleError` when trial or sweep are in a state where it cannot be.
+    Raises `NotPossibleError` if the state of the trial or its sweep does not allow it.
     """
     wanted = TrialRequest(command)
     if requested is wanted:
@@ -109,7 +109,7 @@ def request_after(
 
 
 def check_takes_trials(command: TrialCommand, sweep: SweepState) -> None:
-    """Raises `NotPossibleError` in a sweep where no trial may be retried or cloned."""
+    """Raises `NotPossibleError` if trials of the sweep cannot be retried or cloned."""
     done = _PARTICIPLE[command]
     if sweep is SweepState.CANCELLED:
         raise NotPossibleError.of(f"no trial of a cancelled sweep can be {done}", ())
@@ -125,10 +125,10 @@ def cloned_params(
     changed: Mapping[str, Scalar],
     distributions: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Params:
-    """The parameters of a trial with some of them changed; those that take part no more are left out.
+    """The parameters of a trial with some of them changed, without those that become inactive.
 
-    One that takes part now, and has no value yet, is left to the search. `distributions` are of the parameters that
-    the trial's own code defined. Raises `InvalidSpecError`.
+    The search chooses a parameter that becomes active. `distributions` are of parameters that the trial's code defined.
+    Raises `InvalidSpecError`.
     """
     cloned: Params = {}
     known = [*spec.parameters, *distributions]

@@ -1,4 +1,4 @@
-"""When a sweep only fails: too many failures in a row, or the same error from the start; pure, scheduler."""
+"""When a sweep fails: too many consecutive failures, or the same error from the start. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from podium.sweep.spec.limits import Retries
 from podium.sweep.values.trial import Cause
 
-# Errors of the program whatever its parameters are. Divergence, memory and time depend on the parameters, so that other
-# trials may go through; a lost slot or machine is an error of a device.
+# Errors of the program for any parameters. Divergence, memory and time depend on the parameters, so that other trials
+# may succeed; a lost slot or machine is an error of a device.
 PROGRAM_CAUSES = frozenset(
     {Cause.USER_ERROR, Cause.BAD_REPORT, Cause.EXITED, Cause.SIGNAL, Cause.START_TIMEOUT, Cause.DISK_FULL}
 )
@@ -27,7 +27,7 @@ _REPLACED = (
 
 
 class Failures:
-    """The failed trials of a sweep since one last counted, in the order in which they ended."""
+    """The failed trials of a sweep since the last counted one, in the order in which they ended."""
 
     def __init__(self, retries: Retries) -> None:
         self._retries = retries
@@ -35,14 +35,14 @@ class Failures:
         self.clear()
 
     def clear(self) -> None:
-        """A trial counted, or a client wants the sweep to go on."""
+        """A trial counted, or a client wants the sweep to continue."""
         self._in_a_row = 0
         self._identical = 0
         self._error: tuple[Cause | None, str] | None = None
         self._reported = False
 
     def note(self, cause: Cause | None, message: str, *, reported: bool) -> None:
-        """A trial failed; `reported` says whether it had reported its metric before."""
+        """A trial failed; `reported`: whether it had reported its metric before."""
         self._in_a_row += 1
         self.last = f"{cause}: {message}" if message else str(cause or "")
         error = (cause, normalized_error(message)) if message and cause in PROGRAM_CAUSES else None
@@ -53,24 +53,24 @@ class Failures:
         self._reported |= reported
 
     def reason(self, *, counted: int, other_reports: bool) -> str:
-        """Why the sweep is to end as failed, or "".
+        """Why the sweep must fail, or "".
 
-        `counted` is how many trials have finished or been pruned; `other_reports` says that a running trial has
-        reported its metric, and so may have passed the place where the others failed.
+        `counted`: how many trials have finished or been pruned. `other_reports`: whether a running trial has reported
+        its metric, and so may be past the error of the others.
         """
         limit = self._retries.identical_failures
         waits = other_reports and not self._reported
         if limit is not None and not counted and self._identical >= limit and not waits:
-            trials = "a trial" if self._identical == 1 else f"{self._identical} trials in a row"
+            trials = "a trial" if self._identical == 1 else f"{self._identical} consecutive trials"
             same = "" if self._identical == 1 else " the same error"
             return f"no trial has finished, and {trials} failed with{same} {self.last}"
         if self._in_a_row >= self._retries.max_consecutive_failures:
-            return f"{self._in_a_row} trials in a row failed, the last one with {self.last}"
+            return f"{self._in_a_row} consecutive trials failed, the last one with {self.last}"
         return ""
 
 
 def normalized_error(message: str) -> str:
-    """The message without what differs from one trial to the next: numbers, addresses, paths, quoted values."""
+    """The message without what differs between trials: numbers, addresses, paths, quoted values."""
     text = message[: 4 * _MAX_NORMALIZED]
     for pattern, replacement in _REPLACED:
         text = pattern.sub(replacement, text)

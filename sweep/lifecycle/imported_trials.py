@@ -1,4 +1,4 @@
-"""Trials that ran elsewhere, as a client sends them to be kept as a finished sweep; pure, api."""
+"""Trials that ran elsewhere, as a client imports them as a finished sweep. Pure; api process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from podium.sweep.values.trial_attributes import MAX_DEPTH, too_deep
 
 MAX_TIME = 253_402_300_799.0  # the end of the year 9999, which is as far as dates go
 MAX_TRIALS = 50_000
-MAX_POINTS = 1_000_000  # of all curves together: they are written in one transaction, and others wait for it
+MAX_POINTS = 1_000_000  # of all curves together, which are written in one transaction while other writers wait
 MOST_PROBLEMS = 20
 SAMPLER = "imported"  # of every such trial
 Step = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -28,7 +28,7 @@ State = Literal["finished", "pruned", "failed", "cancelled"]
 
 
 class ImportedTrial(Model):
-    """A trial that is over; its number is its place in the list. Times are seconds since the epoch."""
+    """A finished trial; its number is its position in the list. Times are seconds since the epoch."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -55,7 +55,7 @@ class SweepImport(Model):
     trials: list[ImportedTrial] = Field(max_length=MAX_TRIALS)
 
     def spec(self) -> SweepSpec:
-        """The sweep that they become: a record, which never runs. Raises `InvalidSpecError`."""
+        """The spec of the imported sweep, which never runs. Raises `InvalidSpecError`."""
         counted = sum(TrialState(trial.state) in COUNTED for trial in self.trials)
         plain = self.model_dump(exclude_unset=True)
         document: dict[str, Any] = {
@@ -70,13 +70,13 @@ class SweepImport(Model):
         return parse_spec(document, "import")
 
     def _digest(self) -> str:
-        """By which the same study is known again."""
+        """Identifies the study, so that it is imported once."""
         content = json.dumps(self.model_dump(), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
 def parse_import(body: bytes) -> SweepImport:
-    """The checked document. Raises `InvalidSpecError` with the first of its problems."""
+    """The validated document. Raises `InvalidSpecError` with the first problems."""
     try:
         found = SweepImport.model_validate_json(body)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Which of several results are beaten by none, where there are several objectives; pure, db."""
+"""Pareto fronts: the results that no other result dominates. Pure; api and scheduler process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 def fronts(points: Sequence[Sequence[float]], goals: Sequence[str], at_least: int = 1) -> list[list[int]]:
     """Non-dominated sorting (Deb et al. 2002; here ENS-BS of Zhang et al. 2015): positions of `points`, front by front.
 
-    A point (one value for each of `goals`, maximize or minimize) dominates another that it is at least as good as in
-    all and better than in one. The first front, the Pareto front, is dominated by none; each next one by those before
-    alone. As many fronts are returned as have `at_least` points together. Equal points are in the same front.
+    A point has one value per goal (maximize or minimize). It dominates another if it is at least as good in all and
+    better in one. No point dominates the first front, the Pareto front; only points of earlier fronts dominate the
+    others. Returns as many fronts as have `at_least` points together. Equal points are in the same front.
     """
     costs = np.asarray(points, dtype=np.float64).reshape(len(points), len(goals))
     costs = costs * [-1.0 if goal == "maximize" else 1.0 for goal in goals]
@@ -46,7 +46,7 @@ class _Front:
         self.positions.append(position)
 
     def beats(self, cost: NDArray[np.float64]) -> bool:
-        """Whether one of them dominates a point that is not before them in order."""
+        """Whether one of them dominates a point that does not precede them in the sort order."""
         mine = self._costs[: len(self.positions)]
         no_worse = (mine <= cost).all(axis=1)
         return bool(no_worse.any() and (mine[no_worse] < cost).any())

@@ -1,4 +1,4 @@
-"""What reaches the scheduler's inbox, and the two ports it acts through; scheduler and its tests."""
+"""The messages in the scheduler's inbox, and the ports through which it acts. Scheduler process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from podium.sweep.lifecycle.state_changes import Change, Enqueued, StoredSweep, Wishes
+from podium.sweep.lifecycle.state_changes import Change, Enqueued, PendingCommands, StoredSweep
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyAsked, TrialState, Wanted
 from podium.sweep.values.trial_history import PastTrial, Planned, Verdict
@@ -30,7 +30,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class SlotOpened:
-    """A slot is warm; `running` and `events` are what it was on, and remembers, from before we looked."""
+    """A slot is up; `running` and `events` are its attempt and unacknowledged events from before."""
 
     device: Device
     running: AttemptKey | None = None
@@ -39,7 +39,7 @@ class SlotOpened:
 
 @dataclass(frozen=True, slots=True)
 class SlotNews:
-    """Events of one slot, in order, each with its number; none when it only showed that it lives."""
+    """Events of one slot, in order, each with its number; none if the message is only a heartbeat."""
 
     device_id: str
     events: tuple[tuple[int, Event], ...]
@@ -47,7 +47,7 @@ class SlotNews:
 
 @dataclass(frozen=True, slots=True)
 class SlotLost:
-    """A slot is gone, and its attempt with it; the pool is opening a new one."""
+    """A slot is gone, with its attempt; the pool opens a new one."""
 
     device_id: str
     reason: str
@@ -55,43 +55,43 @@ class SlotLost:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The search chose the next trial, or has none left."""
+class TrialProposed:
+    """The search proposes the next trial, or has none left."""
 
     sweep_id: int
     planned: Planned | None
     took_s: float
-    enqueued_id: int | None = None  # the configuration that a client added, where that was asked for
-    taken: int = 0  # which search of the sweep says so: one that was closed may still speak
+    enqueued_id: int | None = None  # the enqueued configuration, if the ask was for one
+    search_generation: int = 0  # of the search: messages of a closed one are ignored
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The search judged a report."""
+class PruneDecision:
+    """The pruner's decision on a report."""
 
     sweep_id: int
     number: int
     key: AttemptKey
     step: int
     verdict: Verdict
-    taken: int = 0
+    search_generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Suggested:
-    """The search chose a value for a parameter that the sweep file does not name, or refuses to, and why."""
+class ValueSuggested:
+    """A value of a parameter that the sweep file does not name, or why there is none."""
 
     sweep_id: int
     wanted: Wanted
     value: Scalar = None
     error: str = ""
-    taken: int = 0
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # what is to be kept with the trial, if that changed
+    search_generation: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # to store with the trial, if changed
 
 
 @dataclass(frozen=True, slots=True)
 class StudyRead:
-    """What a trial asked through `trial.study`, or why there is no answer."""
+    """The answer to what a trial reads through `trial.study`, or why there is none."""
 
     asked: StudyAsked
     answer: dict[str, Any]
@@ -100,16 +100,16 @@ class StudyRead:
 
 @dataclass(frozen=True, slots=True)
 class SearchFailed:
-    """The search of a sweep raised; the sweep cannot go on."""
+    """The search of a sweep raised; the sweep cannot continue."""
 
     sweep_id: int
     reason: str
-    taken: int = 0
+    search_generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The database may hold news: a sweep submitted, or cancelled."""
+    """The database may have changed: a client submitted or cancelled a sweep, for example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +117,38 @@ class Stop:
     """The service is stopping."""
 
 
-Message = SlotOpened | SlotNews | SlotLost | Asked | Judged | Suggested | StudyRead | SearchFailed | Wake | Stop
+Message = (
+    SlotOpened
+    | SlotNews
+    | SlotLost
+    | TrialProposed
+    | PruneDecision
+    | ValueSuggested
+    | StudyRead
+    | SearchFailed
+    | Wake
+    | Stop
+)
 Inbox = queue.SimpleQueue[Message]
 
 
 class SlotPool(Protocol):
-    """The slots, wherever they are. Never blocks: what comes back goes to the inbox."""
+    """The slots. Calls never block: answers go to the inbox."""
 
     def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
-        """Acknowledge events up to a number, hand over commands, and ask for the next events."""
+        """Acknowledge events up to a number, send commands, and request the next events."""
         ...
 
     def kill(self, device_id: str) -> None:
-        """End a slot that does not answer, or does not end what it runs; it is lost, and a new one opened."""
+        """Kill a stuck slot: it is lost, and a new one is opened."""
         ...
 
 
 class Searcher(Protocol):
-    """The search of one sweep, in order, outside the loop: answers go to the inbox."""
+    """The search of one sweep. Requests are processed in order, outside the loop; answers go to the inbox."""
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
-        """`deadline_s`: a sampler that has not chosen by then is passed over, and the trial drawn at random."""
+        """Request a trial. A sampler that has not proposed one after `deadline_s` is replaced by a random sample."""
         ...
 
     def retry(self, number: int) -> None: ...
@@ -160,44 +171,44 @@ class Searcher(Protocol):
 
 
 class SearchInputs(NamedTuple):
-    """What the search of a sweep is built from."""
+    """The inputs of the search of a sweep."""
 
     spec: SweepSpec
     past: Sequence[PastTrial] = ()  # the trials of the sweep so far
-    earlier: Sequence[PastTrial] = ()  # trials of other sweeps that it learns from
+    earlier: Sequence[PastTrial] = ()  # trials of other sweeps
 
 
 class Searchers(Protocol):
-    """Opens the searcher of a sweep; `taken` is part of each of its messages.
+    """Opens the searcher of a sweep; `search_generation` is part of each of its messages.
 
-    `load` reads the inputs of the search. Reading and building take long where there are many trials, so both happen
-    outside the loop, before the first request.
+    `load` reads the inputs of the search. Reading and building are slow for many trials, and happen outside the loop,
+    before the first request.
     """
 
-    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> Searcher: ...
+    def open(self, sweep_id: int, search_generation: int, load: Callable[[], SearchInputs]) -> Searcher: ...
 
 
 class Recorder(Protocol):
-    """Writes what changed and reads what there is."""
+    """Writes changes, and reads sweeps and what clients request."""
 
     def commit(self, changes: Sequence[Change]) -> None:
-        """Write all of it, in order, or raise `DatabaseError` and write nothing.
+        """Write all changes, in order, or raise `DatabaseError` and write nothing.
 
-        Raises `FencedError` when another scheduler has taken over.
+        Raises `FencedError` if another scheduler has taken over.
         """
         ...
 
     def open_sweeps(self, known: frozenset[int]) -> list[StoredSweep]:
-        """Every sweep not in `known` with something to do, with its trials.
+        """Every sweep not in `known` with work left, with its trials.
 
-        Those that are not over; those that are, and have trials that are not, or that a client wants to go on.
+        Unfinished sweeps, finished ones with unfinished trials, and those that a client wants to continue.
         """
         ...
 
-    def wishes(self, known: frozenset[int]) -> Wishes:
-        """What clients want of the sweeps in `known` and of the devices."""
+    def pending_commands(self, known: frozenset[int]) -> PendingCommands:
+        """What clients request of the sweeps in `known`, of their trials, and of devices."""
         ...
 
     def last_trial_id(self) -> int:
-        """The highest trial id in use; 0 when there is none."""
+        """The highest trial id in use; 0 if there is none."""
         ...

@@ -1,4 +1,4 @@
-"""What the scheduler wants written: plain values that the recorder turns into one transaction; scheduler."""
+"""The changes that the scheduler writes, and the stored sweeps that it reads, as plain values. Scheduler process."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class TrialPlanned:
     sampler: str
     attributes: dict[str, Any]
     at: float
-    enqueued_id: int | None = None  # the configuration that a client added, if it is one
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
+    enqueued_id: int | None = None  # the enqueued configuration, if it is one
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,14 @@ class AttemptPlaced:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """The process of an attempt is up and saw its device."""
+    """The process of an attempt is running and has found its device."""
 
     event: Started
 
 
 @dataclass(frozen=True, slots=True)
 class MetricPoint:
-    """One value of one metric; the first one at a step stays."""
+    """One value of one metric; the first value at a step is kept."""
 
     key: AttemptKey
     name: str
@@ -67,15 +69,15 @@ class MetricPoint:
 
 @dataclass(frozen=True, slots=True)
 class SearchNotes:
-    """What sampler or pruner noted on a trial, in place of what is there."""
+    """The attributes that sampler and pruner set on a trial; they replace the stored ones."""
 
     trial_id: int
-    attributes: dict[str, Any]  # all of them, not only the changed ones
+    attributes: dict[str, Any]  # all attributes, not only the changed ones
 
 
 @dataclass(frozen=True, slots=True)
 class ParamDefined:
-    """A trial has a parameter that the sweep file does not name; `distribution` is as a sweep file writes one."""
+    """A trial has a parameter that the sweep file does not name; `distribution` has the form of the sweep file."""
 
     trial_id: int
     name: str
@@ -85,26 +87,26 @@ class ParamDefined:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactSaved:
-    """A file of an attempt is whole and to be kept."""
+    """An attempt has saved a file completely."""
 
     event: Saved
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnded:
-    """An attempt is over; `state` is what becomes of its trial: over too, or waiting for another attempt."""
+    """An attempt has ended; `state` is the new state of its trial, which ends too or waits for the next attempt."""
 
     event: Ended
     sweep_id: int
     number: int
     state: TrialState
-    device_s: float = 0.0  # how long it held its device
-    objectives: tuple[str, ...] = ()  # the metrics that the event's values are of, where there are several
+    device_s: float = 0.0  # device-seconds that it used
+    objectives: tuple[str, ...] = ()  # the names of the event's values, if there are several
 
 
 @dataclass(frozen=True, slots=True)
 class TrialDropped:
-    """A trial that never started, and never will."""
+    """A waiting trial never starts."""
 
     trial_id: int
     sweep_id: int
@@ -114,7 +116,7 @@ class TrialDropped:
 
 @dataclass(frozen=True, slots=True)
 class TrialRetried:
-    """A trial that had failed, or was cancelled, waits again; its failures so far count no more."""
+    """A failed or cancelled trial waits again; its failures so far no longer count."""
 
     trial_id: int
     sweep_id: int
@@ -124,28 +126,28 @@ class TrialRetried:
 
 @dataclass(frozen=True, slots=True)
 class RequestMoot:
-    """What a client wanted of a trial has no object any more: it ended by itself, say."""
+    """The request of a client for a trial no longer applies: the trial ended by itself, for example."""
 
     trial_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChanged:
-    """A new state of a sweep, or only a new reason for it, unless a client has changed it meanwhile."""
+    """A new state of a sweep, or a new reason, unless a client has changed the sweep in the meantime."""
 
     sweep_id: int
     was: SweepState
     state: SweepState
     reason: str
     at: float
-    # What ends it was decided by: a client who has extended it meanwhile wants it to go on.
+    # The limits that a stop was decided by: if a client has extended them in the meantime, the sweep continues.
     run_cap: int | None = None
     terms: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SweepWarned:
-    """A sweep warns of something, or, with an empty message, no longer does."""
+    """A warning of a sweep is set, or withdrawn with an empty message."""
 
     sweep_id: int
     code: WarningCode
@@ -155,7 +157,7 @@ class SweepWarned:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChanged:
-    """A device of the ledger as it is now."""
+    """The current state of a device."""
 
     device_id: str
     kind: str
@@ -171,7 +173,7 @@ class DeviceChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSetAside:
-    """A device takes no trials until somebody returns it."""
+    """A device takes no trials until a person returns it."""
 
     device_id: str
     reason: str
@@ -196,7 +198,7 @@ Change = (
     | DeviceSetAside
 )
 
-# What a client was promised must survive a power failure; curves and notes only a crash.
+# These must survive a power failure; metric points and attributes only a crash of the process.
 DURABLE: tuple[type, ...] = (
     TrialPlanned,
     AttemptPlaced,
@@ -212,7 +214,7 @@ DURABLE: tuple[type, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class StoredTrial:
-    """A trial as the scheduler finds it in the database when it starts."""
+    """A trial as it is in the database when the scheduler reads its sweep."""
 
     trial_id: int
     number: int
@@ -224,15 +226,17 @@ class StoredTrial:
     attributes: dict[str, Any]
     reports: dict[int, float]
     causes: tuple[Cause, ...]  # of its failed attempts, oldest first
-    forgiven: int = 0  # failures of attempts up to this one no longer count
+    forgiven: int = 0  # failures of attempts up to this one do not count
     ended_at: float | None = None
     last_cause: Cause | None = None  # of the last attempt that failed, forgiven or not
     last_message: str = ""  # and its message
-    placed_at: float | None = None  # of an attempt that has not ended: when it got its device
-    seen_at: float | None = None  # and when something was last heard of it
-    values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
+    placed_at: float | None = None  # of an attempt that has not ended: when it was placed
+    seen_at: float | None = None  # and its last sign of life
+    values: tuple[float, ...] | None = None  # one per objective; the first is `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
 
     def __post_init__(self) -> None:
         if self.values is None and self.value is not None:
@@ -241,7 +245,7 @@ class StoredTrial:
 
 @dataclass(frozen=True, slots=True)
 class EarlierTrial:
-    """A trial of an earlier sweep, finished or pruned, that a search starts from."""
+    """A finished or pruned trial of an earlier sweep that a search starts from."""
 
     trial_id: int
     state: TrialState
@@ -249,12 +253,14 @@ class EarlierTrial:
     values: tuple[float, ...] | None = None
     last_report: tuple[int, float] | None = None  # step and value, of a pruned one
     constraints: dict[str, float] = field(default_factory=dict)
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what its sweep file does not name
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that its sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSweep:
-    """A sweep as the scheduler finds it in the database; `spec` is JSON."""
+    """A sweep as the scheduler reads it from the database; `spec` is JSON."""
 
     sweep_id: int
     state: SweepState
@@ -267,15 +273,15 @@ class StoredSweep:
     terms: str | None = None  # JSON, see `podium.sweep.lifecycle.budget_usage`
     started_at: float | None = None  # when its first trial did
     ended_at: float | None = None
-    over_s: float = 0.0  # how long it was over before it went on
-    device_s: float = 0.0  # of the attempts that have ended
-    earlier: tuple[EarlierTrial, ...] = ()  # that its search starts from; they count nowhere
+    over_s: float = 0.0  # seconds between its ends and its continuations
+    device_s: float = 0.0  # of ended attempts
+    earlier: tuple[EarlierTrial, ...] = ()  # that its search starts from; they count for nothing else
     warnings: dict[str, str] = field(default_factory=dict)  # messages by code
 
 
 @dataclass(frozen=True, slots=True)
 class SweepWish:
-    """What clients made of a sweep that the scheduler knows."""
+    """The state and limits of an active sweep as clients have set them."""
 
     state: SweepState
     reason: str
@@ -286,30 +292,32 @@ class SweepWish:
 
 @dataclass(frozen=True, slots=True)
 class TrialWish:
-    """What a client wants done with a trial, and the trial as it is stored."""
+    """The request of a client for a trial, and the trial as it is stored."""
 
     sweep_id: int
     request: TrialRequest
     trial: StoredTrial
-    cancelled: bool = False  # its sweep is
+    cancelled: bool = False  # whether its sweep is cancelled
 
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """A configuration that a client added to a sweep, and that is no trial yet."""
+    """A configuration that a client enqueued in a sweep, and that is not a trial yet."""
 
     enqueued_id: int
     sweep_id: int
     params: Params
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that the sweep file does not name
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """All that clients and ensembles want of the scheduler now."""
+class PendingCommands:
+    """The pending commands of clients and the device reservations of ensembles."""
 
     sweeps: dict[int, SweepWish] = field(default_factory=dict)
     trials: tuple[TrialWish, ...] = ()
     enqueued: tuple[Enqueued, ...] = ()
-    dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles have to themselves, and why
-    aside: dict[str, str] = field(default_factory=dict)  # devices that take no trials until returned, and why
+    dedicated: dict[str, str] = field(default_factory=dict)  # devices that ensembles reserve, and why
+    aside: dict[str, str] = field(default_factory=dict)  # devices that are set aside, and why

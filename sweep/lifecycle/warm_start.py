@@ -1,4 +1,4 @@
-"""Which trials of earlier sweeps the search of a new one starts from; pure, api and scheduler."""
+"""The trials of earlier sweeps from which the search of a new sweep starts. Pure; api and scheduler process."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MAX_REASONS = 5
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """The trials that fit the new sweep's parameters, how many do not, and the first few reasons."""
+    """The trials that fit the parameters of the new sweep, how many do not, and the first reasons."""
 
     trial_ids: tuple[int, ...] = ()
     dropped: int = 0
     why: tuple[str, ...] = ()
-    left_out: int = 0  # that were not looked at, being too many
+    left_out: int = 0  # that were not considered, because there are too many
 
 
 def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
-    """Of trials (id and parameters) those that fit."""
+    """The fitting ones among trials (id and parameters)."""
     taken: list[int] = []
     dropped: dict[int, str] = {}
     for trial_id, params in earlier:
@@ -35,7 +35,7 @@ def choose(spec: SweepSpec, earlier: Iterable[tuple[int, Params]]) -> WarmStart:
 
 
 def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, str]]) -> str | None:
-    """Why an earlier sweep with these goals (name and direction) says nothing about this one; None if it may."""
+    """Why the results of an earlier sweep with these goals (name and direction) cannot be used; None if they can."""
     earlier = list(goals)
     if [goal for _, goal in earlier] == [metric.goal for metric in spec.objectives]:
         return None
@@ -45,9 +45,9 @@ def judged_otherwise(spec: SweepSpec, sweep_id: int, goals: Iterable[tuple[str, 
 
 
 def misfit(spec: SweepSpec, params: Params) -> str | None:
-    """Why a trial with these parameters could be none of the sweep; None if it could.
+    """Why a trial with these parameters does not fit the sweep; None if it fits.
 
-    It has a value within bounds for each parameter that takes part. Others of its parameters do not matter.
+    It fits if each active parameter has a value within its bounds. Its other parameters are ignored.
     """
     chosen: Params = {}
     for name, parameter in spec.ordered():

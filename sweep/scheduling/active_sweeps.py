@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Judged, SearchFailed, SearchInputs, Suggested
+from podium.sweep.lifecycle.scheduler_messages import (
+    PruneDecision,
+    SearchFailed,
+    SearchInputs,
+    TrialProposed,
+    ValueSuggested,
+)
 from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     Change,
@@ -118,7 +124,8 @@ class ActiveSweeps:
     def reject_unreadable(self, stored: StoredSweep, error: Exception, now: Instant) -> Decision:
         """A sweep that cannot be read fails, and is not read again."""
         self._unreadable.add(stored.sweep_id)
-        return Decision(changes=rejection(stored, f"it cannot be read back: {type(error).__name__}: {error}", now))
+        reason = f"the stored sweep cannot be read: {type(error).__name__}: {error}"
+        return Decision(changes=rejection(stored, reason, now))
 
     def remove(self, sweep: LiveSweep, now: Instant) -> Decision:
         """A sweep has ended; its waiting trials never start."""
@@ -131,12 +138,12 @@ class ActiveSweeps:
 
     # What the searches answer.
 
-    def sender(self, message: Asked | Judged | Suggested | SearchFailed) -> LiveSweep | None:
+    def sender(self, message: TrialProposed | PruneDecision | ValueSuggested | SearchFailed) -> LiveSweep | None:
         """The sweep whose current search sent the message; None if that search was closed."""
         sweep = self._sweeps.get(message.sweep_id)
-        return sweep if sweep is not None and sweep.search_generation == message.taken else None
+        return sweep if sweep is not None and sweep.search_generation == message.search_generation else None
 
-    def on_proposal(self, message: Asked, now: Instant) -> Decision:
+    def on_trial_proposed(self, message: TrialProposed, now: Instant) -> Decision:
         """The search has proposed a trial, or has none left."""
         sweep = self.sender(message)
         if sweep is None:
@@ -159,7 +166,7 @@ class ActiveSweeps:
         )  # fmt: skip
         return Decision(changes=[change])
 
-    def on_prune_decision(self, message: Judged) -> tuple[LiveTrial | None, Decision]:
+    def on_prune_decision(self, message: PruneDecision) -> tuple[LiveTrial | None, Decision]:
         """The trial that waits for the decision, if it still does."""
         if self.sender(message) is None:
             return None, Decision()
@@ -168,7 +175,7 @@ class ActiveSweeps:
             changes.append(SearchNotes(message.key.trial_id, message.verdict.attributes))
         return self.current(message.key), Decision(changes)
 
-    def on_suggestion(self, message: Suggested) -> tuple[LiveTrial | None, Decision]:
+    def on_value_suggested(self, message: ValueSuggested) -> tuple[LiveTrial | None, Decision]:
         """A value of a parameter that the sweep file does not name; the trial that waits for it, if it still does."""
         trial = self.current(message.wanted.key)
         if trial is None or self.sender(message) is None:

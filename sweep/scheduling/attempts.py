@@ -45,7 +45,7 @@ def on_event(state: SchedulerState, slot: Slot, event: Event, now: Instant) -> D
     """An event of a slot. Events of attempts that no longer count only free the slot."""
     trial = state.sweeps.current(event.key)
     if trial is not None:
-        return _HANDLERS[type(event)](state, slot, trial, event, now)
+        return EVENT_HANDLERS[type(event)](state, slot, trial, event, now)
     if isinstance(event, Ended) and event.key == slot.ending:
         slot.finish_ending()
     elif isinstance(event, Ended):
@@ -104,7 +104,7 @@ def _on_ended(state: SchedulerState, slot: Slot, trial: LiveTrial, event: Ended,
     return end_attempt(state, trial, event, now)
 
 
-_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, Instant], Decision]] = {
+EVENT_HANDLERS: Mapping[type, Callable[[SchedulerState, Slot, LiveTrial, Any, Instant], Decision]] = {
     Started: _on_started,
     Reported: _on_reported,
     Logged: _on_logged,

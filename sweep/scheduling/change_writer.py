@@ -143,6 +143,6 @@ def _named(change: Change) -> int | None:
 
 
 def _reason(change: Change, error: Exception) -> str:
-    words = f"it cannot be written down: {type(error).__name__}: {error} ({type(change).__name__}"
+    words = f"cannot be written to the database: {type(error).__name__}: {error} ({type(change).__name__}"
     trial = trial_of(change)
     return storable((words + (")" if trial is None else f" of the trial with id {trial})"))[:MAX_MESSAGE])

@@ -6,11 +6,11 @@ import logging
 
 from podium.sweep.lifecycle.state_changes import (
     Enqueued,
+    PendingCommands,
     RequestMoot,
     StoredSweep,
     SweepWish,
     TrialWish,
-    Wishes,
 )
 from podium.sweep.scheduling.decisions import AskTrial, Decision, Instant
 from podium.sweep.scheduling.live_sweep import LiveSweep
@@ -38,24 +38,24 @@ class CommandHandler:
         if sweep.state is SweepState.CANCELLED:  # while no scheduler was there to end its trials
             decision += cancel_sweep(self._state, sweep, now)
         elif sweep.state in SWEEP_OVER:
-            decision.changes.append(sweep.resume("it goes on, on request", now.wall_s))
+            decision.changes.append(sweep.resume("resumed on request", now.wall_s))
         return decision
 
-    def apply(self, wishes: Wishes, now: Instant) -> Decision:
+    def apply(self, pending: PendingCommands, now: Instant) -> Decision:
         """All requests for active sweeps, their trials, and devices."""
-        decision = Decision(changes=self._state.health.apply(wishes, now.wall_s))
-        for sweep_id, sweep_wish in wishes.sweeps.items():
-            decision += self._apply_to_sweep(self._state.sweeps[sweep_id], sweep_wish, now)
-        for trial_wish in wishes.trials:
-            decision += self._apply_to_trial(trial_wish, now)
-        for item in wishes.enqueued:
+        decision = Decision(changes=self._state.health.apply(pending, now.wall_s))
+        for sweep_id, update in pending.sweeps.items():
+            decision += self._apply_to_sweep(self._state.sweeps[sweep_id], update, now)
+        for request in pending.trials:
+            decision += self._apply_to_trial(request, now)
+        for item in pending.enqueued:
             decision += self._ask_for(item)
         return decision
 
-    def _apply_to_sweep(self, sweep: LiveSweep, wish: SweepWish, now: Instant) -> Decision:
-        if wish.state is SweepState.CANCELLED:
+    def _apply_to_sweep(self, sweep: LiveSweep, update: SweepWish, now: Instant) -> Decision:
+        if update.state is SweepState.CANCELLED:
             return cancel_sweep(self._state, sweep, now)
-        sweep.follow(wish)
+        sweep.follow(update)
         if sweep.state is SweepState.QUEUED and sweep.devices.running:
             return Decision(changes=[sweep.set_state(SweepState.RUNNING, "", now.wall_s)])
         return Decision()

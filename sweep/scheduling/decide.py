@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import (
-    Asked,
-    Judged,
     Message,
+    PruneDecision,
     SearchFailed,
     SlotLost,
     SlotNews,
     SlotOpened,
     Stop,
     StudyRead,
-    Suggested,
+    TrialProposed,
+    ValueSuggested,
     Wake,
 )
 from podium.sweep.scheduling.attempts import end_attempt, end_interrupted, end_lost, ended, on_event
@@ -32,7 +32,7 @@ from podium.sweep.values.trial import AttemptKey, Cause, SweepState
 
 def decide(state: SchedulerState, message: Message, now: Instant) -> Decision:
     """Update the state for one message; what is to be written, and what is to be done."""
-    return _HANDLERS[type(message)](state, message, now)
+    return MESSAGE_HANDLERS[type(message)](state, message, now)
 
 
 # Slots.
@@ -44,7 +44,7 @@ def _on_slot_opened(state: SchedulerState, message: SlotOpened, now: Instant) ->
     decision = Decision(changes=[slot.shown(now.wall_s)])
     if message.running is not None:
         _adopt_attempt(state, slot, message.running, now)
-    decision += _on_slot_news(state, SlotNews(message.device.device_id, message.events), now)
+    decision += _on_slot_events(state, SlotNews(message.device.device_id, message.events), now)
     return decision
 
 
@@ -72,7 +72,7 @@ def _on_slot_lost(state: SchedulerState, message: SlotLost, now: Instant) -> Dec
     return decision
 
 
-def _on_slot_news(state: SchedulerState, message: SlotNews, now: Instant) -> Decision:
+def _on_slot_events(state: SchedulerState, message: SlotNews, now: Instant) -> Decision:
     slot, decision = state.ledger.get(message.device_id), Decision()
     if slot is not None:
         for event in slot.receive(message.events):
@@ -83,11 +83,11 @@ def _on_slot_news(state: SchedulerState, message: SlotNews, now: Instant) -> Dec
 # Answers of searches and of the study reader.
 
 
-def _on_asked(state: SchedulerState, message: Asked, now: Instant) -> Decision:
-    return state.sweeps.on_proposal(message, now)
+def _on_trial_proposed(state: SchedulerState, message: TrialProposed, now: Instant) -> Decision:
+    return state.sweeps.on_trial_proposed(message, now)
 
 
-def _on_judged(state: SchedulerState, message: Judged, now: Instant) -> Decision:
+def _on_prune_decision(state: SchedulerState, message: PruneDecision, now: Instant) -> Decision:
     trial, decision = state.sweeps.on_prune_decision(message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
@@ -95,8 +95,8 @@ def _on_judged(state: SchedulerState, message: Judged, now: Instant) -> Decision
     return decision
 
 
-def _on_suggested(state: SchedulerState, message: Suggested, now: Instant) -> Decision:
-    trial, decision = state.sweeps.on_suggestion(message)
+def _on_value_suggested(state: SchedulerState, message: ValueSuggested, now: Instant) -> Decision:
+    trial, decision = state.sweeps.on_value_suggested(message)
     slot = None if trial is None else state.ledger.slot_of(trial)
     if slot is not None:
         slot.suggest(message.wanted, message.value, message.error)
@@ -132,13 +132,13 @@ def _on_stop(state: SchedulerState, message: Stop, now: Instant) -> Decision:
     return Decision()
 
 
-_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decision]] = {
+MESSAGE_HANDLERS: Mapping[type, Callable[[SchedulerState, Any, Instant], Decision]] = {
     SlotOpened: _on_slot_opened,
     SlotLost: _on_slot_lost,
-    SlotNews: _on_slot_news,
-    Asked: _on_asked,
-    Judged: _on_judged,
-    Suggested: _on_suggested,
+    SlotNews: _on_slot_events,
+    TrialProposed: _on_trial_proposed,
+    PruneDecision: _on_prune_decision,
+    ValueSuggested: _on_value_suggested,
     StudyRead: _on_study_read,
     SearchFailed: _on_search_failed,
     Wake: _on_wake,
@@ -151,7 +151,7 @@ def end_orphans(state: SchedulerState, now: Instant) -> Decision:
     decision = Decision()
     for trial in state.sweeps.trials:
         if trial.device_id is None and state.sweeps.current(trial.key) is trial:
-            decision += end_interrupted(state, trial, "lost while the scheduler was away", now)
+            decision += end_interrupted(state, trial, "lost while the scheduler was not running", now)
     return decision
 
 
@@ -162,6 +162,6 @@ def suspend(state: SchedulerState, now: Instant) -> Decision:
         decision += end_attempt(state, trial, ended(trial, Cause.CANCELLED, "the service stopped", now), now)
     for sweep in state.sweeps:
         if sweep.state is SweepState.RUNNING:
-            reason = "the service stopped; it goes on at the next start"
+            reason = "the service stopped; the sweep continues at the next start"
             decision.changes.append(sweep.set_state(SweepState.QUEUED, reason, now.wall_s))
     return decision

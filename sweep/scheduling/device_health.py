@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from podium.sweep.lifecycle.state_changes import Change, DeviceSetAside, Wishes
+from podium.sweep.lifecycle.state_changes import Change, DeviceSetAside, PendingCommands
 from podium.sweep.scheduling.device_ledger import DeviceLedger, Slot
 from podium.sweep.scheduling.live_sweep import LiveSweep
 from podium.sweep.scheduling.live_trial import LiveTrial
@@ -36,9 +36,9 @@ class DeviceHealth:
         changes: list[Change] = [DeviceSetAside(device_id, reason, at)]
         return changes if slot.lost else [*changes, slot.shown(at)]
 
-    def apply(self, wishes: Wishes, at: float) -> list[Change]:
+    def apply(self, pending: PendingCommands, at: float) -> list[Change]:
         """Set devices aside, reserve them for ensembles, and return them to trials."""
-        closed = self._ledger.close(wishes.dedicated, wishes.aside)
+        closed = self._ledger.close(pending.dedicated, pending.aside)
         return _shown([slot for slot in closed if not slot.lost], at)
 
     def explain(self, sweeps: Sequence[LiveSweep], disk_shortage: str, at: float) -> list[Change]:

@@ -206,7 +206,7 @@ class DeviceLedger:
             failed.append(trial_id)
         if len(failed) < FAILURES_IN_A_ROW or device_id in self._aside:
             return None
-        why = self._aside[device_id] = f"{len(failed)} trials in a row failed here, the last one so: {reason}"
+        why = self._aside[device_id] = f"{len(failed)} consecutive trials failed here, the last one with {reason}"
         if (slot := self.get(device_id)) is not None:
             slot.set_closed(slot.dedicated, why)
         return why

@@ -10,7 +10,7 @@ from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.trial import Cause, Ended, TrialState
 
 FULL_S = 10.0  # without new trials after one found the data disk full
-JUST_FULL = "a trial found the data disk full; others start again in a moment"
+JUST_FULL = "a trial found the data disk full; new trials start again shortly"
 
 
 class DiskGate:

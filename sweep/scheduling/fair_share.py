@@ -1,9 +1,9 @@
-"""Which sweep gets the free slot: by device-seconds and priority, so that none is starved; pure, scheduler.
+"""Which sweep gets a free slot, by device-seconds and priority, without starvation. Pure; scheduler process.
 
-Start-time fair queueing (Goyal, Vin and Cheng 1996) over device-seconds: each sweep has a position, which moves on
-by the time that it uses divided by its priority, and the one that is furthest behind is served. A sweep that comes
-later, or may not have more for a while, goes along with the one furthest behind of those that may: it gets its share
-from now on, not what it did not use before.
+Start-time fair queueing (Goyal, Vin and Cheng 1996) over device-seconds: the position of each sweep advances by the
+device-seconds that it uses, divided by its priority, and the sweep that is furthest behind is served. A sweep that is
+new, or could not start more for a while, moves to the position of the one furthest behind: it gets its share from now
+on, and no compensation for the time before.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sweep that has a trial ready, or trials running."""
+    """A sweep with ready or running trials."""
 
     sweep_id: int
     running: int = 0
     max_concurrent: int | None = None
     priority: float = 1.0
-    used_s: float = 0.0  # device-seconds of what runs now, so far
-    held_s: float = 0.0  # and by its end, as far as that can be told
+    used_s: float = 0.0  # device-seconds of the running attempts so far
+    held_s: float = 0.0  # and expected at their end
     ready: bool = True
 
     @property
@@ -38,18 +38,18 @@ class FairShare:
         self._present: set[int] = set()
 
     def charge(self, sweep_id: int, device_s: float, priority: float) -> None:
-        """A sweep has used a device for so long."""
+        """A sweep has used `device_s` device-seconds."""
         self._positions[sweep_id] = self._positions.get(sweep_id, 0.0) + device_s / priority
 
     def forget(self, sweep_id: int) -> None:
-        """A sweep is over."""
+        """A sweep has ended."""
         self._positions.pop(sweep_id, None)
         self._present.discard(sweep_id)
 
     def choose(self, claims: Sequence[Claim]) -> int | None:
-        """The sweep to serve next, the older one in a tie; None when none may have more.
+        """The sweep to serve next, the older one in a tie; None if no sweep may start more.
 
-        `claims` are of all sweeps that run something or could: those that are new here join now.
+        `claims` are of all sweeps with ready or running trials; new ones join now.
         """
         self._join(claims)
         allowed = [claim for claim in claims if claim.allowed]

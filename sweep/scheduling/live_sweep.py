@@ -28,7 +28,7 @@ from podium.sweep.values.trial import (
 from podium.sweep.values.warning_checks import ResultCheck, StopCheck, WarningCode
 
 _EXHAUSTED = {  # why a sweep ends whose search has no trial left
-    BRUTE_FORCE: "every configuration was tried",
+    BRUTE_FORCE: "all configurations were evaluated",
     CUSTOM: "the sampler ended the search",
 }
 _OPEN = (SweepState.QUEUED, SweepState.RUNNING)
@@ -107,12 +107,12 @@ class LiveSweep:
         self._warnings[code] = message
         return [SweepWarned(self.sweep_id, code, message, at)]
 
-    def follow(self, wish: SweepWish) -> None:
+    def follow(self, update: SweepWish) -> None:
         """Take over what clients wrote to the database."""
-        self._run_cap, self._priority = wish.run_cap, wish.priority
-        if wish.terms != self.account.text:
-            self.account.set_terms(wish.terms)
-        self._state, self._reason = wish.state, wish.reason
+        self._run_cap, self._priority = update.run_cap, update.priority
+        if update.terms != self.account.text:
+            self.account.set_terms(update.terms)
+        self._state, self._reason = update.state, update.reason
 
     def resume(self, reason: str, at: float) -> Change:
         """A client wants a finished sweep to continue: its failures so far no longer count."""

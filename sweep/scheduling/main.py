@@ -76,7 +76,7 @@ def _send_heartbeat(recorder: DatabaseRecorder) -> None:
 def _disk_shortage(settings: ServiceSettings) -> str:
     """Why the data disk allows no new trial, or "". Without figures: each change of the text is written down."""
     found = room(settings.data.root)
-    return "" if found.enough else f"no room left on the disk of {found.path}; it goes on by itself when there is"
+    return "" if found.enough else f"no space left on the disk of {found.path}; trials start again when there is some"
 
 
 def _announce(scheduler: Scheduler, recorder: DatabaseRecorder, count: int) -> None:

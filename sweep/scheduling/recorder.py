@@ -36,6 +36,7 @@ from podium.sweep.lifecycle.state_changes import (
     DeviceSetAside,
     MetricPoint,
     ParamDefined,
+    PendingCommands,
     RequestMoot,
     SearchNotes,
     StoredSweep,
@@ -44,7 +45,6 @@ from podium.sweep.lifecycle.state_changes import (
     TrialDropped,
     TrialPlanned,
     TrialRetried,
-    Wishes,
 )
 from podium.sweep.values.errors import DamagedError, DatabaseError, FencedError
 from podium.sweep.values.trial import StudyAsked
@@ -75,7 +75,7 @@ class DatabaseRecorder:
     def __init__(self, database: Database, holder: str = "") -> None:
         """Take over from any other scheduler, whose writes are rejected from now on."""
         self._database = database
-        self._heartbeat_s = time.monotonic()
+        self._seen_s = time.monotonic()
         with database.write() as connection:
             device_history.take_over(connection, time.time())
             self.epoch = lease.take(connection, holder, time.time())
@@ -112,10 +112,10 @@ class DatabaseRecorder:
                 for sweep in found
             ]  # fmt: skip
 
-    def wishes(self, known: frozenset[int]) -> Wishes:
+    def pending_commands(self, known: frozenset[int]) -> PendingCommands:
         """What clients request of the sweeps in `known`, of their trials, and of devices."""
         with self._database.read() as connection:
-            return Wishes(
+            return PendingCommands(
                 sweeps=sweeps.wishes(connection, known),
                 trials=stored_trials.wishes(connection),
                 enqueued=stored_trials.enqueued(connection),
@@ -141,9 +141,9 @@ class DatabaseRecorder:
         Raises `FencedError` and `DamagedError`. Other database errors are ignored: a late heartbeat has no use.
         """
         now_s = time.monotonic()
-        if now_s - self._heartbeat_s < HEARTBEAT_S:
+        if now_s - self._seen_s < HEARTBEAT_S:
             return
-        self._heartbeat_s = now_s
+        self._seen_s = now_s
         try:
             with self._database.write(durable=False) as connection:
                 lease.check(connection, self.epoch)

@@ -217,7 +217,7 @@ class Scheduler:
         active = self._state.sweeps.ids
         for stored in self._recorder.open_sweeps(self._state.sweeps.known):
             self._apply(self._commands.activate(stored, now))
-        self._apply(self._commands.apply(self._recorder.wishes(active), now))
+        self._apply(self._commands.apply(self._recorder.pending_commands(active), now))
 
     # Writing.
 
@@ -236,7 +236,7 @@ class Scheduler:
             return False
         if rejected := self._writer.accept():
             reason, since = rejected
-            changes = self._state.health.explain_rejected_writes(f"nothing could be written down: {reason}", since)
+            changes = self._state.health.explain_rejected_writes(f"the database rejected writes: {reason}", since)
             self._writer.add(changes)
             for slot, trial in self._state.ledger.busy():  # placed meanwhile, and sent to its slot only now
                 if slot.is_unsent:

@@ -1,4 +1,4 @@
-"""Reads what trials ask through `trial.study`, in a thread, so that no long answer holds up the loop; scheduler."""
+"""Answers what trials read through `trial.study`, in a thread of the scheduler process that may block."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from podium.sweep.lifecycle.scheduler_messages import Inbox, StudyRead
 from podium.sweep.values.trial import StudyAsked
 
 log = logging.getLogger("podium.study")
-Answer = Callable[[int, StudyAsked], dict[str, Any]]  # raises for what cannot be read
+Answer = Callable[[int, StudyAsked], dict[str, Any]]  # raises if the study cannot be read
 
 
 class StudyReader(Protocol):
-    """Answers the questions of trials. Never blocks: answers go to the inbox."""
+    """Answers the queries of trials. Calls never block: answers go to the inbox."""
 
     def read(self, sweep_id: int, asked: StudyAsked) -> None: ...
 
 
 class StudyThread:
-    """One thread for all sweeps: questions are answered in order."""
+    """One thread for all sweeps; queries are answered in order."""
 
     def __init__(self, inbox: Inbox, answer: Answer) -> None:
         self._inbox = inbox
@@ -40,9 +40,9 @@ class StudyThread:
 
 
 def study_read(answer: Answer, sweep_id: int, asked: StudyAsked) -> StudyRead:
-    """The answer, or why there is none."""
+    """The answer, or the error."""
     try:
         return StudyRead(asked, answer(sweep_id, asked))
-    except Exception as error:  # whatever it is: the trial is told, and the thread goes on
-        log.exception("trial %d asked its study, and there is no answer", asked.key.trial_id)
+    except Exception as error:  # the trial gets the error, and the thread continues
+        log.exception("cannot answer trial %d, which reads its study", asked.key.trial_id)
         return StudyRead(asked, {}, f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What a live sweep may use and has used: its terms, its outcomes, its clocks; pure, scheduler."""
+"""The budget of an unfinished sweep and what it has used. Pure; scheduler process."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from podium.sweep.spec.sweep_spec import SweepSpec
 
 
 class Account:
-    """Of one sweep. Times are monotonic, so that a clock that is set changes nothing."""
+    """Of one sweep. Times are monotonic, so that a change of the wall clock has no effect."""
 
     def __init__(self, spec: SweepSpec, stored: StoredSweep, at: float, now_s: float) -> None:
-        """As it is found at `at`, in seconds since the epoch, which is `now_s` on the monotonic clock."""
+        """As it is stored at `at` (seconds since the epoch), which is `now_s` on the monotonic clock."""
         self._goal = spec.metric.goal
         self._began_s = _began_s(stored, at, now_s)
-        self._device_s = stored.device_s  # of attempts that have ended
-        self._outcomes: list[Outcome] = []  # of what counts, in the order in which it ended
-        self.spent = ""  # which part of the terms is, in words; see `look`
+        self._device_s = stored.device_s  # of ended attempts
+        self._outcomes: list[Outcome] = []  # of counted trials, in the order in which they ended
+        self.spent = ""  # which limit is reached, as text; see `look`
         self.set_terms(Terms.of(spec).to_json() if stored.terms is None else stored.terms)
 
     def set_terms(self, text: str) -> None:
-        """What it may use from now on, as JSON."""
+        """Set its limits, as JSON."""
         self.text, self._terms = text, Terms.read(text)
         self._progress = Progress(self._goal, self._terms, self._outcomes)
 
     def begin(self, now_s: float) -> None:
-        """An attempt starts; the first one begins it all."""
+        """An attempt starts; the wall time runs from the first one."""
         self._began_s = now_s if self._began_s is None else self._began_s
 
     def charge(self, held_s: float, late_s: float) -> float:
-        """An attempt is over that held its device for `held_s`, but for the last `late_s`; what it costs."""
+        """An attempt held its device for `held_s`, of which the last `late_s` do not count; its device-seconds."""
         cost_s = max(0.0, held_s - max(0.0, late_s))
         self._device_s += cost_s
         return cost_s
 
     def note(self, number: int, value: float | None, constraints: Mapping[str, float]) -> None:
-        """A trial counts; the value is None where it was pruned. It must violate no constraint."""
+        """Add a counted trial; the value is None if it was pruned, and ignored if it violates a constraint."""
         violated = any(constraint > 0 for constraint in constraints.values())
         self._outcomes.append(Outcome(number, None if violated else value))
         self._progress.note(self._outcomes[-1])
 
     def used(self, running_s: float, now_s: float) -> Used:
-        """What is used up to now; `running_s`: by what runs."""
+        """What is used so far; `running_s`: device-seconds of the running attempts."""
         wall_s = 0.0 if self._began_s is None else now_s - self._began_s
         progress = self._progress
         return Used(wall_s, self._device_s + running_s, progress.still_trials, progress.reached_by)
 
     def look(self, running_s: float, now_s: float) -> None:
-        """Note which part of the terms is spent; where they were extended, none may be any more."""
+        """Update which limit is reached; after an extension it may be none."""
         self.spent = spent(self._terms, self.used(running_s, now_s))
 
 
 def _began_s(stored: StoredSweep, at: float, now_s: float) -> float | None:
-    """When the first trial started, monotonic, as if the sweep had never been over since."""
+    """When the first trial started, on the monotonic clock, without the time in which the sweep was finished."""
     if stored.started_at is None:
         return None
     until = at if stored.ended_at is None else stored.ended_at

@@ -11,7 +11,7 @@ from podium.sweep.values.trial import SweepState
 
 _SHOWN = 3  # how many sweeps or devices a reason names
 _LAST = "; its last trials wait: "
-_ENDS = "a trial that was stopped is ending"
+_ENDS = "a stopped trial is ending"
 
 
 def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str) -> str:
@@ -25,10 +25,10 @@ def why_sweep_waits(sweep: LiveSweep, slots: Sequence[Slot], disk_shortage: str)
     if not up:
         return "no device is up yet"
     if not fitting:
-        return f"it asks for a {sweep.spec.resources.device}, and there is none"
+        return f"it requires a {sweep.spec.resources.device}, and there is none"
     taken = [f"{slot.device.device_id} is {slot.closed}" for slot in fitting if slot.closed]
     if len(taken) == len(fitting):
-        return f"no device is left for trials: {_listed(taken)}"
+        return f"no device is available for trials: {_listed(taken)}"
     if not sweep.ready:
         return "choosing its first trial"
     return f"every device is busy: {_listed(_holders(fitting))}"
@@ -59,9 +59,9 @@ def _why_not(sweep: LiveSweep, device: Device) -> str:
     if sweep.state in (SweepState.PAUSED, SweepState.STOPPING):
         return f"is {sweep.state}: {sweep.account.spent}" if sweep.account.spent else f"is {sweep.state}"
     if not sweep.fits(device):
-        return f"asks for a {sweep.spec.resources.device}"
+        return f"requires a {sweep.spec.resources.device}"
     if limit is not None and sweep.devices.running >= limit:
-        return f"runs {limit} at a time at most"
+        return f"runs max_concurrent trials ({limit})"
     if sweep.counted + sweep.devices.running >= sweep.run_cap:
         return "runs its last trials"
     if sweep.ready:

@@ -1,8 +1,8 @@
-"""Can the sampler and pruner classes of a sweep be used? Tried in a process of its own, started by cli and api.
+"""Checks the sampler and pruner classes of a sweep file, in a process of its own that CLI and api start.
 
 `python -P -m podium.sweep.search.class_check PARENT_PID` reads one JSON document on standard input, a list of `{"kind":
-"sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with a sentence for each that cannot be
-used, and null for each that can. What the classes print goes to standard error.
+"sampler" or "pruner", "class": MODULE:CLASS, "args": {…}}`, and writes a list with an error message for each class that
+cannot be used, and null for the others. Output of the classes goes to standard error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def complaint(wanted: Mapping[str, Any]) -> str | None:
 
 
 def main() -> None:
-    """Answers go to the pipe that was standard output."""
+    """Entry point. Answers go to the pipe that was standard output."""
     die_with_parent(int(sys.argv[1]))
     warnings.simplefilter("ignore")
     with os.fdopen(os.dup(1), "w") as answers:

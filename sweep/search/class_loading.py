@@ -1,7 +1,7 @@
-"""Sampler and pruner classes by their names: imported, checked, constructed; scheduler, search process, checks.
+"""Imports, checks and constructs the sampler and pruner classes that sweep files name. Scheduler and search processes.
 
-A sweep file names the class, so whoever may submit a sweep decides what is imported here: only installed modules can be
-(no process that runs this has uploaded code on its path), and only subclasses of Optuna's base classes are called.
+Clients that submit sweeps decide what is imported here. Only installed modules can be imported: no process that runs
+this has uploaded code on its path. Only subclasses of Optuna's base classes are called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Built = TypeVar("Built", BaseSampler, BasePruner)
 
 
 def sampler_of_class(reference: str, args: Mapping[str, Any], seed: int | None = None) -> BaseSampler:
-    """A sampler; `seed` is passed where the class takes one and `args` has none. Raises `UnusableClassError`."""
+    """A sampler; `seed` is passed if the class takes one and `args` has none. Raises `UnusableClassError`."""
     return _constructed(reference, args, BaseSampler, seed)  # type: ignore[type-abstract]
 
 
@@ -68,7 +68,7 @@ def _not_found(module: str, missing: str) -> str:
 
 
 def _argument(value: Any) -> Any:
-    """A plain value; or what `{sampler: …, args: …}` and `{pruner: …, args: …}` stand for."""
+    """A plain value, or the instance that `{sampler: …, args: …}` or `{pruner: …, args: …}` describes."""
     if not isinstance(value, Mapping) or len(value.keys() - {"args"}) != 1:
         return value
     args = value.get("args") or {}
@@ -80,7 +80,7 @@ def _argument(value: Any) -> Any:
 def _check_arguments(reference: str, found: type, given: Mapping[str, Any]) -> Mapping[str, inspect.Parameter]:
     try:
         signature = inspect.signature(found)
-    except (TypeError, ValueError):  # of an extension: what it takes is known only when it is called
+    except (TypeError, ValueError):  # of an extension module: its arguments are checked when it is called
         return {}
     try:
         signature.bind(**given)

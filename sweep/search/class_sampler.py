@@ -1,8 +1,8 @@
-"""The sampler class that a sweep file names, as one instance for the sweep; search process.
+"""The sampler class that a sweep file names, as one instance for the sweep. Search process.
 
-Optuna's own samplers are made again for each trial. A class of somebody else's may keep state in Python, so there is
-one instance, constructed when the process starts and given each trial that ends. After a restart it is constructed
-again and finds the stored study, as after `optuna.load_study`.
+Optuna's samplers are built again for each trial. Another class may keep state in Python, so there is one instance,
+constructed when the process starts, which gets each ended trial. After a restart it is constructed again with the
+stored study, as after `optuna.load_study`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from podium.sweep.search.study import Study
 from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
 
-_DEPTH = 4  # of attributes in attributes that random generators are looked for in
+_DEPTH = 4  # of nested attributes in which random generators are searched
 _MAX_ATTRIBUTES = 10_000
 
 
@@ -35,12 +35,12 @@ class ClassSampler:
         assert isinstance(spec.method, SamplerClass)
         self._spec = spec
         self.sampler = sampler_of_class(spec.method.sampler, spec.method.args, seed_of(spec, 0))
-        self.ended: list[int] = []  # trials that it has not been given yet
+        self.ended: list[int] = []  # ended trials that it did not get yet
         self._is_new = True
-        self.stopped = False  # it called `study.stop()`: there is nothing left to try
+        self.stopped = False  # it called `study.stop()`: no trial is left
 
     def seeded(self, number: int) -> BaseSampler:
-        """The sampler, with every generator that it draws from seeded by the sweep's seed and the trial's number."""
+        """The sampler, with all its random generators seeded by the sweep's seed and the trial's number."""
         seed = seed_of(self._spec, number)
         random.seed(seed)
         np.random.seed(seed)
@@ -51,10 +51,10 @@ class ClassSampler:
         return self.sampler
 
     def catch_up(self, study: Study) -> dict[str, dict[str, Any]]:
-        """Give it the trials that ended since the last time; by number, what it noted on them."""
+        """Pass it the trials that ended since the last call; the attributes that it set on them, by number."""
         noted: dict[str, dict[str, Any]] = {}
         if self._is_new and isinstance(self.sampler, GridSampler | BruteForceSampler):
-            # These may have stopped the study before a restart.
+            # They may have stopped the study before a restart.
             self.ended = self.ended or _last_over(study, of_grid=isinstance(self.sampler, GridSampler))
         self._is_new = False
         while self.ended:
@@ -64,7 +64,7 @@ class ClassSampler:
         return noted
 
     def _after_trial(self, study: Study, number: int) -> dict[str, Any]:
-        """Give it a trial that ended, as Optuna does: while its attributes can be changed. What it noted on it."""
+        """Pass it an ended trial, as Optuna does: while attributes can be set. The attributes that it set."""
         final = study[number]
         running = copy.copy(final)
         running.state, running.values = OptunaState.RUNNING, None
@@ -83,13 +83,13 @@ class ClassSampler:
 
 
 def _last_over(study: Study, *, of_grid: bool) -> list[int]:
-    """The last trial that is over; `of_grid`: of those that Optuna's grid chose, which are marked so."""
+    """The last ended trial; `of_grid`: among those that Optuna's grid sampler chose."""
     over = [number for number, one in enumerate(study.trials()) if one.state.is_finished()]
     return [number for number in over if not of_grid or "grid_id" in study[number].system_attrs][-1:]
 
 
 def _generators(sampler: object) -> Iterator[Any]:
-    """The random generators that an object holds, in the order of its attributes."""
+    """The random generators of an object, in the order of its attributes."""
     seen: set[int] = set()
     level: list[object] = [sampler]
     for _ in range(_DEPTH):

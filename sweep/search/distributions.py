@@ -1,4 +1,4 @@
-"""Values that Podium draws by itself: distributions that Optuna has not, and weighted choices; pure, scheduler."""
+"""Samples distributions that Optuna does not have, and weighted choices. Pure; scheduler and search processes."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from podium.sweep.values.trial import Scalar
 
 
 def draw(parameter: Parameter, seed: str) -> Scalar:
-    """A value of a parameter that is `drawn`; the same seed gives the same one."""
-    chance = random.Random(seed)  # noqa: S311 - a draw, not a secret
+    """A value of a `drawn` parameter; equal seeds give equal values."""
+    rng = random.Random(seed)  # noqa: S311 - not a secret
     if parameter.values is not None:
-        return chance.choices(parameter.values, parameter.probabilities)[0]
-    value = _continuous(parameter, chance)
+        return rng.choices(parameter.values, parameter.probabilities)[0]
+    value = _continuous(parameter, rng)
     if parameter.q is None:
         return value
     return _on_multiple(value, parameter)
 
 
-def _continuous(parameter: Parameter, chance: random.Random) -> float:
+def _continuous(parameter: Parameter, rng: random.Random) -> float:
     kind = parameter.distribution or ""
     if kind.endswith("log_normal"):
-        return math.exp(chance.gauss(parameter.mu, parameter.sigma))
+        return math.exp(rng.gauss(parameter.mu, parameter.sigma))
     if kind.endswith("normal"):
-        return chance.gauss(parameter.mu, parameter.sigma)
+        return rng.gauss(parameter.mu, parameter.sigma)
     if kind.endswith("beta"):
-        return chance.betavariate(parameter.a, parameter.b)
+        return rng.betavariate(parameter.a, parameter.b)
     assert parameter.min is not None and parameter.max is not None, kind
-    return within(float(parameter.min), float(parameter.max), None, chance, log=True)
+    return within(float(parameter.min), float(parameter.max), None, rng, log=True)
 
 
 def _on_multiple(value: float, parameter: Parameter) -> float | int:
-    """The nearest multiple of `q` that is within the bounds, if there are any."""
+    """The nearest multiple of `q` within the bounds, if there are bounds."""
     assert parameter.q is not None
     steps = round(value / parameter.q)
     if parameter.is_range:

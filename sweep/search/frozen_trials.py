@@ -1,4 +1,4 @@
-"""A trial as Optuna holds it, made of what the database remembers; scheduler and search process."""
+"""Converts stored trials to Optuna's frozen trials. Scheduler and search processes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from podium.sweep.values.trial_history import PastTrial
 
 log = logging.getLogger("podium.search")
 
-MEMORY = f"{CONSTRAINT}podium:memory"  # no name of a user's
-ORDER = "podium:order"  # on a trial of brute force: what it suggested by itself, in that order
+MEMORY = f"{CONSTRAINT}podium:memory"  # not a valid name of a user's constraint
+ORDER = "podium:order"  # on a trial of brute force: the parameters that it defined, in order
 
 
-class Form:
-    """How the trials of one sweep look to Optuna."""
+class TrialConverter:
+    """The trials of one sweep as Optuna sees them."""
 
     def __init__(self, spec: SweepSpec) -> None:
         self._spec = spec
         self._objectives = len(spec.objectives)
-        # Samplers learn from the reports of pruned trials, if these are of the one metric that they search by.
+        # Samplers use the reports of pruned trials if they are of the only objective.
         self.one_metric = self._objectives == 1 and spec.pruned_on == spec.metric
 
     def frozen(self, past: PastTrial) -> FrozenTrial:
-        """Raises `ValueError` or `KeyError` for values that are in no space of the sweep."""
+        """Raises `ValueError` or `KeyError` for values outside the space of the sweep."""
         state, values = self._outcome(past)
         constraints = {MEMORY: 1.0} if past.infeasible else _constraints_of(past)
         return create_trial(
@@ -48,14 +48,14 @@ class Form:
         )
 
     def _reports(self, past: PastTrial) -> dict[int, float]:
-        """The last one, which is what samplers learn from of a pruned trial; all of them are the pruner's."""
+        """The last report, which samplers use of a pruned trial; the pruner has all of them."""
         if not self.one_metric or not past.reports or past.state is TrialState.FINISHED:
             return {}
         last = max(past.reports)
         return {last: past.reports[last]}
 
     def _outcome(self, past: PastTrial) -> tuple[OptunaState, list[float] | None]:
-        """The state and the values that a sampler is to learn of."""
+        """The state and values for the sampler."""
         if past.infeasible or past.state is TrialState.PRUNED:
             last = past.reports[max(past.reports)] if past.reports and self.one_metric else None
             return OptunaState.PRUNED, None if last is None else [last]
@@ -63,19 +63,19 @@ class Form:
             return searched_as(past.state), None
         values = past.objectives
         if values is None or len(values) != self._objectives or not all(map(math.isfinite, values)):
-            log.warning("trial %d teaches the search nothing: its values are %s", past.number, values)
+            log.warning("the search ignores trial %d: its values are %s", past.number, values)
             return OptunaState.FAIL, None
         return OptunaState.COMPLETE, list(values)
 
     def _names(self, past: PastTrial) -> list[str]:
-        """Its parameters as they were suggested: for brute force they are a path in a tree, and the database sorts."""
+        """Its parameters in the order in which they were suggested, which is a path in the tree of brute force."""
         if self._spec.searched_by != BRUTE_FORCE:
             return list(past.params)
         suggested = [*(name for name, _ in self._spec.ordered()), *past.attributes.get(ORDER, ()), *past.params]
         return [name for name in dict.fromkeys(suggested) if name in past.params]
 
     def params_from(self, frozen: FrozenTrial) -> Params:
-        """The values of a trial of the study, as everyone but samplers knows them."""
+        """The values of a trial of the study, outside samplers."""
         named = self._spec.parameters
         return {n: from_searched(named[n], value) if n in named else value for n, value in frozen.params.items()}
 
@@ -97,7 +97,7 @@ class Form:
 
 
 def distribution_written(distribution: Mapping[str, Any]) -> BaseDistribution | None:
-    """What a sweep file would write so, for Optuna."""
+    """Optuna's distribution for one in the form of the sweep file."""
     return distribution_of(Parameter.model_validate(dict(distribution)))
 
 

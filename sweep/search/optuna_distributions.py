@@ -1,7 +1,7 @@
-"""Which of Optuna's distributions a parameter is; scheduler, and whoever hands a sweep to Optuna.
+"""Optuna's distributions for parameters. Scheduler and search processes, import and export of studies.
 
-A parameter with `ordered: true` is searched as an integer, the position of its value; everywhere else (tables, exports,
-studies for Optuna) it is a choice, and has the value itself.
+Samplers see a parameter with `ordered: true` as an integer, the position of its value. Everywhere else (tables,
+exports, studies for Optuna) it is a choice with the value itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.sweep.values.trial import Scalar
 
 
 def searched_distribution(parameter: Parameter) -> BaseDistribution | None:
-    """What samplers see: the positions of ordered values, and otherwise as `distribution_of`."""
+    """The distribution for samplers: positions for ordered values, otherwise as `distribution_of`."""
     if parameter.ordered:
         assert parameter.values is not None
         return IntDistribution(0, len(parameter.values) - 1)
@@ -24,7 +24,7 @@ def searched_distribution(parameter: Parameter) -> BaseDistribution | None:
 
 
 def to_searched(parameter: Parameter, value: Scalar) -> Scalar:
-    """A value as samplers see it. Raises `ValueError` for one that is not among ordered values."""
+    """A value as samplers see it. Raises `ValueError` if it is not among the ordered values."""
     if not parameter.ordered:
         return value
     assert parameter.values is not None
@@ -32,7 +32,7 @@ def to_searched(parameter: Parameter, value: Scalar) -> Scalar:
 
 
 def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
-    """The value that a sampler meant."""
+    """The value for a sampler's value."""
     if not parameter.ordered:
         return value
     assert parameter.values is not None
@@ -40,14 +40,14 @@ def from_searched(parameter: Parameter, value: Scalar) -> Scalar:
 
 
 def distribution_of(parameter: Parameter) -> BaseDistribution | None:
-    """None for what Optuna has no distribution for, and Podium draws by itself."""
+    """None for distributions that Optuna does not have, which Podium samples itself."""
     if parameter.drawn:
         return None
     if not parameter.is_range:
         return CategoricalDistribution(parameter.choices() or [])
     assert parameter.min is not None and parameter.max is not None
     if parameter.integer:
-        return _whole(int(parameter.min), int(parameter.max), int(parameter.step or 1), log=parameter.log)
+        return _integers(int(parameter.min), int(parameter.max), int(parameter.step or 1), log=parameter.log)
     low, high = float(parameter.min), float(parameter.max)
     if parameter.step is None:
         return FloatDistribution(low, high, log=parameter.log)
@@ -55,5 +55,5 @@ def distribution_of(parameter: Parameter) -> BaseDistribution | None:
     return FloatDistribution(low, on_step(low, step, steps_within(low, high, step)), step=step)
 
 
-def _whole(low: int, high: int, step: int, *, log: bool) -> IntDistribution:
+def _integers(low: int, high: int, step: int, *, log: bool) -> IntDistribution:
     return IntDistribution(low, low + (high - low) // step * step, log=log, step=step)

@@ -1,4 +1,4 @@
-"""What Optuna calls what Podium has: states and constraints; scheduler, and whoever reads or writes a study."""
+"""States and constraints of trials in Optuna's terms. Scheduler and search processes, import and export of studies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TO_OPTUNA: Mapping[TrialState, OptunaState] = {
     TrialState.FINISHED: OptunaState.COMPLETE,
     TrialState.PRUNED: OptunaState.PRUNED,
     TrialState.FAILED: OptunaState.FAIL,
-    TrialState.CANCELLED: OptunaState.FAIL,  # it has no such state
+    TrialState.CANCELLED: OptunaState.FAIL,  # Optuna has no such state
 }
 FROM_OPTUNA: Mapping[OptunaState, TrialState] = {
     OptunaState.WAITING: TrialState.WAITING,
@@ -26,11 +26,11 @@ FROM_OPTUNA: Mapping[OptunaState, TrialState] = {
     OptunaState.PRUNED: TrialState.PRUNED,
     OptunaState.FAIL: TrialState.FAILED,
 }
-CONSTRAINT = "constraints:"  # a trial's note of one, as `Trial.set_constraint` writes it
+CONSTRAINT = "constraints:"  # prefix of a system attribute, as `Trial.set_constraint` writes it
 
 
 def searched_as(state: TrialState) -> OptunaState:
-    """What a search is told: the values of a trial that is planned are taken, as those of one that runs."""
+    """The state for a search: a waiting trial counts as running, so that its values are not chosen again."""
     return OptunaState.RUNNING if state is TrialState.WAITING else TO_OPTUNA[state]
 
 
@@ -40,9 +40,9 @@ def noted(constraints: Mapping[str, float]) -> dict[str, float]:
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:
-    """By name; those of a sampler's `constraints_func` have none, and are called 0, 1, and so on.
+    """The constraints by name; those of a sampler's `constraints_func` are named 0, 1, and so on.
 
-    Infinite ones become the largest number that there is; what is no number at all is left out.
+    Infinite values become the largest float; NaN is left out.
     """
     largest = sys.float_info.max
     return {

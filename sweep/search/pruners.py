@@ -1,7 +1,7 @@
-"""Which running trials are given up: Optuna's pruners on a study of their own; scheduler.
+"""Early stopping: Optuna's pruners on a study of their own. Scheduler process.
 
-A pruner goes by one metric, and Optuna refuses to prune where a study has several objectives: the reports go to a
-second study, of that metric alone. Samplers never see it, nor does a pruner see what the samplers noted.
+A pruner uses one metric, and Optuna does not prune in a study with several objectives. Reports therefore go to a second
+study of that metric. Samplers do not see it, and pruners do not see the study of the sampler.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from podium.sweep.values.trial_history import PastTrial, Verdict
 
 log = logging.getLogger("podium.search")
 
-MAX_FAILURES = 3  # of a pruner in a row; then its sweep fails
+MAX_FAILURES = 3  # of a pruner, consecutive; then its sweep fails
 
 
-class Judge:
-    """Judges the trials of one sweep by their reports."""
+class PruningStudy:
+    """Decides which trials of one sweep are pruned, by their reports."""
 
     def __init__(self, spec: SweepSpec) -> None:
         self._study = Study([spec.pruned_on.goal])
         self._pruner = pruner_of(spec.early_terminate)
         self._name = spec.early_terminate.pruner or spec.early_terminate.type
-        self._failures = 0  # in a row
+        self._failures = 0  # consecutive
         metrics = [metric.name for metric in spec.objectives]
         self._objective = metrics.index(spec.pruned_on.name) if spec.pruned_on.name in metrics else None
         self._worst = math.inf if spec.pruned_on.goal == "minimize" else -math.inf
 
     def put(self, past: PastTrial) -> None:
-        """The next trial, or one that is there, is now so; parameters are the sampler's business."""
+        """Add the next trial, or replace an existing one; without parameters, which pruners do not use."""
         state = searched_as(past.state)
         reports = {step: value for step, value in past.reports.items() if math.isfinite(value)}
         value = self._value(past, reports) if state is OptunaState.COMPLETE else None
@@ -62,8 +62,8 @@ class Judge:
             past.number, create_trial(state=state, value=value, system_attrs=notes, intermediate_values=reports)
         )
 
-    def judge(self, number: int, step: int, value: float) -> Verdict:
-        """Whether the trial should give up at this report."""
+    def decide(self, number: int, step: int, value: float) -> Verdict:
+        """Whether the trial is pruned at this report."""
         if not math.isfinite(value):
             return Verdict(prune=False, attributes={})
         before = self._study[number].system_attrs
@@ -73,24 +73,26 @@ class Judge:
         return Verdict(prune, self.notes(number) if after != before else {})
 
     def _prune(self, number: int) -> bool:
-        """What the pruner says. A class of a user's may raise: then the trial goes on, but not for ever without a word.
+        """The decision of the pruner. If a user's class raises, the trial continues, up to `MAX_FAILURES` times.
 
         Raises `UnusableClassError`.
         """
         try:
-            prune = bool(self._pruner.prune(self._study.optuna, copy.copy(self._study[number])))  # some answer numpy's
+            prune = bool(
+                self._pruner.prune(self._study.optuna, copy.copy(self._study[number]))
+            )  # some pruners return a numpy bool
         except Exception as error:
             self._failures += 1
-            words = f"{self._name} raised {type(error).__name__} at a report of trial {number}: {error}"
+            message = f"{self._name} raised {type(error).__name__} at a report of trial {number}: {error}"
             if self._failures >= MAX_FAILURES:
-                raise UnusableClassError(f"{words}; so it did at {MAX_FAILURES} reports in a row") from error
-            log.warning("%s; the trial goes on", words)
+                raise UnusableClassError(f"{message}; it raised at {MAX_FAILURES} consecutive reports") from error
+            log.warning("%s; the trial continues", message)
             return False
         self._failures = 0
         return prune
 
     def _value(self, past: PastTrial, reports: dict[int, float]) -> float:
-        """Of the metric that is pruned on: the objective's, or what was reported last; else as bad as can be."""
+        """The final value of the metric for pruning: the objective, the last report, or the worst value."""
         if self._objective is not None and past.objectives is not None and len(past.objectives) > self._objective:
             value = past.objectives[self._objective]
         else:
@@ -98,12 +100,12 @@ class Judge:
         return value if math.isfinite(value) else self._worst
 
     def notes(self, number: int) -> dict[str, Any]:
-        """What the pruner noted, and what the trial's sampler did."""
+        """The attributes that the pruner and the sampler set."""
         notes = self._study[number].system_attrs
         return {key: note for key, note in notes.items() if not key.startswith(CONSTRAINT)}
 
     def reports(self, number: int) -> dict[int, float]:
-        """All of a trial's; not to be changed."""
+        """All reports of a trial; must not be changed."""
         return self._study[number].intermediate_values
 
 
@@ -143,7 +145,7 @@ def _halving(early: Rule) -> BasePruner:
 
 
 class _Wilcoxon(WilcoxonPruner):
-    """Against the best trial, if that reported anything: Optuna warns at each report where it did not."""
+    """Compares with the best trial only if that has reports: Optuna warns at each report otherwise."""
 
     def __init__(self, p_threshold: float, n_startup_steps: int) -> None:
         init_experimental(self, WilcoxonPruner, p_threshold=p_threshold, n_startup_steps=n_startup_steps)
@@ -151,7 +153,7 @@ class _Wilcoxon(WilcoxonPruner):
     def prune(self, study: Any, trial: Any) -> bool:
         try:
             best = study.best_trial
-        except ValueError:  # none has finished, or all break a constraint
+        except ValueError:  # none has finished, or all violate a constraint
             return False
         if not trial.intermediate_values.keys() & best.intermediate_values.keys():
             return False
@@ -162,7 +164,7 @@ class _Wilcoxon(WilcoxonPruner):
 
 
 class _Bracket(SuccessiveHalvingPruner):
-    """So many rungs and no more: what comes to its last step is not given up there, as in W&B."""
+    """A limited number of rungs: a trial is not pruned at its last step, as in W&B."""
 
     def __init__(self, first: int, eta: int, rungs: int) -> None:
         super().__init__(min_resource=first, reduction_factor=eta)

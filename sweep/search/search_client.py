@@ -1,7 +1,7 @@
-"""The process that searches beside the scheduler, seen from there: start it, feed it, hear what it proposes; scheduler.
+"""The client of the search process: start it, send it trials, receive its proposals. Scheduler process.
 
-A sampler that is slow, or that loads torch, works there. Nothing here waits: lines are written by one thread and read
-by another, and what is heard goes to a callback.
+Slow samplers, and those that import torch, run in the search process. Nothing here blocks: one thread writes lines,
+another reads them, and received messages go to a callback.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ log = logging.getLogger("podium.search")
 _MASKED = ("RAY_", "PODIUM_")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
-Heard = Callable[[dict[str, Any]], None]
+OnMessage = Callable[[dict[str, Any]], None]
 
 
 class Process(Protocol):
-    """A search beside this one; each call returns at once."""
+    """A search process; each call returns at once."""
 
     pid: int
 
     def feed(self, trial: PastTrial) -> None:
-        """A trial is now so."""
+        """Send a new or changed trial."""
         ...
 
     def ask(self, number: int) -> None:
-        """Have it propose values for a trial; all before it must have been fed."""
+        """Request values for a trial; all trials before it must have been sent."""
         ...
 
     def close(self) -> None:
-        """End it, whatever it is at."""
+        """Kill it."""
         ...
 
 
-OpenProcess = Callable[[Search, Heard], Process]
+OpenProcess = Callable[[Search, OnMessage], Process]
 
 
 class SearchProcess:
-    """One such process. It knows all that `search` did when it was started, and then what it is told.
+    """A process that starts with all trials of `search`, and then gets each change.
 
-    `heard` is called, in a thread of its own, with each message: `ready`, or `unusable` for a class that cannot be
-    used; `proposed`, `exhausted`, `failed`; and `gone` at the end. It dies with the thread that started it.
+    `on_message` is called, in a thread of its own, with each message: `ready`, or `unusable` for a class that cannot be
+    used; `proposed`, `exhausted`, `failed`; and `gone` at the end. The process dies with the thread that started it.
     """
 
-    def __init__(self, search: Search, heard: Heard) -> None:
-        self._heard = heard
+    def __init__(self, search: Search, on_message: OnMessage) -> None:
+        self._on_message = on_message
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "podium.sweep.search.search_process", str(os.getpid())],
@@ -92,21 +92,21 @@ class SearchProcess:
                 while (line := self._lines.get()) is not None:
                     pipe.write(line)
                     pipe.flush()
-        except OSError:  # it is gone, as its reader hears
+        except OSError:  # the process ended; the reader reports it
             pass
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as pipe:
             for line in pipe:
-                self._heard(json.loads(line))
+                self._on_message(json.loads(line))
         self._lines.put(None)
         self._process.wait()
-        self._heard({"kind": "gone"})
+        self._on_message({"kind": "gone"})
 
 
 def _opening(search: Search) -> Iterator[str]:
-    """All that the search knows now, made line by line as the process reads: its thread does not wait for that."""
+    """All trials of the search now, as lines that are generated while the process reads."""
     spec, earlier, trials = search.spec.to_json(), search.earlier, search.all_remembered()
 
     def lines() -> Iterator[str]:
@@ -122,17 +122,17 @@ def _line(**message: Any) -> str:
 
 
 class Proposer:
-    """Proposals of a search process, one at a time; starts it, and again when it ends, but not for ever.
+    """Proposals of a search process, one at a time; starts it, and restarts it when it ends, up to `STARTS` times.
 
-    A proposal that comes late is kept for the next trial. Used in one thread; `heard` must be called there.
+    A late proposal is kept for the next trial. Used in one thread; `post` must call its callback there.
     """
 
-    STARTS = 3  # then sweeps go on at random, or fail: it may be what takes the machine's memory
+    STARTS = 3  # then sweeps continue at random, or fail: the process may be what exhausts the memory of the machine
 
     def __init__(
         self,
         search: Search,
-        post: Callable[[Heard, dict[str, Any]], None],
+        post: Callable[[OnMessage, dict[str, Any]], None],
         open_process: OpenProcess = SearchProcess,
     ) -> None:
         self._search = search
@@ -141,12 +141,12 @@ class Proposer:
         self._process: Process | None = None
         self._starts = 0
         self._asked: int | None = None
-        self.proposal: Planned | None = None  # made, and not taken
+        self.proposal: Planned | None = None  # received, and not used yet
         self.ready = False
         self.started_s = self.ready_s = math.inf
-        self.exhausted = False  # said instead of a proposal, and not taken
+        self.exhausted = False  # received instead of a proposal, and not used yet
         self.unusable = ""  # why the sampler's class cannot be used
-        self.error = ""  # of the last proposal that failed, until it was taken
+        self.error = ""  # of the last failed proposal, until it is used
 
     @property
     def pid(self) -> int | None:
@@ -154,7 +154,7 @@ class Proposer:
 
     @property
     def hopeless(self) -> bool:
-        """Whether it ended too often, and is not started again."""
+        """Whether it ended too often, and is not restarted."""
         return self._process is None and self._last
 
     @property
@@ -162,13 +162,13 @@ class Proposer:
         return self._starts >= self.STARTS
 
     def start(self) -> None:
-        """Start it, unless it runs."""
+        """Start it, unless it runs or ended too often."""
         if self._process is not None or self._last:
             return
         start = self._starts + 1
         try:
             self._process = self._open(
-                self._search, lambda message: self._post(lambda heard: self._hear(start, heard), message)
+                self._search, lambda message: self._post(lambda posted: self._receive(start, posted), message)
             )
         except OSError as error:
             self.error = f"no search process could be started: {error}"
@@ -177,12 +177,12 @@ class Proposer:
             self.started_s = time.perf_counter()
 
     def feed(self, number: int) -> None:
-        """A trial has changed."""
+        """Send a changed trial."""
         if self._process is not None:
             self._process.feed(self._search.remembered(number))
 
     def ask(self) -> None:
-        """Have the next trial proposed, unless one is being proposed, or there is a proposal already."""
+        """Request a proposal for the next trial, unless one is pending or present."""
         if (
             self._process is not None
             and self.ready
@@ -194,12 +194,12 @@ class Proposer:
             self._process.ask(self._asked)
 
     def take(self) -> Planned | None:
-        """The proposal, if there is one."""
+        """Use the proposal, if there is one."""
         proposal, self.proposal = self.proposal, None
         return proposal
 
     def take_exhausted(self) -> bool:
-        """Whether it said that nothing is left to try."""
+        """Whether the sampler has no trial left."""
         exhausted, self.exhausted = self.exhausted, False
         return exhausted
 
@@ -212,17 +212,17 @@ class Proposer:
             self._process.close()
             self._process = None
 
-    def _hear(self, start: int, message: dict[str, Any]) -> None:
+    def _receive(self, start: int, message: dict[str, Any]) -> None:
         if start != self._starts or self._process is None:
-            return  # from one before
+            return  # of an earlier process
         if message["kind"] == "ready":
             self.ready, self.ready_s = True, time.perf_counter()
         elif message["kind"] == "unusable":
             self.unusable = message["error"]
         elif message["kind"] == "gone":
             log.warning(
-                "the search process has ended; %s",
-                "it is not started again" if self._last else "it is started again",
+                "the search process ended; %s",
+                "it is not restarted" if self._last else "it is restarted",
             )
             self._process, self._asked, self.ready = None, None, False
         else:

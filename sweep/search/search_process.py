@@ -1,9 +1,9 @@
-"""A search beside the scheduler, for samplers that are slow or load torch; search process.
+"""Entry point of the search process, for samplers that are slow or import torch.
 
 `python -P -m podium.sweep.search.search_process PARENT_PID`, started by `podium.sweep.search.search_client`. Reads JSON
-lines: first the spec, then trials as they are planned, told and retried, and numbers to propose values for; answers
-each with the values, or with what went wrong. It knows what the scheduler's own search knows, in the same order, and so
-suggests the same.
+lines: first the spec, then trials as they are planned, told and retried, and requests for proposals; answers each
+request with values or an error. It has the same trials as the search in the scheduler, in the same order, and so makes
+the same suggestions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from podium.sweep.values.trial_history import PastTrial
 
 
 def serve(requests: Iterator[str], answers: TextIO) -> None:
-    """Work through the requests; returns when there are no more."""
+    """Process the requests until the end of the input."""
     opening = json.loads(next(requests))
     earlier = [PastTrial.from_dict(trial) for trial in opening["earlier"]]
     search = Search(spec_from_json(opening["spec"]), earlier=earlier, judges=False)
     try:
         search.load()
     except UnusableClassError as error:
-        _say(answers, kind="unusable", error=str(error))
+        _send(answers, kind="unusable", error=str(error))
         return
-    _say(answers, kind="ready")
+    _send(answers, kind="ready")
     for line in requests:
         request = json.loads(line)
         if request["kind"] == "trial":
@@ -42,24 +42,24 @@ def serve(requests: Iterator[str], answers: TextIO) -> None:
 
 
 def _proposal(search: Search, number: int) -> str:
-    """The answer as JSON; a sampler of a user's may note what is none."""
+    """The answer as JSON; a user's sampler may set attributes that are not valid JSON."""
     try:
         planned = search.propose(number)
         if planned is None:
             return json.dumps({"kind": "exhausted", "number": number})
         found = {"params": planned.params, "attributes": planned.attributes}
         return json.dumps({"kind": "proposed", "number": number, **found})
-    except Exception as error:  # noqa: BLE001 - that trial is drawn at random, and the next one may do
+    except Exception as error:  # noqa: BLE001 - that trial is sampled at random, and the next one may succeed
         return json.dumps({"kind": "failed", "number": number, "error": f"{type(error).__name__}: {error}"})
 
 
-def _say(answers: TextIO, **message: Any) -> None:
+def _send(answers: TextIO, **message: Any) -> None:
     answers.write(json.dumps(message) + "\n")
     answers.flush()
 
 
 def main() -> None:
-    """Answers go to the pipe that was standard output; whatever else is printed goes where errors do."""
+    """Answers go to the pipe that was standard output; other output goes to standard error."""
     die_with_parent(int(sys.argv[1]))
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)

@@ -1,8 +1,8 @@
-"""A thread per sweep that asks, reports and tells in order, so that no slow search holds up the loop; scheduler.
+"""One thread per sweep for its search, so that a slow search does not block the loop. Scheduler process.
 
-A sampler that is slow works in a process of its own (`podium.sweep.search.search_client`), and the thread goes on
-judging and telling meanwhile. Asks are answered in order. One that has waited for its deadline is drawn at random, so
-that no device waits; what the sampler chose for it goes to the next trial.
+A slow sampler runs in a process of its own (`podium.sweep.search.search_client`), while the thread continues to prune
+and tell. Asks are answered in order. After its deadline an ask is answered by a random sample, so that no device waits;
+the late proposal goes to the next trial.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import (
     ASK_DEADLINE_S,
-    Asked,
     Inbox,
-    Judged,
+    PruneDecision,
     SearchFailed,
     SearchInputs,
-    Suggested,
+    TrialProposed,
+    ValueSuggested,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
-from podium.sweep.search.search_client import Heard, OpenProcess, Proposer, SearchProcess
+from podium.sweep.search.search_client import OnMessage, OpenProcess, Proposer, SearchProcess
 from podium.sweep.search.sweep_search import NO_DEFINITIONS, Definitions, Search
 from podium.sweep.spec.search_methods import BRUTE_FORCE, CUSTOM
 from podium.sweep.values.errors import UnusableClassError, UserCodeError
@@ -35,18 +35,18 @@ from podium.sweep.values.trial_history import Planned
 
 log = logging.getLogger("podium.search")
 
-START_S = 120.0  # that a sampler class may take to be imported and constructed
-MAX_SHOWN = 200  # characters of why it failed, with the trial
-MAX_FAILURES = 10  # of a sampler in a row; then its sweep fails
+START_S = 120.0  # for the import and construction of a sampler class
+MAX_SHOWN = 200  # characters of the error of a sampler, in the `sampler` of the trial
+MAX_FAILURES = 10  # of a sampler, consecutive; then its sweep fails
 
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """Somebody waits for the next trial."""
+    """A pending ask."""
 
     enqueued: Enqueued | None
     began_s: float
-    deadline_s: float  # when to give up waiting, on the same clock
+    deadline_s: float  # on the same clock
 
     @property
     def wanted(self) -> Params | None:
@@ -63,20 +63,20 @@ class SearchThread:
     def __init__(
         self,
         sweep_id: int,
-        taken: int,
+        search_generation: int,
         build: Callable[[], Search],
         inbox: Inbox,
         open_process: OpenProcess = SearchProcess,
     ) -> None:
         self._sweep_id = sweep_id
-        self._taken = taken
+        self._search_generation = search_generation
         self._build: Callable[[], Search] | None = build
         self._open_process = open_process
         self._inbox = inbox
         self._built_s = 0.0
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._asks: deque[_Ask] = deque()
-        self._failures = 0  # of the sampler, in a row
+        self._failures = 0  # of the sampler, consecutive
         threading.Thread(target=self._run, name=f"search-{sweep_id}", daemon=True).start()
 
     def ask(self, enqueued: Enqueued | None = None, deadline_s: float = ASK_DEADLINE_S) -> None:
@@ -123,7 +123,7 @@ class SearchThread:
             self._work_on()
 
     def _begin(self) -> None:
-        """Build the search. What it was built from may be large, and is let go."""
+        """Build the search, and release its inputs, which may be large."""
         build, self._build = self._build, None
         assert build is not None
         self._search = build()
@@ -133,7 +133,7 @@ class SearchThread:
     def _work_on(self) -> None:
         while True:
             try:
-                work = self._work.get(timeout=self._patience_s())
+                work = self._work.get(timeout=self._timeout_s())
             except queue.Empty:
                 work = _nothing
             if work is None:
@@ -143,25 +143,25 @@ class SearchThread:
             self._guarded(self._answer)
 
     def _guarded(self, work: Callable[[], None]) -> bool:
-        """Whether it went well."""
+        """Whether it succeeded; an error goes to the inbox."""
         try:
             work()
         except UnusableClassError as error:
-            self._inbox.put(SearchFailed(self._sweep_id, str(error), self._taken))
+            self._inbox.put(SearchFailed(self._sweep_id, str(error), self._search_generation))
             return False
         except Exception as error:  # noqa: BLE001 - one sweep's search must not end the scheduler
-            self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._taken))
+            self._inbox.put(SearchFailed(self._sweep_id, f"{type(error).__name__}: {error}", self._search_generation))
             return False
         return True
 
-    def _patience_s(self) -> float | None:
-        """How long the first who waits will do so; None where nobody does, or as long as it takes."""
+    def _timeout_s(self) -> float | None:
+        """Seconds until the deadline of the first ask; None without asks or without a deadline."""
         if not self._asks or (deadline_s := self._deadline_s(self._asks[0])) is None:
             return None
         return min(max(0.0, deadline_s - time.perf_counter()), threading.TIMEOUT_MAX)
 
     def _deadline_s(self, ask: _Ask) -> float | None:
-        """When to draw at random instead. Brute force must not be, and a class that is being imported has time."""
+        """When to sample at random instead: never for brute force, and not while a class is being imported."""
         if self._search.method == BRUTE_FORCE:
             return None
         if self._search.method != CUSTOM:
@@ -171,7 +171,7 @@ class SearchThread:
         return max(ask.deadline_s, self._proposer.ready_s + ask.deadline_s - ask.began_s)
 
     def _answer(self) -> None:
-        """Answer those who wait, in order, as far as that is possible now."""
+        """Answer pending asks in order, as far as possible now."""
         while self._asks:
             ask = self._asks[0]
             if self._is_pending(ask):
@@ -182,13 +182,13 @@ class SearchThread:
                 self._proposer.feed(planned.number)
             enqueued_id = None if ask.enqueued is None else ask.enqueued.enqueued_id
             took_s = time.perf_counter() - ask.began_s
-            self._inbox.put(Asked(self._sweep_id, planned, took_s, enqueued_id, self._taken))
+            self._inbox.put(TrialProposed(self._sweep_id, planned, took_s, enqueued_id, self._search_generation))
 
     def _is_pending(self, ask: _Ask) -> bool:
-        """Whether to wait for the search process; has it begin."""
+        """Whether to wait for the search process, which is asked."""
         if self._search.soon_slow:
             self._proposer.start()
-        if self._here(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
+        if self._is_local(ask) or self._proposer.proposal is not None or self._proposer.exhausted:
             return False
         self._check_usable()
         if self._proposer.error or self._proposer.hopeless:
@@ -198,7 +198,7 @@ class SearchThread:
         return deadline_s is None or time.perf_counter() < deadline_s
 
     def _check_usable(self) -> None:
-        """Raises `UnusableClassError` where going on at random would be another search than the one asked for."""
+        """Raises `UnusableClassError` if random samples must not replace the proposals of the method."""
         if self._proposer.unusable:
             raise UnusableClassError(self._proposer.unusable)
         if self._search.method not in (CUSTOM, BRUTE_FORCE):
@@ -213,24 +213,24 @@ class SearchThread:
         if error and (self._search.method == BRUTE_FORCE or self._failures + 1 >= MAX_FAILURES):
             raise UnusableClassError(f"{label} failed: {error}")
 
-    def _here(self, ask: _Ask) -> bool:
-        """Whether the answer is made in this thread, at once."""
+    def _is_local(self, ask: _Ask) -> bool:
+        """Whether this thread answers the ask itself."""
         return self._search.is_fixed(ask.wanted) or not self._search.slow
 
     def _planned(self, ask: _Ask) -> Planned | None:
-        if self._here(ask):
+        if self._is_local(ask):
             return self._search.ask(ask.wanted, ask.defined)
         if (proposal := self._proposer.take()) is not None:
             self._failures = 0
             return self._search.accept(proposal)
         if self._proposer.take_exhausted():
             return None
-        return self._search.ask_at_random(f"random, for {self._search.label} {self._excuse()}")
+        return self._search.ask_at_random(f"random, for {self._search.label} {self._fallback_reason()}")
 
-    def _excuse(self) -> str:
+    def _fallback_reason(self) -> str:
         if error := self._proposer.take_error():
             self._failures += 1
-            log.warning("sweep %d: %s proposed nothing: %s", self._sweep_id, self._search.label, error)
+            log.warning("sweep %d: %s failed to propose a trial: %s", self._sweep_id, self._search.label, error)
             return f"failed: {error:.{MAX_SHOWN}}"
         return "ended too often" if self._proposer.hopeless else "was slow"
 
@@ -240,34 +240,38 @@ class SearchThread:
 
     def _report(self, number: int, key: AttemptKey, step: int, value: float) -> None:
         verdict = self._search.report(number, step, value)
-        self._inbox.put(Judged(self._sweep_id, number, key, step, verdict, self._taken))
+        self._inbox.put(PruneDecision(self._sweep_id, number, key, step, verdict, self._search_generation))
 
     def _suggest(self, number: int, wanted: Wanted) -> None:
-        self._inbox.put(suggested(self._sweep_id, self._search, number, wanted, self._taken))
+        self._inbox.put(answer_suggestion(self._sweep_id, self._search, number, wanted, self._search_generation))
         self._proposer.feed(number)
 
-    def _post(self, heard: Heard, message: dict[str, Any]) -> None:
-        self._work.put(lambda: heard(message))
+    def _post(self, callback: OnMessage, message: dict[str, Any]) -> None:
+        self._work.put(lambda: callback(message))
 
 
 def _nothing() -> None:
-    """The first who waits has waited long enough."""
+    """The deadline of the first ask has passed."""
 
 
-def suggested(sweep_id: int, search: Search, number: int, wanted: Wanted, taken: int) -> Suggested:
-    """What the search says to a trial that wants a value; what is wrong with that is the trial's own doing."""
+def answer_suggestion(
+    sweep_id: int, search: Search, number: int, wanted: Wanted, search_generation: int
+) -> ValueSuggested:
+    """The answer to a trial that requests a value; an invalid request is an error of the trial."""
     try:
         value = search.suggest(number, wanted)
     except UserCodeError as error:
-        return Suggested(sweep_id, wanted, error=str(error), taken=taken)
-    return Suggested(sweep_id, wanted, value, taken=taken, attributes=search.changed_by_suggesting(number))
+        return ValueSuggested(sweep_id, wanted, error=str(error), search_generation=search_generation)
+    return ValueSuggested(
+        sweep_id, wanted, value, search_generation=search_generation, attributes=search.changed_by_suggesting(number)
+    )
 
 
 class SearchThreads:
-    """Opens a thread per sweep."""
+    """Opens one thread per sweep."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    def open(self, sweep_id: int, taken: int, load: Callable[[], SearchInputs]) -> SearchThread:
-        return SearchThread(sweep_id, taken, lambda: Search(*load()), self._inbox)
+    def open(self, sweep_id: int, search_generation: int, load: Callable[[], SearchInputs]) -> SearchThread:
+        return SearchThread(sweep_id, search_generation, lambda: Search(*load()), self._inbox)

@@ -1,7 +1,7 @@
-"""Optuna's study of one sweep, in memory, its trials by the sweep's own numbers; scheduler and search process.
+"""The Optuna study of one sweep, in memory, with the trial numbers of the sweep. Scheduler and search processes.
 
-Our tables are the truth; a study is built from them and lives as long as its search. Trials of earlier sweeps come
-before the sweep's own, so that Optuna's numbers may be higher than ours.
+The database is the source of truth; a study is built from it and lives as long as its search. Trials of earlier sweeps
+precede those of the sweep, so that Optuna's numbers may be higher.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 class Study:
-    """Trials, asked for and told; `optuna` is the study that samplers and pruners know."""
+    """Trials by number; `optuna` is the study for samplers and pruners."""
 
     def __init__(self, directions: Sequence[Goal], earlier: Sequence[FrozenTrial] = ()) -> None:
         self._storage = MutableStorage()
-        # The name is fixed: samplers and pruners may derive choices from it.
+        # The name is fixed: samplers and pruners may derive seeds from it.
         self.optuna = optuna.create_study(
             storage=self._storage, study_name="podium", directions=directions, pruner=optuna.pruners.NopPruner()
         )
@@ -44,11 +44,11 @@ class Study:
         return self._storage.get_trial(self._id(number))
 
     def trials(self) -> list[FrozenTrial]:
-        """Those of the sweep itself, by number."""
+        """The trials of the sweep itself, by number."""
         return self._storage.get_all_trials(study_id(self.optuna), deepcopy=False)[self._earlier :]
 
     def ask(self, sampler: BaseSampler, fixed: Params) -> Trial:
-        """The next trial, running; `fixed`: values that it must have."""
+        """The next trial, running; `fixed`: its predetermined values."""
         self.optuna.sampler = sampler
         if fixed:
             self.optuna.enqueue_trial(fixed)
@@ -56,22 +56,22 @@ class Study:
         return self.optuna.ask()
 
     def put(self, number: int, frozen: FrozenTrial) -> None:
-        """The trial with this number, the next one or one that is there, is now so."""
+        """Add the next trial, or replace an existing one."""
         if number < self._count:
             self._storage.replace(self._id(number), frozen)
         else:
-            assert number == self._count, f"trial {number} of {self._count}"
+            assert number == self._count, f"trial {number} is not the next one, {self._count}"
             self._storage.create_new_trial(study_id(self.optuna), frozen)
             self._count += 1
 
     def note(self, number: int, key: str, value: Any) -> None:
-        """A system attribute of a trial, over or not."""
+        """Set a system attribute of a trial, ended or not."""
         frozen = copy.copy(self[number])
         frozen.system_attrs = {**frozen.system_attrs, key: value}
         self._storage.replace(self._id(number), frozen)
 
-    def level_earlier(self, constraints: Iterable[str]) -> None:
-        """Every earlier trial that finished has these constraints; where it names one not, it does not break it."""
+    def equalize_earlier(self, constraints: Iterable[str]) -> None:
+        """Give every finished earlier trial these constraints; a missing one is not violated."""
         for trial_id in range(self._earlier):
             frozen = copy.copy(self._storage.get_trial(trial_id))
             if frozen.state is OptunaState.COMPLETE:
@@ -79,7 +79,7 @@ class Study:
                 self._storage.replace(trial_id, frozen)
 
     def forget_earlier(self, name: str, wanted: BaseDistribution) -> bool:
-        """No earlier trial has this parameter any more, if it had it from what is not `wanted`; whether one had."""
+        """Remove a parameter from earlier trials in which it is incompatible with `wanted`; whether there was one."""
         found = False
         for trial_id in range(self._earlier):
             frozen = copy.copy(self._storage.get_trial(trial_id))
@@ -91,7 +91,7 @@ class Study:
         return found
 
     def report(self, number: int, step: int, value: float) -> None:
-        """The first value at a step stays."""
+        """Record a report; the first value at a step is kept."""
         if step not in self[number].intermediate_values:
             self._storage.set_trial_intermediate_value(self._id(number), step, value)
 
@@ -107,7 +107,7 @@ class Study:
         self._storage.set_trial_state_values(self._id(number), state, values)
 
     def notes(self) -> dict[str, Any]:
-        """What samplers note on the study as a whole."""
+        """The attributes that samplers set on the study."""
         return self._storage.get_study_system_attrs(study_id(self.optuna))
 
     def set_notes(self, notes: dict[str, Any]) -> None:

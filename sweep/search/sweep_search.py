@@ -1,8 +1,8 @@
-"""The search of one sweep: ask, report, tell, and all of it rebuilt from what the database remembers; scheduler.
+"""The search of one sweep: ask, report, tell; rebuilt from the database at any time. Scheduler and search processes.
 
-Optuna chooses and judges, in studies that live in memory; our tables are the truth. What samplers and pruners note on
-their trials (the rungs of ASHA, the generations of NSGA-II), and samplers on the study, travels with the trials in
-`attributes`; with it stands how many trials were over when a trial was asked for, so that each ask can be replayed.
+Optuna samples and prunes, in studies in memory; the database is the source of truth. The attributes that samplers and
+pruners set on trials (the rungs of ASHA, the generations of NSGA-II) and on the study are stored with the trials in
+`attributes`, with the number of trials that had ended when a trial was asked for, so that each ask can be replayed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from optuna.trial import TrialState as OptunaState
 
 from podium.sweep.search.class_sampler import ClassSampler
 from podium.sweep.search.distributions import draw
-from podium.sweep.search.frozen_trials import MEMORY, ORDER, Form, distribution_written
+from podium.sweep.search.frozen_trials import MEMORY, ORDER, TrialConverter, distribution_written
 from podium.sweep.search.optuna_distributions import distribution_of, from_searched, searched_distribution, to_searched
 from podium.sweep.search.optuna_private import all_enumerated, share_search_space, suggest
 from podium.sweep.search.optuna_states import CONSTRAINT, FROM_OPTUNA
-from podium.sweep.search.pruners import Judge
+from podium.sweep.search.pruners import PruningStudy
 from podium.sweep.search.samplers import (
     AskContext,
     builder_of,
@@ -49,30 +49,33 @@ from podium.sweep.values.trial import TRIAL_OVER, Params, Scalar, TrialState, Wa
 from podium.sweep.values.trial_history import CLONED, ENQUEUED, ENQUEUED_VALUES, GRID, PastTrial, Planned, Verdict
 
 log = logging.getLogger("podium.search")
-Definitions = Mapping[str, dict[str, Any]]  # by name, as a sweep file writes a parameter
+Definitions = Mapping[str, dict[str, Any]]  # by name, in the form of the sweep file
 NO_DEFINITIONS: Definitions = MappingProxyType({})
 
-TOLD = "podium:told"  # on a trial: how many were over when it was asked for
-STUDY_NOTES = "podium:study"  # and what its sampler noted on the study meanwhile
-TRIAL_NOTES = "podium:trials"  # and on trials that had ended
-_NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # what the trial's own values say as well
+TOLD = "podium:told"  # on a trial: how many trials had ended when it was asked for
+STUDY_NOTES = "podium:study"  # the study attributes that its sampler set
+TRIAL_NOTES = "podium:trials"  # the attributes that its sampler set on ended trials
+_NOT_KEPT = ("fixed_params", ":relative_params:", CONSTRAINT)  # redundant with the values of the trial
 
 
 @dataclass(frozen=True, slots=True)
-class _Memory:
-    """What is known of a trial at one moment."""
+class _Snapshot:
+    """A trial at one moment."""
 
     number: int
     frozen: FrozenTrial
     sampler: str
     defined: Definitions
-    judged: dict[str, Any]  # notes of the pruner
+    pruner_attributes: dict[str, Any]  # attributes set by the pruner
 
 
 class Search:
-    """The search of one sweep. Not thread-safe: each sweep asks, reports and tells in one thread.
+    """The search of one sweep. Not thread-safe.
 
-    `past`: its trials so far. `earlier`: trials of other sweeps that it is to learn from. `judges`: whether by reports.
+    `study` is that of the sampler, `class_sampler` the sampler class of the sweep file once it is loaded, and
+    `earlier_frozen` are the earlier trials as Optuna sees them.
+
+    `past`: its trials so far. `earlier`: trials of other sweeps for a warm start. `judges`: whether it prunes.
     """
 
     def __init__(
@@ -89,50 +92,50 @@ class Search:
             builder_of(self.method)  # an unregistered method fails here, and not as a fallback of each ask
         self.label = spec.method_name if self.method == CUSTOM else str(self.method)  # the `sampler` of its trials
         self.earlier = tuple(earlier)
-        self._form = Form(spec)
-        self._earlier = [frozen for trial in earlier if (frozen := self._taught(trial)) is not None]
-        self._study = Study([metric.goal for metric in spec.objectives], self._earlier)
-        self._judge = Judge(spec) if judges and spec.early_terminate.type != "none" else None
+        self._converter = TrialConverter(spec)
+        self.earlier_frozen = [frozen for trial in earlier if (frozen := self._as_own(trial)) is not None]
+        self.study = Study([metric.goal for metric in spec.objectives], self.earlier_frozen)
+        self._pruning = PruningStudy(spec) if judges and spec.early_terminate.type != "none" else None
         self._space = intersection_space(self.method)
         self._grid = Grid(spec.parameters) if self.method == GRID else None
-        self._class_sampler: ClassSampler | None = None
+        self.class_sampler: ClassSampler | None = None
         self._samplers: dict[int, str] = {}
-        self._chosen: Counter[str] = Counter()  # how many trials by each sampler
+        self._chosen: Counter[str] = Counter()  # how many trials each sampler chose
         self._over: set[int] = set()
         self._finished: set[int] = set()
         self._constraints: set[str] = set()
-        self._defined: dict[int, Definitions] = {}  # by trial, what the sweep file does not name
-        self._defined_first: dict[str, BaseDistribution] = {}  # by name, as the first trial had it
+        self._defined: dict[int, Definitions] = {}  # by trial, parameters that the sweep file does not name
+        self._defined_first: dict[str, BaseDistribution] = {}  # by name, as the first trial defined it
         for trial in sorted(past, key=lambda trial: trial.number):
             self.put(trial)
-        self._level(own=_constraints_on(self._earlier))
+        self._equalize_constraints(own=_constraints_on(self.earlier_frozen))
 
     def __len__(self) -> int:
-        """How many trials were asked for: the number of the next one."""
-        return len(self._study)
+        """How many trials there are: the number of the next one."""
+        return len(self.study)
 
     @property
     def slow(self) -> bool:
-        """Whether the next proposal is better made in another process; see `podium.sweep.search.search_client`."""
-        return is_slow(self.method, len(self._earlier) + len(self), self._known_finished)
+        """Whether the next proposal belongs in a search process; see `podium.sweep.search.search_client`."""
+        return is_slow(self.method, len(self.earlier_frozen) + len(self), self._finished_count)
 
     @property
     def soon_slow(self) -> bool:
-        """Whether that process is to be there soon."""
-        return is_slow_soon(self.method, len(self._earlier) + len(self))
+        """Whether to start that process now."""
+        return is_slow_soon(self.method, len(self.earlier_frozen) + len(self))
 
     def load(self) -> None:
-        """Import what the sampler needs, before anybody waits for it. Raises `UnusableClassError`."""
+        """Import and construct what the sampler needs, before the first ask. Raises `UnusableClassError`."""
         import_modules(self.method)
         if self.method == CUSTOM:
-            self._class_sampler = ClassSampler(self.spec)
+            self.class_sampler = ClassSampler(self.spec)
 
     # Asking.
 
     def ask(self, wanted: Params | None = None, defined: Definitions = NO_DEFINITIONS) -> Planned | None:
-        """The next trial, or None when nothing is left to try; `wanted`: the values that it must have.
+        """The next trial, or None if none is left. `wanted`: the values that it must have.
 
-        `defined`: the distributions of those among them that the sweep file does not name.
+        `defined`: the distributions of those that the sweep file does not name.
         """
         named = None if wanted is None else {name: value for name, value in wanted.items() if name not in defined}
         fixed, sampler = self._fixed(named)
@@ -149,39 +152,39 @@ class Search:
         return replace(planned, params={**planned.params, **own}, distributions=dict(defined))
 
     def ask_at_random(self, sampler: str) -> Planned:
-        """The next trial, drawn at random; `sampler`: what to call that."""
+        """The next trial, sampled at random; `sampler`: what its trial shows as its sampler."""
         return self._plan({}, sampler, random_sampler(self.spec, len(self)))
 
     def propose(self, number: int) -> Planned | None:
-        """What the sampler chooses for the next trial, whose number this is; None when it has nothing left to try."""
-        assert number == len(self), f"asked for trial {number}, and knows {len(self)}"
+        """The sampler's proposal for the next trial, whose number this is; None if none is left."""
+        assert number == len(self), f"asked for trial {number}, but the next one is {len(self)}"
         if self.method == CUSTOM:
             return self._propose_by_class(number)
-        if self.method == BRUTE_FORCE and all_enumerated(self._study.trials()):
+        if self.method == BRUTE_FORCE and all_enumerated(self.study.trials()):
             return None
         return self._plan({}, self.label, self._sampler(number))
 
     def _propose_by_class(self, number: int) -> Planned | None:
-        """First it is given the trials that ended since; what it notes on them goes with the next one."""
-        if self._class_sampler is None:
+        """Pass ended trials to the sampler first; the attributes that it sets on them are stored with the new one."""
+        if self.class_sampler is None:
             self.load()
-        assert self._class_sampler is not None
-        before = dict(self._study.notes())
-        noted = self._class_sampler.catch_up(self._study)
-        if self._class_sampler.stopped:
+        assert self.class_sampler is not None
+        before = dict(self.study.notes())
+        noted = self.class_sampler.catch_up(self.study)
+        if self.class_sampler.stopped:
             return None
-        planned = self._plan({}, self.label, self._class_sampler.seeded(number), before)
+        planned = self._plan({}, self.label, self.class_sampler.seeded(number), before)
         if not noted:
             return planned
-        self._study.note(number, TRIAL_NOTES, noted)
+        self.study.note(number, TRIAL_NOTES, noted)
         return replace(planned, attributes=self._attributes(number))
 
     def is_fixed(self, wanted: Params | None) -> bool:
-        """Whether `ask` would answer with values that stand already, without its sampler."""
+        """Whether `ask` returns predetermined values, without the sampler."""
         return self._fixed(wanted)[1] != self.label
 
     def accept(self, proposal: Planned) -> Planned:
-        """The next trial, with values that a search beside this one chose; maybe for a trial before it."""
+        """The next trial, with values that a search process proposed, possibly for an earlier trial."""
         number, late = len(self), proposal.number != len(self)
         sampler = f"{proposal.sampler}, asked for trial {proposal.number}" if late else proposal.sampler
         self.put(
@@ -192,35 +195,35 @@ class Search:
     def _plan(
         self, fixed: Params, sampler: str, optunas: BaseSampler, before: Mapping[str, Any] | None = None
     ) -> Planned:
-        """`before`: the sampler's notes on the study, if it could change them already."""
-        number, notes = len(self), dict(self._study.notes()) if before is None else before
-        trial = self._study.ask(optunas, self._known_to_optuna(fixed))
+        """`before`: the study attributes, if the sampler may have changed them already."""
+        number, notes = len(self), dict(self.study.notes()) if before is None else before
+        trial = self.study.ask(optunas, self._enqueueable(fixed))
         params: Params = {}
         for name, parameter in self.spec.ordered():
             if parameter.active(params):
                 distribution = searched_distribution(parameter)
                 if distribution is not None:
-                    params[name] = from_searched(parameter, _plainly_typed(suggest(trial, name, distribution)))
+                    params[name] = from_searched(parameter, _python_number(suggest(trial, name, distribution)))
                 else:
                     params[name] = (
                         fixed[name] if name in fixed else draw(parameter, f"{self.spec.seed}:{number}:{name}")
                     )
         self._attribute_to(sampler, number)
         if own := {name: value for name, value in fixed.items() if name not in self.spec.parameters}:
-            self._study.note(number, ENQUEUED_VALUES, own)
+            self.study.note(number, ENQUEUED_VALUES, own)
         self._note_ask(number, notes)
-        if self._judge is not None:
-            self._judge.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._noted(number)))
+        if self._pruning is not None:
+            self._pruning.put(PastTrial(number, TrialState.RUNNING, {}, attributes=self._sampler_attributes(number)))
         return Planned(number, params, sampler, self._attributes(number))
 
     def _note_ask(self, number: int, before: Mapping[str, Any]) -> None:
-        self._study.note(number, TOLD, len(self._over))
-        noted = {key: value for key, value in self._study.notes().items() if before.get(key) is not value}
+        self.study.note(number, TOLD, len(self._over))
+        noted = {key: value for key, value in self.study.notes().items() if before.get(key) is not value}
         if noted:
-            self._study.note(number, STUDY_NOTES, noted)
+            self.study.note(number, STUDY_NOTES, noted)
 
     def _fixed(self, wanted: Params | None) -> tuple[Params | None, str]:
-        """The values that stand already, {} where the sampler is free, None for the end; and who chose them."""
+        """The predetermined values, {} if the sampler chooses, None at the end; and what chose them."""
         if wanted is not None:
             return wanted, CLONED
         enqueued = self._chosen[ENQUEUED]
@@ -231,7 +234,7 @@ class Search:
         index = self._chosen[GRID]
         return (self._grid.shuffled(index, self.spec.seed) if index < self._grid.size else None), GRID
 
-    def _known_to_optuna(self, fixed: Params) -> Params:
+    def _enqueueable(self, fixed: Params) -> Params:
         named = self.spec.parameters
         return {
             name: to_searched(named[name], value)
@@ -241,12 +244,12 @@ class Search:
 
     def _sampler(self, number: int) -> BaseSampler:
         position = self._chosen[self.label]
-        context = AskContext(self.spec, number, position, self._known_finished, self._earlier)
+        context = AskContext(self.spec, number, position, self._finished_count, self.earlier_frozen)
         return share_search_space(self._space, sampler_of(context, self.method))
 
     @property
-    def _known_finished(self) -> int:
-        return sum(trial.state is OptunaState.COMPLETE for trial in self._earlier) + len(self._finished)
+    def _finished_count(self) -> int:
+        return sum(trial.state is OptunaState.COMPLETE for trial in self.earlier_frozen) + len(self._finished)
 
     def _attribute_to(self, sampler: str, number: int) -> None:
         if number in self._samplers:
@@ -254,29 +257,29 @@ class Search:
         self._samplers[number] = sampler
         self._chosen[_short(sampler)] += 1
 
-    # Defining.
+    # Parameters that only trials define.
 
     def suggest(self, number: int, wanted: Wanted) -> Scalar:
-        """The value of a parameter that the sweep file does not name, for a trial that runs.
+        """The value of a parameter that the sweep file does not name, for a running trial.
 
-        Raises `UserCodeError` for one that cannot be; the message is for the trial's own code.
+        Raises `UserCodeError` for an invalid request; the message goes to the trial's code.
         """
         name = wanted.name
-        known = self._form.params_from(self._study[number])
+        known = self._converter.params_from(self.study[number])
         if name in known and not wanted.drawn:
             return known[name]
         distribution = self._definable(wanted, len(known))
         if wanted.drawn:
             value = wanted.value
-        elif name in (enqueued := self._study[number].system_attrs.get(ENQUEUED_VALUES, {})):
+        elif name in (enqueued := self.study[number].system_attrs.get(ENQUEUED_VALUES, {})):
             value = enqueued_value(wanted, enqueued[name])
         else:
-            value = self._chosen_alone(number, name, distribution)
+            value = self._sampled_alone(number, name, distribution)
         self._define(number, {name: value}, {name: wanted.distribution})
         return value
 
     def changed_by_suggesting(self, number: int) -> dict[str, Any]:
-        """What is to be kept with a trial that suggested something; nothing where that has not changed."""
+        """The attributes to store with a trial that requested a value; empty if they did not change."""
         return self._attributes(number) if self.method == BRUTE_FORCE else {}
 
     def _definable(self, wanted: Wanted, known: int) -> BaseDistribution:
@@ -286,52 +289,52 @@ class Search:
             assert distribution is not None
             check_distribution_compatibility(self._defined_first.get(name, distribution), distribution)
         except (ValueError, ArithmeticError) as error:
-            raise UserCodeError(f"suggest {name}: not as an earlier trial did, or not possible: {error}") from None
+            raise UserCodeError(f"suggest {name}: invalid, or incompatible with an earlier trial: {error}") from None
         return distribution
 
-    def _chosen_alone(self, number: int, name: str, distribution: BaseDistribution) -> Scalar:
-        study, trial = self._study.optuna, self._study[number]
+    def _sampled_alone(self, number: int, name: str, distribution: BaseDistribution) -> Scalar:
+        study, trial = self.study.optuna, self.study[number]
         if distribution.single():
             sampler: BaseSampler = random_sampler(self.spec, number)
         else:
             sampler = independent_sampler(self.spec, self.method, number, name)
         try:
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
-        except Exception as error:  # noqa: BLE001 - one parameter that no sampler can choose must not end the sweep
-            log.warning("trial %d: %s is drawn at random: %s: %s", number, name, type(error).__name__, error)
+        except Exception as error:  # noqa: BLE001 - one parameter that cannot be sampled must not end the sweep
+            log.warning("trial %d: %s is sampled at random: %s: %s", number, name, type(error).__name__, error)
             sampler = independent_sampler(self.spec, "random", number, name)
             return cast(Scalar, sampler.sample_independent(study, trial, name, distribution))
 
     def _define(self, number: int, params: Params, defined: Definitions) -> None:
-        """A trial that runs has more parameters."""
+        """Add parameters to a running trial."""
         past = self.remembered(number)
         distributions, attributes = {**past.distributions, **defined}, past.attributes
         if self.method == BRUTE_FORCE:
             attributes = {**attributes, ORDER: [*attributes.get(ORDER, ()), *params]}
         more = replace(past, params={**past.params, **params}, distributions=distributions, attributes=attributes)
-        self._study.put(number, self._form.frozen(more))
-        self._know(number, distributions)
+        self.study.put(number, self._converter.frozen(more))
+        self._record_definitions(number, distributions)
 
-    def _know(self, number: int, distributions: Definitions) -> None:
+    def _record_definitions(self, number: int, distributions: Definitions) -> None:
         self._defined[number] = dict(distributions)
         for name, distribution in distributions.items():
             if name not in self._defined_first and (optunas := distribution_written(distribution)) is not None:
                 self._defined_first[name] = optunas
-                if self._study.forget_earlier(name, optunas):
-                    self._space = intersection_space(self.method)  # which knows of what was forgotten
+                if self.study.forget_earlier(name, optunas):
+                    self._space = intersection_space(self.method)  # which contains what was removed
 
-    # Judging.
+    # Reports.
 
     def report(self, number: int, step: int, value: float) -> Verdict:
-        """Note a value of the metric that is pruned on, and judge the trial by it."""
-        if self._form.one_metric and math.isfinite(value):
-            self._study.report_last(number, step, value)
-        if self._judge is None:
+        """Record a value of the metric for pruning, and decide whether the trial is pruned."""
+        if self._converter.one_metric and math.isfinite(value):
+            self.study.report_last(number, step, value)
+        if self._pruning is None:
             return Verdict(prune=False, attributes={})
-        verdict = self._judge.judge(number, step, value)
+        verdict = self._pruning.decide(number, step, value)
         return Verdict(verdict.prune, self._attributes(number) if verdict.attributes else {})
 
-    # Telling.
+    # Ends.
 
     def tell(
         self,
@@ -342,10 +345,10 @@ class Search:
         infeasible: bool = False,
         constraints: Mapping[str, float] | None = None,
     ) -> None:
-        """How a trial ended. A pruned one keeps its last reported value, as Optuna's samplers expect.
+        """How a trial ended. A pruned trial keeps its last reported value, as Optuna's samplers expect.
 
-        `infeasible`: it failed for want of memory. A sampler that knows of constraints keeps away from such values,
-        while it would learn nothing from a failure. `constraints`: above 0 means violated.
+        `infeasible`: it ran out of memory. Samplers that support constraints avoid such values, while they would ignore
+        a failure. `constraints`: a value above 0 is a violation.
         """
         given = None if values is None else tuple(values)
         past = self._with_reports(number)
@@ -356,8 +359,12 @@ class Search:
             )
         )  # fmt: skip
 
+    def reports(self, number: int) -> Mapping[int, float]:
+        """The reports of a trial: all of them if the search prunes, otherwise the last one."""
+        return self._with_reports(number).reports
+
     def retry(self, number: int) -> None:
-        """A trial that was told to be over runs again."""
+        """An ended trial runs again."""
         past = self._with_reports(number)
         self.put(
             PastTrial(
@@ -366,64 +373,64 @@ class Search:
             )
         )  # fmt: skip
 
-    # Remembering.
+    # Trials.
 
     def put(self, past: PastTrial) -> None:
-        """The next trial, or one that is there, is now so."""
+        """Add the next trial, or replace an existing one."""
         try:
-            frozen = self._form.frozen(past)
-        except (KeyError, ValueError) as error:  # a value outside its space, from a search that knew no better
-            log.warning("trial %d teaches the search nothing: %s", past.number, error)
+            frozen = self._converter.frozen(past)
+        except (KeyError, ValueError) as error:  # a value outside its space, as an earlier version accepted it
+            log.warning("the search ignores trial %d: %s", past.number, error)
             state = OptunaState.FAIL if past.state in TRIAL_OVER else OptunaState.RUNNING
             frozen = create_trial(state=state, system_attrs=dict(past.attributes))
-        if self._class_sampler is not None and self._ends(past.number, frozen):
-            self._class_sampler.ended.append(past.number)
-        self._study.put(past.number, frozen)
+        if self.class_sampler is not None and self._ends(past.number, frozen):
+            self.class_sampler.ended.append(past.number)
+        self.study.put(past.number, frozen)
         for other, notes in past.attributes.get(TRIAL_NOTES, {}).items():
             for key, note in notes.items():
-                self._study.note(int(other), key, note)
+                self.study.note(int(other), key, note)
         if past.distributions:
-            self._know(past.number, past.distributions)
+            self._record_definitions(past.number, past.distributions)
         self._attribute_to(past.sampler, past.number)
-        self._sort(past.number, frozen)
-        self._study.set_notes(past.attributes.get(STUDY_NOTES, {}))
-        if self._judge is not None:
-            self._judge.put(past)
+        self._classify(past.number, frozen)
+        self.study.set_notes(past.attributes.get(STUDY_NOTES, {}))
+        if self._pruning is not None:
+            self._pruning.put(past)
 
     def remembered(self, number: int) -> PastTrial:
-        """The trial as a sampler beside this one needs it to know what this one knows: with its last report alone."""
-        return self._as_past(self._memory(number))
+        """The trial with all that another search needs for the same suggestions: with its last report only."""
+        return self._as_past(self._snapshot(number))
 
     def all_remembered(self) -> Iterator[PastTrial]:
-        """All trials as they are now; may be gone through in another thread, while this search goes on."""
-        return map(self._as_past, [self._memory(number) for number in range(len(self))])
+        """All trials as they are now; may be consumed in another thread while this search continues."""
+        return map(self._as_past, [self._snapshot(number) for number in range(len(self))])
 
     def _with_reports(self, number: int) -> PastTrial:
         past = self.remembered(number)
-        return past if self._judge is None else replace(past, reports=self._judge.reports(number))
+        return past if self._pruning is None else replace(past, reports=self._pruning.reports(number))
 
-    def _memory(self, number: int) -> _Memory:
-        """Taken at once, since nothing that it holds is ever changed in place."""
-        return _Memory(
+    def _snapshot(self, number: int) -> _Snapshot:
+        """What it contains is never changed in place."""
+        return _Snapshot(
             number,
-            self._study[number],
+            self.study[number],
             self._samplers[number],
             self._defined.get(number, NO_DEFINITIONS),
-            {} if self._judge is None else self._judge.notes(number),
+            {} if self._pruning is None else self._pruning.notes(number),
         )
 
-    def _as_past(self, memory: _Memory) -> PastTrial:
-        frozen = memory.frozen
+    def _as_past(self, snapshot: _Snapshot) -> PastTrial:
+        frozen = snapshot.frozen
         notes = frozen.system_attrs
         infeasible = MEMORY in notes
         values = frozen.values if frozen.state is OptunaState.COMPLETE else None
         return PastTrial(
-            number=memory.number,
+            number=snapshot.number,
             state=TrialState.FAILED if infeasible else FROM_OPTUNA[frozen.state],
-            params=self._form.params_from(frozen),
+            params=self._converter.params_from(frozen),
             reports=dict(frozen.intermediate_values),
-            attributes=_noted(frozen) | memory.judged,
-            sampler=memory.sampler,
+            attributes=_noted(frozen) | snapshot.pruner_attributes,
+            sampler=snapshot.sampler,
             infeasible=infeasible,
             values=None if values is None else tuple(values),
             constraints={
@@ -431,15 +438,15 @@ class Search:
                 for key, value in notes.items()
                 if key.startswith(CONSTRAINT) and key != MEMORY
             },
-            distributions=dict(memory.defined),
+            distributions=dict(snapshot.defined),
         )
 
     def _ends(self, number: int, frozen: FrozenTrial) -> bool:
-        """Whether a trial that ran until now is over."""
-        return number < len(self) and frozen.state.is_finished() and not self._study[number].state.is_finished()
+        """Whether a running trial ends."""
+        return number < len(self) and frozen.state.is_finished() and not self.study[number].state.is_finished()
 
-    def _sort(self, number: int, frozen: FrozenTrial) -> None:
-        if number in self._over:  # what finished trials have in common is found anew: it knows of each only once
+    def _classify(self, number: int, frozen: FrozenTrial) -> None:
+        if number in self._over:  # recompute the intersection: it considers each trial once
             self._space = intersection_space(self.method)
         self._over.discard(number)
         self._finished.discard(number)
@@ -447,19 +454,19 @@ class Search:
             self._over.add(number)
         if frozen.state is OptunaState.COMPLETE:
             self._finished.add(number)
-            self._level(number, own=_constraints_on([frozen]))
+            self._equalize_constraints(number, own=_constraints_on([frozen]))
 
-    def _level(self, *numbers: int, own: set[str]) -> None:
-        """All finished trials have the same constraints, or GP refuses: what one does not name, it does not break."""
+    def _equalize_constraints(self, *numbers: int, own: set[str]) -> None:
+        """Give all finished trials the same constraints, which GP requires: a missing one is not violated."""
         new, self._constraints = own - self._constraints, self._constraints | own
         if new:
-            self._study.level_earlier(self._constraints)
+            self.study.equalize_earlier(self._constraints)
         for other in self._finished if new else numbers:
-            for key in sorted(self._constraints - self._study[other].system_attrs.keys()):
-                self._study.note(other, key, 0.0)
+            for key in sorted(self._constraints - self.study[other].system_attrs.keys()):
+                self.study.note(other, key, 0.0)
 
-    def _taught(self, trial: PastTrial) -> FrozenTrial | None:
-        """A trial of another sweep as one of this; None where it is none: other objectives, or other values."""
+    def _as_own(self, trial: PastTrial) -> FrozenTrial | None:
+        """A trial of another sweep as one of this sweep; None if objectives or values do not fit."""
         params: Params = {}
         for name, parameter in self.spec.ordered():
             if parameter.active(params):
@@ -469,19 +476,19 @@ class Search:
         own = {name: trial.distributions[name] for name in trial.distributions if name not in self.spec.parameters}
         params |= {name: trial.params[name] for name in own}
         marks = marks_of_earlier(self.method) if trial.state is TrialState.FINISHED else {}
-        frozen = self._form.frozen(replace(trial, params=params, attributes=marks, distributions=own))
+        frozen = self._converter.frozen(replace(trial, params=params, attributes=marks, distributions=own))
         return frozen if frozen.state in (OptunaState.COMPLETE, OptunaState.PRUNED) else None
 
     def _attributes(self, number: int) -> dict[str, Any]:
-        """What is to be kept with the trial."""
-        return self._noted(number) | ({} if self._judge is None else self._judge.notes(number))
+        """The attributes to store with the trial."""
+        return self._sampler_attributes(number) | ({} if self._pruning is None else self._pruning.notes(number))
 
-    def _noted(self, number: int) -> dict[str, Any]:
-        return _noted(self._study[number])
+    def _sampler_attributes(self, number: int) -> dict[str, Any]:
+        return _noted(self.study[number])
 
 
 def _noted(frozen: FrozenTrial) -> dict[str, Any]:
-    """What the sampler noted, and we with it."""
+    """The attributes that the sampler and this module set."""
     return {key: note for key, note in frozen.system_attrs.items() if not any(part in key for part in _NOT_KEPT)}
 
 
@@ -496,10 +503,10 @@ def _constraints_on(trials: Sequence[FrozenTrial]) -> set[str]:
 
 
 def _short(sampler: str) -> str:
-    """Who chose, without the remark: `random` of `random, for tpe was slow`."""
+    """The sampler without its remark: `random` of `random, for tpe was slow`."""
     return sampler.partition(",")[0]
 
 
-def _plainly_typed(value: Any) -> Scalar:
-    """Python's own number for numpy's, which samplers may choose."""
+def _python_number(value: Any) -> Scalar:
+    """A Python number for a numpy one, which samplers may return."""
     return cast(Scalar, value.item() if hasattr(value, "item") else value)

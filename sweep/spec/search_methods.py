@@ -82,7 +82,7 @@ _REGISTRY = (
     SearchMethod(
         "tpe",
         "learns from finished trials (tree-structured Parzen estimator)",
-        "most sweeps; the default",
+        "most sweeps (the default)",
         aliases=("bayesian", "bayesian_optimization", "optuna", "hyperopt", "bohb", "tpesampler"),
         accepted_aliases=("bayes",),  # of W&B
         warm_start=_SAME_AS_OWN,
@@ -174,7 +174,7 @@ def learns(method: Method) -> bool:
 
 def descriptions() -> dict[str, str]:
     """What each value of the key `method` in a sweep file does, accepted aliases included."""
-    own = {name: method.summary for name, method in METHODS.items()} | {AUTO: AUTO_SUMMARY}
+    own = {name: f"{method.summary}; for {method.best_for}" for name, method in METHODS.items()} | {AUTO: AUTO_SUMMARY}
     return own | {alias: f"alias of {name}" for alias, name in ACCEPTED_ALIASES.items()}
 
 

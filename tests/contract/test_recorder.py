@@ -364,12 +364,12 @@ def test_an_open_attempt_says_since_when_it_has_its_device_and_when_it_was_heard
 def test_what_clients_make_of_a_sweep_is_told_to_whom_knows_it(store: Store) -> None:
     store.open(run_cap=7, priority=2.0)
     store.set_state(1, SweepState.CANCELLED)
-    wishes = store.recorder.wishes(frozenset({1, 2}))
-    assert {i: (wish.state, wish.run_cap, wish.priority) for i, wish in wishes.sweeps.items()} == {
+    pending = store.recorder.pending_commands(frozenset({1, 2}))
+    assert {i: (wish.state, wish.run_cap, wish.priority) for i, wish in pending.sweeps.items()} == {
         1: (SweepState.CANCELLED, 4, 1.0),
         2: (SweepState.QUEUED, 7, 2.0),
     }
-    assert list(store.recorder.wishes(frozenset({2})).sweeps) == [2]
+    assert list(store.recorder.pending_commands(frozenset({2})).sweeps) == [2]
 
 
 def _failed(store: Store) -> None:
@@ -380,31 +380,31 @@ def test_a_retry_is_wanted_until_the_trial_waits_again_with_a_clean_account(stor
     _failed(store)
     assert store.trial_over(1).causes == (Cause.HOST_MEMORY,)
     store.request(1, TrialRequest.RETRY)
-    (wish,) = store.recorder.wishes(NOBODY).trials
+    (wish,) = store.recorder.pending_commands(NOBODY).trials
     assert (wish.sweep_id, wish.request, wish.trial.state) == (1, TrialRequest.RETRY, FAILED)
     store.commit(TrialRetried(1, 1, 0, 30.0))
     trial = store.trial()
     assert (trial.state, trial.causes, trial.forgiven, trial.ended_at) == (WAITING, (), 1, None)
-    assert store.recorder.wishes(NOBODY).trials == ()
+    assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
 def test_a_stop_is_wanted_until_the_trial_is_over(store: Store) -> None:
     store.commit(planned(), placed())
     store.request(1, TrialRequest.STOP)
     store.commit(ended(1, TrialState.CANCELLED, WAITING))
-    assert len(store.recorder.wishes(NOBODY).trials) == 1
+    assert len(store.recorder.pending_commands(NOBODY).trials) == 1
     store.commit(TrialDropped(1, 1, 0, 40.0))
-    assert store.recorder.wishes(NOBODY).trials == ()
+    assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
 def test_a_request_that_came_too_late_is_forgotten(store: Store) -> None:
     store.commit(planned(), placed())
     store.request(1, TrialRequest.STOP)
     store.commit(ended(1, FINISHED, value=0.5))
-    assert store.recorder.wishes(NOBODY).trials == ()
+    assert store.recorder.pending_commands(NOBODY).trials == ()
     store.request(1, TrialRequest.STOP)
     store.commit(RequestMoot(1))
-    assert store.recorder.wishes(NOBODY).trials == ()
+    assert store.recorder.pending_commands(NOBODY).trials == ()
 
 
 def test_a_trial_that_counts_is_not_tried_again_whoever_asks(store: Store) -> None:
@@ -414,9 +414,9 @@ def test_a_trial_that_counts_is_not_tried_again_whoever_asks(store: Store) -> No
 
 def test_an_added_configuration_is_wanted_until_it_is_a_trial(store: Store) -> None:
     enqueued_id = store.enqueue(1, {"x": 0.5})
-    assert store.recorder.wishes(NOBODY).enqueued == (Enqueued(enqueued_id, 1, {"x": 0.5}),)
+    assert store.recorder.pending_commands(NOBODY).enqueued == (Enqueued(enqueued_id, 1, {"x": 0.5}),)
     store.commit(TrialPlanned(1, 1, 0, {"x": 0.5}, "clone", {}, 10.0, enqueued_id))
-    assert store.recorder.wishes(NOBODY).enqueued == ()
+    assert store.recorder.pending_commands(NOBODY).enqueued == ()
 
 
 @pytest.mark.parametrize("over", [SweepState.FINISHED, SweepState.FAILED])
@@ -435,7 +435,7 @@ def test_a_sweep_that_is_over_is_open_again_while_a_client_wants_more_of_it(stor
 
 def test_a_device_set_aside_stays_so_with_its_first_reason(store: Store) -> None:
     store.commit(DeviceSetAside("cpu-0", "first", 1.0), DeviceSetAside("cpu-0", "second", 2.0))
-    assert store.recorder.wishes(NOBODY).aside == {"cpu-0": "first"}
+    assert store.recorder.pending_commands(NOBODY).aside == {"cpu-0": "first"}
 
 
 def test_whom_another_scheduler_has_taken_over_from_writes_nothing(store: Store) -> None:
@@ -480,7 +480,7 @@ def test_what_no_table_takes_is_raised_as_it_is_and_nothing_of_its_commit_is_wri
 
 def test_no_device_is_dedicated_unless_an_ensemble_has_it(store: Store) -> None:
     store.commit(planned(), placed())
-    assert store.recorder.wishes(NOBODY).dedicated == {}
+    assert store.recorder.pending_commands(NOBODY).dedicated == {}
 
 
 def test_devices_are_written_beside_trials(store: Store) -> None:

@@ -7,7 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, Judged, Searchers, SearchFailed, SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import (
+    Inbox,
+    PruneDecision,
+    Searchers,
+    SearchFailed,
+    SearchInputs,
+    TrialProposed,
+)
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.values.trial import AttemptKey, TrialState
 from tests.fakes import InlineSearchers
@@ -35,11 +42,15 @@ def test_answers_come_through_the_inbox_in_order(open_searchers: Callable[[Inbox
     searcher.ask()
     first, judged, second, none = (inbox.get(timeout=ANSWER_S) for _ in range(4))
     searcher.close()
-    assert isinstance(first, Asked) and isinstance(second, Asked) and isinstance(none, Asked)
+    assert isinstance(first, TrialProposed) and isinstance(second, TrialProposed) and isinstance(none, TrialProposed)
     assert first.planned is not None and second.planned is not None and none.planned is None
     assert (first.sweep_id, first.planned.number, second.planned.number) == (3, 0, 1)
-    assert {answer.taken for answer in (first, judged, second, none) if isinstance(answer, Asked | Judged)} == {8}
-    assert isinstance(judged, Judged)
+    assert {
+        answer.search_generation
+        for answer in (first, judged, second, none)
+        if isinstance(answer, TrialProposed | PruneDecision)
+    } == {8}
+    assert isinstance(judged, PruneDecision)
     assert (judged.sweep_id, judged.number, judged.key, judged.step, judged.verdict.prune) == (3, 0, KEY, 5, False)
 
 
@@ -50,9 +61,9 @@ def test_a_search_that_raises_is_told_and_its_thread_works_on() -> None:
     searcher.ask()
     failed, asked = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()
-    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.taken) == (3, 8)
+    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.search_generation) == (3, 8)
     assert "KeyError" in failed.reason
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, TrialProposed)
 
 
 def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> None:
@@ -72,8 +83,8 @@ def test_a_search_is_built_outside_the_loop_and_answers_when_it_is_there() -> No
     may_go_on.set()
     first, second = inbox.get(timeout=ANSWER_S), inbox.get(timeout=ANSWER_S)
     searcher.close()
-    assert isinstance(first, Asked) and first.planned is not None and first.planned.number == 0
-    assert isinstance(second, Asked) and second.planned is not None and second.planned.number == 1
+    assert isinstance(first, TrialProposed) and first.planned is not None and first.planned.number == 0
+    assert isinstance(second, TrialProposed) and second.planned is not None and second.planned.number == 1
     assert threading.current_thread() not in builders
 
 
@@ -87,6 +98,6 @@ def test_a_search_that_cannot_be_built_is_told_once_and_answers_nothing() -> Non
     failed = inbox.get(timeout=ANSWER_S)
     searcher.ask()
     searcher.close()
-    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.taken) == (3, 8)
+    assert isinstance(failed, SearchFailed) and (failed.sweep_id, failed.search_generation) == (3, 8)
     assert failed.reason == "ValueError: no such value"
     assert inbox.empty()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchFailed, SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, SearchInputs, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.specfile.class_check_client import check_classes
@@ -105,14 +105,14 @@ def test_it_chooses_beside_the_scheduler_until_it_stops() -> None:
     numbers = []
     for number in range(2):
         asked = searching.ask()
-        assert isinstance(asked, Asked) and asked.planned is not None, asked
+        assert isinstance(asked, TrialProposed) and asked.planned is not None, asked
         assert asked.planned.sampler == "their_samplers:Fine"
         numbers.append(asked.planned.number)
         searching.thread.tell(number, TrialState.FINISHED, [0.5])
     asked = searching.ask()
     searching.thread.close()
     assert numbers == [0, 1]
-    assert isinstance(asked, Asked) and asked.planned is None
+    assert isinstance(asked, TrialProposed) and asked.planned is None
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_a_note_that_is_no_json_gives_a_random_trial_with_the_reason() -> None:
     searching = _Searching(_searched("their_samplers:NoJson"))
     asked = searching.ask()
     searching.thread.close()
-    assert isinstance(asked, Asked) and asked.planned is not None
+    assert isinstance(asked, TrialProposed) and asked.planned is not None
     assert asked.planned.sampler.startswith("random, for their_samplers:NoJson failed: TypeError: ")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchInputs
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchInputs, TrialProposed
 from podium.sweep.search.search_threads import SearchThreads
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.spec.sweep_spec import SweepSpec
@@ -48,7 +48,7 @@ class Searching:
     def ask(self) -> Planned:
         self.thread.ask(deadline_s=ANSWER_S)
         asked = self.inbox.get(timeout=ANSWER_S)
-        assert isinstance(asked, Asked) and asked.planned is not None, asked
+        assert isinstance(asked, TrialProposed) and asked.planned is not None, asked
         return asked.planned
 
     def process(self) -> psutil.Process:

@@ -62,7 +62,7 @@ def test_a_sweep_whose_first_trials_fail_with_one_error_ends_after_three_and_say
     fail(rig, "ValueError: 3 is wrong")
     rig.assert_over(SweepState.FAILED)
     assert rig.sweep().reason == (
-        "no trial has finished, and 3 trials in a row failed with the same error user_error: ValueError: 3 is wrong"
+        "no trial has finished, and 3 consecutive trials failed with the same error user_error: ValueError: 3 is wrong"
     )
     assert rig.states().count(TrialState.FAILED) == 3
 
@@ -87,7 +87,7 @@ def test_after_a_trial_has_finished_the_same_error_counts_to_ten(rig: Rig, resta
     assert rig.sweep().state is SweepState.RUNNING
     fail(rig, "ValueError: x")
     rig.assert_over(SweepState.FAILED)
-    assert rig.sweep().reason == "10 trials in a row failed, the last one with user_error: ValueError: x"
+    assert rig.sweep().reason == "10 consecutive trials failed, the last one with user_error: ValueError: x"
 
 
 def test_different_errors_count_to_ten(rig: Rig) -> None:

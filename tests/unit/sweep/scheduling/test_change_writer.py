@@ -106,7 +106,7 @@ def test_its_sweep_fails_and_the_other_goes_on(make_rig: MakeRig, kind: type[Cha
         rig.pool.finish(device_id, 0.7)
     rig.settle()
     rig.assert_over(SweepState.FAILED, 2)
-    assert "cannot be written down: OverflowError: as played" in rig.sweep(2).reason
+    assert "cannot be written to the database: OverflowError: as played" in rig.sweep(2).reason
     assert [(t.value, t.reports) for t in rig.trials(1)[:1]] == [(0.7, {0: 0.5})]
     rig.finish_all()
     rig.assert_over(SweepState.FINISHED, 1)

@@ -5,10 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Device, Message, SlotLost, SlotNews, SlotOpened, Stop, Wake
+from podium.sweep.lifecycle.scheduler_messages import (
+    Device,
+    Message,
+    SlotLost,
+    SlotNews,
+    SlotOpened,
+    Stop,
+    TrialProposed,
+    Wake,
+)
 from podium.sweep.lifecycle.state_changes import (
     AttemptEnded,
     AttemptPlaced,
@@ -18,8 +28,9 @@ from podium.sweep.lifecycle.state_changes import (
     TrialPlanned,
 )
 from podium.sweep.runtime.layout import DataDirectory
+from podium.sweep.scheduling.attempts import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
-from podium.sweep.scheduling.decide import decide, end_orphans, suspend
+from podium.sweep.scheduling.decide import MESSAGE_HANDLERS, decide, end_orphans, suspend
 from podium.sweep.scheduling.decisions import (
     AskTrial,
     CleanUpAttempt,
@@ -32,7 +43,7 @@ from podium.sweep.scheduling.decisions import (
 from podium.sweep.scheduling.disk_gate import FULL_S, JUST_FULL, reports_full_disk
 from podium.sweep.scheduling.placement import place_trials, plan_asks
 from podium.sweep.scheduling.scheduler_state import SchedulerState
-from podium.sweep.values.trial import AttemptKey, Cause, Ended, Reported, SweepState, TrialState
+from podium.sweep.values.trial import AttemptKey, Cause, Ended, Event, Reported, SweepState, TrialState
 from podium.sweep.values.trial_history import Planned
 from tests.repository import ROOT
 from tests.specs import spec
@@ -53,8 +64,8 @@ def _state() -> SchedulerState:
     return state
 
 
-def _proposal(number: int = 0) -> Asked:
-    return Asked(1, Planned(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
+def _proposal(number: int = 0) -> TrialProposed:
+    return TrialProposed(1, Planned(number, {"lr": 0.01}, "random", {}), 0.1, None, 1)
 
 
 def _running() -> SchedulerState:
@@ -162,6 +173,11 @@ def test_the_same_messages_give_the_same_decisions() -> None:
         return [*decisions, end_orphans(state, NOW), suspend(state, NOW)]
 
     assert replay() == replay()
+
+
+def test_each_message_and_event_has_a_handler() -> None:
+    assert MESSAGE_HANDLERS.keys() == set(get_args(Message))
+    assert EVENT_HANDLERS.keys() == set(get_args(Event))
 
 
 # The shape of the code.

@@ -82,7 +82,7 @@ def test_a_sweep_with_no_device_left_says_why_until_there_is_one(make_rig: MakeR
     sweep = rig.submit(run_cap=2)
     assert rig.pool.busy() == []
     assert sweep.state is SweepState.QUEUED
-    assert sweep.reason == f"no device is left for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"
+    assert sweep.reason == f"no device is available for trials: cpu-0 is {WHY}; cpu-1 is {WHY}"
     dedicate(rig, "cpu-0")
     assert rig.sweep().reason == ""
     rig.finish_all()
@@ -100,5 +100,5 @@ def test_a_running_sweep_says_so_only_when_its_last_trial_has_ended(make_rig: Ma
     rig.settle()
     assert (rig.sweep().state, rig.sweep().reason) == (
         SweepState.RUNNING,
-        f"no device is left for trials: cpu-0 is {WHY}",
+        f"no device is available for trials: cpu-0 is {WHY}",
     )

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, SearchFailed, SlotLost
+from podium.sweep.lifecycle.scheduler_messages import SearchFailed, SlotLost, TrialProposed
 from podium.sweep.lifecycle.state_changes import Change, DeviceChanged, StoredSweep
 from podium.sweep.scheduling.disk_gate import FULL_S
 from podium.sweep.scheduling.live_trial import AVOID_S, MAX_INTERRUPTIONS
@@ -288,7 +288,7 @@ def test_a_device_that_fails_three_trials_in_a_row_is_set_aside_until_it_is_retu
     for _ in range(3):
         rig.pool.fail("cpu-1", Cause.INFRASTRUCTURE)
         rig.settle()
-    assert "3 trials in a row failed here" in rig.recorder.aside["cpu-1"]
+    assert "3 consecutive trials failed here" in rig.recorder.aside["cpu-1"]
     assert rig.recorder.devices["cpu-1"].state == "set aside"
     assert rig.pool.busy() == ["cpu-0"]
     rig.restart()
@@ -391,7 +391,7 @@ def idle(rig: Rig, device_id: str) -> str:
 
 def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
     rig.submit(run_cap=4, resources={"device": "gpu"})
-    assert reason(rig) == "it asks for a gpu, and there is none"
+    assert reason(rig) == "it requires a gpu, and there is none"
     rig.submit(run_cap=4)
     assert reason(rig, 2) == ""
     rig.submit(run_cap=4)
@@ -400,7 +400,7 @@ def test_a_sweep_that_waits_says_why(rig: Rig) -> None:
     rig.settle()
     rig.pool.finish("cpu-0")
     rig.settle()
-    assert reason(rig, 3) == "no device is left for trials: cpu-0 is set aside (drained on request)"
+    assert reason(rig, 3) == "no device is available for trials: cpu-0 is set aside (drained on request)"
 
 
 def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: MakeRig) -> None:
@@ -413,7 +413,7 @@ def test_a_sweep_that_is_stopping_says_what_its_last_trials_wait_for(make_rig: M
     rig.pool.lose("cpu-0")
     rig.settle()
     rig.clock.advance(WAITS_S)
-    left = "no device is left for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
+    left = "no device is available for trials: cpu-0 is set aside (it is hot); cpu-1 is set aside (it is loud)"
     assert reason(rig) == f"{own}; its last trials wait: {left}"
     assert reason(rig) == f"{own}; its last trials wait: {left}", "said once"
     del rig.recorder.aside["cpu-1"]
@@ -429,7 +429,7 @@ def test_an_idle_device_says_why(make_rig: MakeRig) -> None:
     rig = make_rig(2)
     assert idle(rig, "cpu-0") == "no sweep is running"
     rig.submit(run_cap=9, resources={"max_concurrent": 1})
-    assert idle(rig, "cpu-1") == "sweep 1 runs 1 at a time at most"
+    assert idle(rig, "cpu-1") == "sweep 1 runs max_concurrent trials (1)"
     assert idle(rig, "cpu-0") == ""
     steer(rig, SweepState.PAUSED)
     assert idle(rig, "cpu-1") == "sweep 1 is paused"
@@ -444,7 +444,7 @@ def test_what_a_device_idled_for_is_over_as_soon_as_it_has_a_trial(rig: Rig) -> 
 def test_a_device_that_waits_for_a_stopped_trial_to_end_says_so(rig: Rig) -> None:
     rig.submit(run_cap=4)
     rig.cancel(1)
-    assert idle(rig, "cpu-0") == "a trial that was stopped is ending"
+    assert idle(rig, "cpu-0") == "a stopped trial is ending"
     rig.pool.end("cpu-0", TrialState.CANCELLED)
     rig.settle()
     assert idle(rig, "cpu-0") == "no sweep is running"
@@ -467,7 +467,7 @@ def test_while_nothing_could_be_written_devices_idled_for_that(rig: Rig, monkeyp
     monkeypatch.setattr(rig.recorder, "commit", note)
     rig.settle()
     devices = [change for change in said if isinstance(change, DeviceChanged)]
-    first = next(change for change in devices if change.reason.startswith("nothing could be written down: "))
+    first = next(change for change in devices if change.reason.startswith("the database rejected writes: "))
     assert first.at == began
     assert devices[-1].reason == ""
 
@@ -541,7 +541,7 @@ def test_a_sweep_that_cannot_be_read_fails_and_the_others_go_on(rig: Rig, monkey
     rig.submit(run_cap=2)
     rig.restart()
     rig.assert_over(SweepState.FAILED)
-    assert "cannot be read back" in rig.sweep().reason
+    assert "the stored sweep cannot be read" in rig.sweep().reason
     for device_id in rig.pool.busy():
         rig.pool.end(device_id, CANCELLED, cause=Cause.CANCELLED)
     rig.settle()
@@ -595,13 +595,15 @@ def test_a_value_that_no_search_takes_back_does_not_end_the_scheduler(rig: Rig) 
 
 def test_a_search_that_was_closed_is_not_heard_by_the_one_after_it(rig: Rig) -> None:
     rig.submit(run_cap=2, retries={"max_consecutive_failures": 1})
-    late = Asked(1, Planned(1, {"x": 0.5}, "random", {}), 0.0, taken=rig.searchers.opened[1].search_generation)
+    late = TrialProposed(
+        1, Planned(1, {"x": 0.5}, "random", {}), 0.0, search_generation=rig.searchers.opened[1].search_generation
+    )
     rig.pool.fail("cpu-0")
     rig.settle()
     rig.assert_over(SweepState.FAILED)
     steer(rig, SweepState.QUEUED)
     planned = len(rig.trials())
-    rig.scheduler.step([late, SearchFailed(1, "late", taken=late.taken)])
+    rig.scheduler.step([late, SearchFailed(1, "late", search_generation=late.search_generation)])
     assert len(rig.trials()) == planned
     assert len(rig.trials()) == len(rig.search()), "a late answer was counted as that of a pending ask"
     rig.finish_all()

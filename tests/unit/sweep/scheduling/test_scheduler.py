@@ -200,7 +200,7 @@ def test_too_many_failures_in_a_row_fail_the_sweep(make_rig: MakeRig) -> None:
     rig.pool.end("cpu-1", CANCELLED, cause=Cause.CANCELLED)
     rig.settle()
     rig.assert_over(SweepState.FAILED)
-    assert "3 trials in a row failed" in rig.sweep().reason and "user_error" in rig.sweep().reason
+    assert "3 consecutive trials failed" in rig.sweep().reason and "user_error" in rig.sweep().reason
     assert rig.pool.busy() == []
 
 
@@ -208,7 +208,7 @@ def test_a_search_that_raises_fails_its_sweep_and_no_other(make_rig: MakeRig) ->
     rig = make_rig(2)
     rig.submit()
     rig.submit()
-    rig.scheduler.step([SearchFailed(1, "ValueError: as played", taken=1)])
+    rig.scheduler.step([SearchFailed(1, "ValueError: as played", search_generation=1)])
     assert rig.sweep(1).state is SweepState.FAILED and "ValueError: as played" in rig.sweep(1).reason
     rig.pool.end("cpu-0", CANCELLED, cause=Cause.CANCELLED)
     rig.finish_all()

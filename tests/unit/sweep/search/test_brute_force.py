@@ -115,5 +115,5 @@ def test_it_ends_the_sweep_and_says_so(make_rig: MakeRig) -> None:
         rig.pool.finish(rig.pool.busy()[0], 0.5)
         rig.settle()
     assert rig.sweep().state is SweepState.FINISHED
-    assert rig.sweep().reason == "every configuration was tried"
+    assert rig.sweep().reason == "all configurations were evaluated"
     assert sorted(trial.params["x"] for trial in rig.recorder.of(1)) == [1, 2, 3]  # type: ignore[type-var]

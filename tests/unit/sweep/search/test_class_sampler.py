@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox, SearchFailed
+from podium.sweep.lifecycle.scheduler_messages import Inbox, SearchFailed, TrialProposed
 from podium.sweep.search.class_loading import pruner_of_class, sampler_of_class
 from podium.sweep.search.samplers import AskContext, sampler_of
-from podium.sweep.search.search_client import Heard, Proposer
+from podium.sweep.search.search_client import OnMessage, Proposer
 from podium.sweep.search.search_threads import MAX_FAILURES, SearchThread
 from podium.sweep.search.sweep_search import TRIAL_NOTES, Search
 from podium.sweep.spec.search_methods import CUSTOM
@@ -207,7 +207,7 @@ def test_it_is_given_each_trial_that_ended_once_and_keeps_its_state() -> None:
     _ask(search)
     search.tell(1, TrialState.PRUNED, None)
     _ask(search)
-    sampler: Any = search._class_sampler.sampler  # type: ignore[union-attr]
+    sampler: Any = search.class_sampler.sampler  # type: ignore[union-attr]
     assert sampler.heard == [(2, "COMPLETE", [0.5]), (0, "FAIL", None), (1, "PRUNED", None)]
 
 
@@ -223,8 +223,8 @@ def test_what_it_notes_on_trials_and_study_is_kept_with_the_next_trial() -> None
         PastTrial(1, TrialState.RUNNING, second.params, attributes=second.attributes, sampler=second.sampler),
     ]
     rebuilt = Search(searched, [PastTrial.from_dict(json.loads(json.dumps(trial.to_dict()))) for trial in past])
-    assert rebuilt._study[0].system_attrs["mine:heard"] == 1
-    assert rebuilt._study.notes()["mine:count"] == 1
+    assert rebuilt.study[0].system_attrs["mine:heard"] == 1
+    assert rebuilt.study.notes()["mine:count"] == 1
 
 
 def test_a_grid_of_optuna_that_is_exhausted_stays_so_after_a_restart() -> None:
@@ -256,8 +256,8 @@ class _Process:
 
     pid = 4321
 
-    def __init__(self, heard: Heard) -> None:
-        self.say = heard
+    def __init__(self, on_message: OnMessage) -> None:
+        self.say = on_message
         self.asked: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def feed(self, trial: PastTrial) -> None:
@@ -277,8 +277,8 @@ class _Bench:
         self.search = Search(_searched("my_samplers:Listening"))
         self.thread = SearchThread(3, 8, lambda: self.search, self.inbox, self._open)
 
-    def _open(self, search: Search, heard: Heard) -> _Process:
-        process = _Process(heard)
+    def _open(self, search: Search, on_message: OnMessage) -> _Process:
+        process = _Process(on_message)
         self.processes.put(process)
         return process
 
@@ -296,7 +296,7 @@ def bench() -> Iterator[_Bench]:
 def test_the_scheduler_itself_never_imports_it(bench: _Bench) -> None:
     bench.thread.ask(deadline_s=600)
     bench.processes.get(timeout=ANSWER_S)
-    assert bench.search._class_sampler is None
+    assert bench.search.class_sampler is None
 
 
 def test_a_class_that_cannot_be_used_fails_the_sweep_at_once(bench: _Bench) -> None:
@@ -314,7 +314,7 @@ def test_the_first_trial_waits_until_the_class_is_there(bench: _Bench) -> None:
     process.say({"kind": "ready"})
     process.asked.get(timeout=ANSWER_S)
     asked = bench.hear()  # it had its time, and was slow
-    assert isinstance(asked, Asked) and asked.planned is not None
+    assert isinstance(asked, TrialProposed) and asked.planned is not None
     assert asked.planned.sampler == "random, for my_samplers:Listening was slow"
 
 
@@ -325,7 +325,7 @@ def test_a_sampler_that_raises_gives_a_random_trial_with_the_reason_and_in_the_e
     for _ in range(MAX_FAILURES - 1):
         process.say({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
         asked = bench.hear()
-        assert isinstance(asked, Asked) and asked.planned is not None
+        assert isinstance(asked, TrialProposed) and asked.planned is not None
         assert asked.planned.sampler == "random, for my_samplers:Listening failed: ValueError: no"
         bench.thread.ask(deadline_s=600)
     process.say({"kind": "failed", "number": process.asked.get(timeout=ANSWER_S), "error": "ValueError: no"})
@@ -347,7 +347,7 @@ def test_a_sampler_with_nothing_left_ends_the_asks(bench: _Bench) -> None:
     process.say({"kind": "ready"})
     process.say({"kind": "exhausted", "number": process.asked.get(timeout=ANSWER_S)})
     asked = bench.hear()
-    assert isinstance(asked, Asked) and asked.planned is None
+    assert isinstance(asked, TrialProposed) and asked.planned is None
     assert threading.active_count() > 1  # the thread goes on telling
 
 
@@ -365,7 +365,7 @@ def test_a_pruner_that_only_raises_fails_the_sweep() -> None:
     _ask(search)
     search.report(0, 0, 0.5)
     search.report(0, 1, 0.5)
-    with pytest.raises(UnusableClassError, match=r"my_samplers:Grumpy raised KeyError .* 3 reports in a row"):
+    with pytest.raises(UnusableClassError, match=r"my_samplers:Grumpy raised KeyError .* 3 consecutive reports"):
         search.report(0, 2, 0.5)
 
 

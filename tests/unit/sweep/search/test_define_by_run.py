@@ -94,7 +94,7 @@ def test_an_earlier_sweep_teaches_them() -> None:
     later = Search(spec(**EMPTY, method="tpe", seed=5), [], earlier)
     later.ask()
     assert isinstance(_suggested(later, 0), int)
-    assert later._study.optuna.trials[0].params == earlier[0].params
+    assert later.study.optuna.trials[0].params == earlier[0].params
 
 
 EARLIER_CHOICES = [
@@ -164,8 +164,8 @@ def test_a_sampler_that_fails_is_replaced_by_chance(monkeypatch: pytest.MonkeyPa
         ({}, Wanted(KEY, "width", {"min": 2, "max": 1}), "above max"),
         ({}, Wanted(KEY, "width", {"distribution": "normal"}), "cannot be suggested"),
         ({}, Wanted(KEY, "width", WIDTH, drawn=True, value=3), "3 is not within 8 and 64"),
-        ({}, Wanted(KEY, "kind", {"values": ["a", "c"]}), "not as an earlier trial did"),
-        ({}, Wanted(KEY, "kind", {"min": 0.0, "max": 1.0}), "not as an earlier trial did"),
+        ({}, Wanted(KEY, "kind", {"values": ["a", "c"]}), "invalid, or incompatible with an earlier trial"),
+        ({}, Wanted(KEY, "kind", {"min": 0.0, "max": 1.0}), "invalid, or incompatible with an earlier trial"),
         ({"method": "grid", "parameters": {"x": {"values": [1]}}}, Wanted(KEY, "width", WIDTH), "a grid knows"),
         (
             {

@@ -44,7 +44,7 @@ def test_a_trial_has_the_value_and_the_sampler_its_position(method: str) -> None
         planned = _ask(search)
         assert planned.params["width"] in WIDTHS and planned.params["size"] in SIZES
         assert ("depth" in planned.params) == (planned.params["size"] != "small")
-        frozen = search._study[number]
+        frozen = search.study[number]
         assert frozen.distributions["width"] == IntDistribution(0, 7)
         assert frozen.params["width"] == WIDTHS.index(planned.params["width"])
         assert search.remembered(number).params == planned.params
@@ -83,7 +83,7 @@ def test_a_search_starts_from_values_of_earlier_sweeps_that_knew_no_order() -> N
         for n in range(12)
     ]
     search = Search(spec(method="tpe", parameters=SPACE), earlier=earlier)
-    assert [trial.params["width"] for trial in search._earlier] == [n % 8 for n in range(12)]
+    assert [trial.params["width"] for trial in search.earlier_frozen] == [n % 8 for n in range(12)]
     assert _ask(search).params["width"] in WIDTHS
 
 

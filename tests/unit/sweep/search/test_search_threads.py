@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.lifecycle.scheduler_messages import Asked, Inbox
-from podium.sweep.search.search_client import Heard, _opening
+from podium.sweep.lifecycle.scheduler_messages import Inbox, TrialProposed
+from podium.sweep.search.search_client import OnMessage, _opening
 from podium.sweep.search.search_process import serve
 from podium.sweep.search.search_threads import SearchThread
 from podium.sweep.search.sweep_search import TOLD, Search
@@ -31,8 +31,8 @@ class FakeProcess:
 
     pid = 4321
 
-    def __init__(self, search: Search, heard: Heard) -> None:
-        self._heard = heard
+    def __init__(self, search: Search, on_message: OnMessage) -> None:
+        self._on_message = on_message
         self.fed = [search.remembered(number) for number in range(len(search))]
         self.asked: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.closed = threading.Event()
@@ -47,7 +47,7 @@ class FakeProcess:
         self.closed.set()
 
     def say(self, **message: Any) -> None:
-        self._heard(message)
+        self._on_message(message)
 
     def propose(self, x: float) -> int:
         """Answer the next request; returns its number."""
@@ -66,8 +66,8 @@ class Bench:
         self.search = Search(spec(method="gp", run_cap=50, **changes), past)
         self.thread = SearchThread(3, 8, lambda: self.search, self.inbox, self._open)
 
-    def _open(self, search: Search, heard: Heard) -> FakeProcess:
-        process = FakeProcess(search, heard)
+    def _open(self, search: Search, on_message: OnMessage) -> FakeProcess:
+        process = FakeProcess(search, on_message)
         self.processes.put(process)
         return process
 
@@ -79,7 +79,7 @@ class Bench:
 
     def answer(self) -> Planned:
         asked = self.inbox.get(timeout=ANSWER_S)
-        assert isinstance(asked, Asked) and asked.planned is not None, asked
+        assert isinstance(asked, TrialProposed) and asked.planned is not None, asked
         return asked.planned
 
 
@@ -184,7 +184,7 @@ def test_the_process_ends_with_its_search() -> None:
 def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() -> None:
     tries: list[int] = []
 
-    def full(search: Search, heard: Heard) -> FakeProcess:
+    def full(search: Search, on_message: OnMessage) -> FakeProcess:
         tries.append(len(search))
         raise OSError("cannot allocate memory")
 
@@ -194,7 +194,7 @@ def test_a_process_that_cannot_be_started_is_tried_again_for_the_next_trial() ->
     for _ in range(5):
         thread.ask(deadline_s=LONG_S)
         asked = inbox.get(timeout=ANSWER_S)
-        assert isinstance(asked, Asked) and asked.planned is not None
+        assert isinstance(asked, TrialProposed) and asked.planned is not None
         assert asked.planned.sampler.startswith("random, for gp failed: no search process could be started: cannot")
     thread.close()
     assert tries == [12, 13, 14, 15, 16]
@@ -292,8 +292,7 @@ def test_a_trial_that_ends_or_runs_again_is_still_judged_by_all_its_reports() ->
     search = _with_curves()
     search.tell(2, TrialState.PRUNED, None)
     search.retry(2)
-    assert search._judge is not None
-    assert search._judge.reports(2) == CURVE
+    assert search.reports(2) == CURVE
 
 
 def test_a_search_that_only_proposes_judges_nobody() -> None:
