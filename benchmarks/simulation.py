@@ -31,6 +31,7 @@ from podium.sweep.lifecycle.scheduler_messages import (
     Wake,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
+from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.recorder import DatabaseRecorder
 from podium.sweep.scheduling.scheduler import TICK_S, Scheduler
@@ -39,7 +40,7 @@ from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.slots.slot import FLUSH_S, POLL_S
 from podium.sweep.spec.sweep_spec import parse_spec
-from podium.sweep.values.trial import AttemptKey, Ended, Event, Started, TrialState, Wanted
+from podium.sweep.values.trial import Assignment, AttemptKey, Ended, Event, Started, TrialState, Wanted
 
 
 class SimulatedClock:
@@ -94,14 +95,14 @@ class SimulatedSlots:
         self._agenda = agenda
         self._trial_s = trial_s
         self._slots = {f"cpu-{n}": _Slot(Device(f"cpu-{n}", "cpu", n, "node", "", None, 100 + n)) for n in range(count)}
-        self._sent: list[tuple[_Slot, int, list[dict[str, Any]]]] = []
+        self._sent: list[tuple[_Slot, int, list[SlotCommand]]] = []
         self.durations_s: list[float] = []  # of the trials, in the order in which they started
         self.ended = 0
 
     def opened(self) -> list[SlotOpened]:
         return [SlotOpened(slot.device) for slot in self._slots.values()]
 
-    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         self._sent.append((self._slots[device_id], acknowledged, list(commands)))
 
     def kill(self, device_id: str) -> None:
@@ -113,21 +114,21 @@ class SimulatedSlots:
             slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
             slot.waiting = True
             for command in commands:
-                assert command["kind"] == "run", command
-                self._run(slot, command["assignment"])
+                assert isinstance(command, StartAttempt), command
+                self._run(slot, command.assignment)
             self._answer(slot)
             slot.call += 1
             if slot.waiting:
                 self._agenda.add(self._clock.now_s + POLL_S, lambda slot=slot, call=slot.call: self._poll(slot, call))  # type: ignore[misc]
         self._sent.clear()
 
-    def _run(self, slot: _Slot, assignment: dict[str, Any]) -> None:
-        key = AttemptKey(assignment["trial_id"], assignment["attempt"])
+    def _run(self, slot: _Slot, assignment: Assignment) -> None:
+        key = assignment.key
         duration_s = self._trial_s * random.Random(key.trial_id).uniform(0.9, 1.1)
         self.durations_s.append(duration_s)
         start_s = self._clock.now_s
         started = Started(key, 4321, start_s, "", "cpu")
-        value = float(assignment["params"]["x"])
+        value = float(assignment.params["x"] or 0.0)
         ended = Ended(
             key, TrialState.FINISHED, start_s, start_s + duration_s, value=value, message="", exit="0", pid=4321
         )  # fmt: skip

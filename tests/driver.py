@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import json
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.slot_commands import (
+    PruneAnswer,
+    SlotCommand,
+    StartAttempt,
+    StopAttempt,
+    StudyAnswer,
+    SuggestAnswer,
+)
+from podium.sweep.protocol.slot_exchange import NumberedEvents, SlotDescription, decode_events, encode_commands
 from podium.sweep.runtime.process_trees import children
-from podium.sweep.slots.slot import DeviceView, Slot
+from podium.sweep.slots.slot import Slot
 from podium.sweep.values.trial import (
     Assignment,
     AttemptKey,
@@ -24,7 +33,6 @@ from podium.sweep.values.trial import (
     Started,
     StudyAsked,
     Wanted,
-    event_from_dict,
 )
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -45,12 +53,12 @@ class SlotDriver:
         self.slot = Slot("cpu-0", DeviceView("", None))
         self.open()
 
-    def open(self) -> dict[str, Any]:
-        """What the slot says of itself, with the events it remembers, to a new session."""
-        about: dict[str, Any] = json.loads(self.wait(self.slot.open()))
-        self.session, self.call = about["session"], 0
-        self.acknowledged = max((number for number, _ in about["events"]), default=0)
-        return about
+    def open(self) -> SlotDescription:
+        """Open a session; the description of the slot, with the events that are not acknowledged."""
+        description = SlotDescription.from_json(self.wait(self.slot.open()))
+        self.session, self.call = description.session, 0
+        self.acknowledged = max((number for number, _ in description.events), default=0)
+        return description
 
     def close(self) -> None:
         """End the fork server, and what it runs."""
@@ -94,15 +102,19 @@ class SlotDriver:
         }
         return Assignment(**{**values, **changes})
 
-    def exchange(self, *commands: dict[str, Any]) -> list[Event]:
+    def exchange(self, *commands: SlotCommand) -> list[Event]:
         """One call: commands out, events back, acknowledged in the next call."""
-        self.call += 1
-        sent = self.slot.exchange(self.session, self.call, self.acknowledged, json.dumps(commands).encode())
-        numbered = json.loads(self.wait(sent)) or []
-        self.acknowledged = max([self.acknowledged, *[number for number, _ in numbered]])
-        return [event_from_dict(event) for _, event in numbered]
+        return [event for _, event in self.exchange_numbered(*commands)]
 
-    def until(self, done: Callable[[Event], bool], *commands: dict[str, Any]) -> list[Event]:
+    def exchange_numbered(self, *commands: SlotCommand) -> NumberedEvents:
+        """One call; the events with their numbers."""
+        self.call += 1
+        sent = self.slot.exchange(self.session, self.call, self.acknowledged, encode_commands(commands))
+        numbered = decode_events(self.wait(sent)) or ()
+        self.acknowledged = max([self.acknowledged, *[number for number, _ in numbered]])
+        return numbered
+
+    def until(self, done: Callable[[Event], bool], *commands: SlotCommand) -> list[Event]:
         """Everything that the slot says up to the call in which `done` is met."""
         events = self.exchange(*commands)
         while not any(done(event) for event in events):
@@ -115,7 +127,7 @@ class SlotDriver:
         self.until(lambda event: isinstance(event, Started), run(assignment))
         return assignment
 
-    def end(self, *commands: dict[str, Any]) -> Ended:
+    def end(self, *commands: SlotCommand) -> Ended:
         """Wait for the end of what runs."""
         ended = self.until(lambda event: isinstance(event, Ended), *commands)[-1]
         assert isinstance(ended, Ended)
@@ -133,38 +145,36 @@ class SlotDriver:
 
     def clear(self) -> None:
         """Stop what a test left running."""
-        about = self.open()
-        if about["running"] is not None:
-            self.end(stop(AttemptKey(*about["running"])))
+        running = self.open().running
+        if running is not None:
+            self.end(stop(running))
 
 
-def run(assignment: Assignment) -> dict[str, Any]:
+def run(assignment: Assignment) -> StartAttempt:
     """The command that starts an attempt."""
-    return {"kind": "run", "assignment": assignment.to_dict()}
+    return StartAttempt(assignment)
 
 
-def stop(key: AttemptKey, cause: Cause = Cause.CANCELLED) -> dict[str, Any]:
-    """The command that ends one."""
-    return {"kind": "stop", "key": [key.trial_id, key.attempt], "cause": cause.value}
+def stop(key: AttemptKey, cause: Cause = Cause.CANCELLED) -> StopAttempt:
+    """The command that stops an attempt."""
+    return StopAttempt(key, cause)
 
 
-def answer(event: Reported, prune: bool) -> dict[str, Any]:
-    """The command that tells a trial whether to give up."""
-    return {"kind": "answer", "key": [event.key.trial_id, event.key.attempt], "step": event.step, "prune": prune}
+def answer(event: Reported, prune: bool) -> PruneAnswer:
+    """The command that tells a trial whether to prune."""
+    return PruneAnswer(event.key, event.step, prune)
 
 
-def suggested(event: Event, value: Scalar, error: str = "") -> dict[str, Any]:
-    """The command that tells a trial what was chosen for a parameter that it wants."""
+def suggested(event: Event, value: Scalar, error: str = "") -> SuggestAnswer:
+    """The command with the value of a parameter that a trial suggested."""
     assert isinstance(event, Wanted)
-    key = [event.key.trial_id, event.key.attempt]
-    return {"kind": "suggested", "key": key, "name": event.name, "value": value, "error": error}
+    return SuggestAnswer(event.key, event.name, value, error)
 
 
-def study_answer(event: StudyAsked, answer: dict[str, Any], error: str = "") -> dict[str, Any]:
-    """The command that tells a trial what it asked of its study."""
-    key = [event.key.trial_id, event.key.attempt]
-    return {"kind": "study", "key": key, "request": event.request, "answer": answer, "error": error}
+def study_answer(event: StudyAsked, answer: dict[str, Any], error: str = "") -> StudyAnswer:
+    """The command with the answer to a query of `trial.study`."""
+    return StudyAnswer(event.key, event.request, answer, error)
 
 
 def key_of(assignment: Assignment) -> AttemptKey:
-    return AttemptKey(assignment.trial_id, assignment.attempt)
+    return assignment.key

@@ -18,6 +18,14 @@ from podium.sweep.lifecycle.scheduler_messages import (
     TrialProposed,
 )
 from podium.sweep.lifecycle.state_changes import Enqueued
+from podium.sweep.protocol.slot_commands import (
+    PruneAnswer,
+    SlotCommand,
+    StartAttempt,
+    StudyAnswer,
+    SuggestAnswer,
+)
+from podium.sweep.protocol.slot_exchange import decode_commands, encode_commands
 from podium.sweep.search.search_threads import answer_suggestion
 from podium.sweep.search.sweep_search import Search
 from podium.sweep.values.trial import (
@@ -68,7 +76,7 @@ class FakeSlot:
 
     @property
     def key(self) -> AttemptKey | None:
-        return None if self.running is None else AttemptKey(self.running.trial_id, self.running.attempt)
+        return None if self.running is None else self.running.key
 
     def add(self, event: Event) -> None:
         self.sequence += 1
@@ -76,9 +84,9 @@ class FakeSlot:
 
 
 class FakePool:
-    """Slots whose attempts the test plays; see `podium.sweep.lifecycle.scheduler_messages.SlotPool`.
+    """Slots whose attempts the test controls; see `podium.sweep.lifecycle.scheduler_messages.SlotPool`.
 
-    A slot that is told to run a second attempt beside its first fails the test there and then.
+    A command to start a second attempt on a busy slot fails the test. Commands are encoded and decoded as for a slot.
     """
 
     def __init__(self, inbox: Inbox, clock: FakeClock, count: int = 1) -> None:
@@ -91,31 +99,31 @@ class FakePool:
     def __getitem__(self, device_id: str) -> FakeSlot:
         return self.slots[device_id]
 
-    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         slot = self.slots[device_id]
         slot.events = [(number, event) for number, event in slot.events if number > acknowledged]
-        for command in commands:
-            self._carry_out(slot, command)
+        for command in decode_commands(encode_commands(commands)):
+            self._execute(slot, command)
 
-    def _carry_out(self, slot: FakeSlot, command: dict[str, Any]) -> None:
-        if command["kind"] == "run":
-            assert slot.running is None, f"{slot.device.device_id} is told to run two attempts at once"
-            slot.running = Assignment.from_dict(command["assignment"])
+    def _execute(self, slot: FakeSlot, command: SlotCommand) -> None:
+        if isinstance(command, StartAttempt):
+            assert slot.running is None, f"{slot.device.device_id} runs an attempt and gets another one"
+            slot.running = command.assignment
             assert slot.key is not None
             self.placed.append((slot.device.device_id, slot.key))
             assert all(other is slot or other.key is None or other.key.trial_id != slot.key.trial_id
                        for other in self.slots.values()), "one trial runs on two devices"  # fmt: skip
             return
-        if slot.key is None or command["key"] != [slot.key.trial_id, slot.key.attempt]:
+        if slot.key is None or command.key != slot.key:
             return
-        if command["kind"] == "answer":
-            slot.answers.append((command["step"], command["prune"]))
-        elif command["kind"] == "study":
-            slot.study.append(command["answer"])
-        elif command["kind"] == "suggested":
-            slot.suggestions.append((command["name"], command["value"], command["error"]))
+        if isinstance(command, PruneAnswer):
+            slot.answers.append((command.step, command.prune))
+        elif isinstance(command, StudyAnswer):
+            slot.study.append(command.answer)
+        elif isinstance(command, SuggestAnswer):
+            slot.suggestions.append((command.name, command.value, command.error))
         else:
-            slot.stops.append(Cause(command["cause"]))
+            slot.stops.append(command.cause)
 
     # What a test has happen.
 
@@ -189,7 +197,7 @@ class FakePool:
     def lose(self, device_id: str) -> None:
         """The slot's process dies, with all that it ran and remembered; the pool brings a new one."""
         self.slots[device_id] = FakeSlot(self.slots[device_id].device)
-        self.inbox.put(SlotLost(device_id, "its slot is gone: as played"))
+        self.inbox.put(SlotLost(device_id, "worker lost: as played"))
         self.inbox.put(SlotOpened(self.slots[device_id].device))
 
     def _key(self, device_id: str) -> AttemptKey:

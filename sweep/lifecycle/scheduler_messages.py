@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from podium.sweep.lifecycle.state_changes import Change, Enqueued, PendingCommands, StoredSweep
+from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.trial import AttemptKey, Cause, Event, Scalar, StudyAsked, TrialState, Wanted
 from podium.sweep.values.trial_history import PastTrial, Planned, Verdict
@@ -135,7 +136,7 @@ Inbox = queue.SimpleQueue[Message]
 class SlotPool(Protocol):
     """The slots. Calls never block: answers go to the inbox."""
 
-    def send(self, device_id: str, acknowledged: int, commands: Sequence[dict[str, Any]]) -> None:
+    def send(self, device_id: str, acknowledged: int, commands: Sequence[SlotCommand]) -> None:
         """Acknowledge events up to a number, send commands, and request the next events."""
         ...
 

@@ -1,4 +1,4 @@
-"""Built-in networks, checkpoints, and rows on their way to a network; imports torch.
+"""Built-in networks, model files, and the rows of a data set as tensors; imports torch.
 
 Runs in trial processes and ensemble workers.
 """

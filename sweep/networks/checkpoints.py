@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors, written whole, checked by SHA-256 when read; trial and member processes."""
+"""Model files: safetensors, written atomically, verified by SHA-256 when read; trial processes and members."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from podium.sweep.values.errors import EnsembleError, UserCodeError
 
 
 def save_weights(model: torch.nn.Module, path: Path, metadata: Mapping[str, str]) -> None:
-    """Write the state of `model` so that `path` is the old file or the whole new one, never a part."""
-    save_whole(weights_of(model), path, metadata)
+    """Write the state of `model` to `path` atomically."""
+    write_tensors(weights_of(model), path, metadata)
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The state of `model` on the CPU; what layers share is there once for each, since a file shares nothing.
+    """The state of `model` on the CPU. Tensors that layers share are copied, since safetensors stores no aliases.
 
-    Raises `UserCodeError` for state that is no tensor.
+    Raises `UserCodeError` for state that is not a tensor.
     """
     found: dict[str, torch.Tensor] = {}
     known: set[int] = set()
     for name, value in model.state_dict().items():
         if not isinstance(value, torch.Tensor):
-            raise UserCodeError(f"the network's state {name!r} is a {type(value).__name__}; only tensors can be kept")
+            raise UserCodeError(f"state {name!r} of the network is a {type(value).__name__}; only tensors can be saved")
         tensor = value.detach().cpu().contiguous()
         memory = tensor.untyped_storage().data_ptr()
         found[name] = tensor.clone() if memory in known else tensor
@@ -39,16 +39,16 @@ def weights_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def save_arrays(arrays: Mapping[str, np.ndarray], path: Path, metadata: Mapping[str, str]) -> None:
-    """Write named arrays, predictions say, in the same way."""
-    save_whole({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
+    """Write named arrays, such as predictions, atomically."""
+    write_tensors({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
 
 
 def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Tensors by name and the metadata. Raises `EnsembleError` when the file is missing, changed or damaged."""
+    """Tensors by name, and the metadata. Raises `EnsembleError` if the file is missing, changed or damaged."""
     try:
         check_plain(path)
         if sha256 is not None and sha256_of(path) != sha256:
-            raise EnsembleError(f"{named(path)} is damaged: its SHA-256 is not the one recorded")
+            raise EnsembleError(f"{named(path)} is damaged: its SHA-256 differs from the recorded one")
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})
         return load_file(path), metadata
@@ -61,15 +61,15 @@ def load_weights(path: Path, sha256: str | None = None) -> tuple[dict[str, torch
 
 
 def architecture_of(metadata: Mapping[str, str]) -> dict[str, object]:
-    """What to build before the weights go in, as `training` wrote it."""
+    """The architecture of a built-in network, as `podium.sweep.training` stored it. Raises `EnsembleError`."""
     if "architecture" not in metadata:
-        raise EnsembleError("the model file does not say its architecture; it was not saved by a built-in model")
+        raise EnsembleError("the model file has no architecture; it was not saved by a built-in model")
     architecture: dict[str, object] = json.loads(metadata["architecture"])
     return architecture
 
 
-def save_whole(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
-    """Write beside the target, sync, and rename: a reader sees the old file or the new one."""
+def write_tensors(tensors: dict[str, torch.Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write a temporary file, sync it, and rename it: a reader sees the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         save_file(tensors, temporary, metadata=dict(metadata))

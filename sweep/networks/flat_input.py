@@ -1,4 +1,4 @@
-"""A user's network as ensembles see it: flat rows in, probabilities or values out; trial and member processes."""
+"""Adapts a user's network to ensembles: flat rows in, probabilities or values out; trial processes and members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Build = Callable[[dict[str, Any]], nn.Module]
 
 
 class RowsIn(nn.Module):
-    """Gives a network its rows in its own shape and type, a copy of its own, and takes whatever floats it answers."""
+    """Converts flat rows to the shape and dtype of a network, and its outputs to float32.
+
+    The network gets a copy of the rows, since it may modify them in place.
+    """
 
     def __init__(self, network: nn.Module, shape: tuple[int, ...], dtype: torch.dtype, outputs: Outputs) -> None:
         super().__init__()
@@ -26,7 +29,7 @@ class RowsIn(nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Flat rows (rows, features) in, probabilities (rows, classes) or values (rows, outputs) out, float32."""
-        count = rows.shape[0]  # unlike len(), this can be recorded as a number that may change
+        count = rows.shape[0]  # unlike len(), a symbolic size in an exported graph
         inputs = rows.reshape((count, *self.shape)).to(self.dtype, copy=True)
         return answers_of(self.network(inputs), count, self.outputs)
 
@@ -35,9 +38,9 @@ class RowsIn(nn.Module):
 
 
 def check_rows(network: nn.Module, rows: torch.Tensor) -> None:
-    """Raises `ValueError` naming the first value that a network which takes integers would be given as another one.
+    """Raise `ValueError` for the first value that conversion to a network's integer dtype would change.
 
-    Converting 2.7 to int64 gives 2, and 300 to uint8 gives 44: neither is what was asked.
+    Converting 2.7 to int64 gives 2, and 300 to uint8 gives 44.
     """
     if not isinstance(network, RowsIn) or network.dtype.is_floating_point or network.dtype.is_complex:
         return
@@ -47,13 +50,13 @@ def check_rows(network: nn.Module, rows: torch.Tensor) -> None:
         row, column = divmod(int(wrong.reshape(-1).to(torch.uint8).argmax()), rows.shape[1])
         name = str(network.dtype).removeprefix("torch.")
         raise ValueError(
-            f"the network takes {name}, and the value in row {row}, column {column} is {float(rows[row, column]):g}; "
+            f"expected {name} input, got {float(rows[row, column]):g} in row {row}, column {column}; "
             f"send integers from {int(lowest)} to {int(beyond) - 1}"
         )
 
 
 def _limits(dtype: torch.dtype) -> tuple[float, float]:
-    """The lowest value of an integer type, and the first one above its highest; both are exact in float32."""
+    """The lowest value of an integer dtype, and its highest plus one; both are exact in float32."""
     if dtype is torch.bool:
         return 0.0, 2.0
     limits = torch.iinfo(dtype)
@@ -61,32 +64,32 @@ def _limits(dtype: torch.dtype) -> tuple[float, float]:
 
 
 def answers_of(outputs: Any, rows: int, kind: Outputs) -> torch.Tensor:
-    """What a network said, as float32 (rows, classes or outputs). Raises `UserCodeError` for what is no such thing.
+    """The outputs of a network as float32 (rows, classes or outputs). Raises `UserCodeError` for any other shape.
 
-    One output alone that stands for two classes becomes both: (1 - p, p).
+    A single output p of a binary classifier becomes (1 - p, p).
     """
     if not isinstance(outputs, torch.Tensor):
-        raise UserCodeError(f"the network returns a {type(outputs).__name__}; return the tensor of its outputs alone")
+        raise UserCodeError(f"the network returned a {type(outputs).__name__}; return one tensor")
     if outputs.ndim == 0 or outputs.shape[0] != rows:
         raise UserCodeError(
-            f"the network returns shape {tuple(outputs.shape)} for {rows} rows; one answer a row, first"
+            f"the network returned shape {tuple(outputs.shape)} for {rows} rows; the first dimension must be the rows"
         )
     if outputs.ndim != 2 and (kind is Outputs.VALUES or outputs.ndim == 1):
         outputs = outputs.reshape(rows, -1)
     if outputs.ndim != 2:
-        raise UserCodeError(f"the network returns shape {tuple(outputs.shape)}; (rows, classes) is wanted")
-    said: torch.Tensor = outputs.float()
+        raise UserCodeError(f"the network returned shape {tuple(outputs.shape)}; expected (rows, classes)")
+    values: torch.Tensor = outputs.float()
     if kind is Outputs.VALUES:
-        return said
+        return values
     if kind is Outputs.LOGITS:
-        said = torch.softmax(said, dim=1) if said.shape[1] > 1 else torch.sigmoid(said)
-    return said if said.shape[1] > 1 else torch.cat([1 - said, said], dim=1)
+        values = torch.softmax(values, dim=1) if values.shape[1] > 1 else torch.sigmoid(values)
+    return values if values.shape[1] > 1 else torch.cat([1 - values, values], dim=1)
 
 
 def built(build: Build, header: UserNetwork, weights: Mapping[str, torch.Tensor]) -> RowsIn:
-    """The network that `build` makes of the parameters, with these weights, ready to answer; on the CPU.
+    """The network that `build` returns for the parameters, with these weights, in evaluation mode; on the CPU.
 
-    Raises `UserCodeError` saying what is wrong with what `build` gives.
+    Raises `UserCodeError` if `build` fails, or returns a network of another architecture.
     """
     network = _called(build, header)
     try:
@@ -94,7 +97,7 @@ def built(build: Build, header: UserNetwork, weights: Mapping[str, torch.Tensor]
     except Exception as error:
         text = " ".join(str(error).split())
         raise UserCodeError(
-            f"{header.build} gives a network that the saved weights do not fit, with {_shown(header.params)}: "
+            f"{header.build} returned a network that the saved weights do not fit, with {_shown(header.params)}: "
             f"{text[:600]}"
         ) from error
     return RowsIn(network, header.shape, dtype_of(header.dtype), header.outputs).eval()
@@ -108,15 +111,15 @@ def _called(build: Build, header: UserNetwork) -> nn.Module:
             f"{header.build} raised {type(error).__name__}: {error} (with {_shown(header.params)})"
         ) from error
     if not isinstance(network, nn.Module):
-        raise UserCodeError(f"{header.build} returned a {type(network).__name__}; a torch.nn.Module is wanted")
+        raise UserCodeError(f"{header.build} returned a {type(network).__name__}; expected a torch.nn.Module")
     return network
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """The type of that name, `float32` say."""
+    """The dtype of a name such as `float32`. Raises `UserCodeError`."""
     found = getattr(torch, name, None)
     if not isinstance(found, torch.dtype):
-        raise UserCodeError(f"{name!r} is no type of a tensor")
+        raise UserCodeError(f"unsupported dtype {name!r}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The built-in networks: name and settings in, `nn.Module` out; trial and member processes."""
+"""Builds the built-in networks from their name and settings; trial processes and members."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "t
 
 
 class Standardize(nn.Module):
-    """(x - mean) / deviation, with the figures of the training split: part of the model, so raw rows go in.
+    """(x - mean) / deviation, by the statistics of the training split: part of the model, whose input is raw rows.
 
-    One figure for all features, or one for each.
+    One mean and standard deviation for all features, or one for each.
     """
 
     mean: torch.Tensor
@@ -33,7 +33,7 @@ class Standardize(nn.Module):
 
 
 class Rescale(nn.Module):
-    """y * deviation + mean, with the figures of the training targets: values come out in the units of the target."""
+    """y * deviation + mean, by the statistics of the training targets: the output is in the units of the target."""
 
     mean: torch.Tensor
     deviation: torch.Tensor
@@ -48,12 +48,12 @@ class Rescale(nn.Module):
 
 
 def build(architecture: Mapping[str, Any]) -> nn.Module:
-    """The network that `architecture` describes; it maps raw rows (n, features) to logits (n, classes).
+    """The network of `architecture`, which maps raw rows (n, features) to logits (n, classes).
 
     Keys: `model`, `settings`, `image` (channels, height, width), `classes`, `mean`, `deviation` (a number, or a list
-    with one a feature). Where `task` is "regression", `classes` is the number of outputs, and with `target_mean` and
-    `target_deviation` (lists, one an output) the network answers with values (n, outputs) in the units of the target.
-    Raises `EnsembleError` for a model that is not built in.
+    of one per feature). With `task` "regression", `classes` is the number of outputs, and `target_mean` and
+    `target_deviation` are lists of one per output; the network returns values (n, outputs) in the units of the target.
+    Raises `EnsembleError` for an unknown model.
     """
     name = architecture["model"]
     if name not in catalog.MODELS:

@@ -1,4 +1,4 @@
-"""Rows on their way to a network: few lie on its device, many are gathered batch by batch; trial process."""
+"""Batches of a data set as tensors: small sets are copied to the device, large ones read by batch; trial process."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.data.splits import Rows
 
 EVALUATION_ROWS = 4096
-ON_CPU_BYTES = 64 << 20  # as many as every trial may copy for itself; more are read from what all trials share
+ON_CPU_BYTES = 64 << 20  # larger sets are read from the memory map that all trials share
 ON_GPU_BYTES = 2 << 30
 
 
 class TrainingRows:
-    """Some rows of a data set, numbered from 0 in the order of `rows`."""
+    """A subset of a data set, numbered from 0 in the order of `rows`."""
 
     def __init__(self, data: Dataset, rows: Rows, device: torch.device) -> None:
         self._inputs, self._targets, self._rows = np.asarray(data.inputs), np.asarray(data.targets), rows
         self._device = device
         row_bytes = data.inputs.nbytes // max(1, len(data.inputs))
-        few = row_bytes * len(rows) <= (ON_GPU_BYTES if device.type == "cuda" else ON_CPU_BYTES)
-        self._here = (self._moved(self._inputs, rows), self._moved(self._targets, rows)) if few else None
-        self.order_on = device if few else torch.device("cpu")  # where row numbers are expected
+        fits = row_bytes * len(rows) <= (ON_GPU_BYTES if device.type == "cuda" else ON_CPU_BYTES)
+        self._resident = (self._to_device(self._inputs, rows), self._to_device(self._targets, rows)) if fits else None
+        self.index_device = device if fits else torch.device("cpu")  # of the row numbers that `take` expects
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def take(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Inputs and targets of these rows, on the device."""
-        if self._here is not None:
-            return self._here[0][numbers], self._here[1][numbers]
+        if self._resident is not None:
+            return self._resident[0][numbers], self._resident[1][numbers]
         rows = self._rows[numbers.numpy()]
-        return self._moved(self._inputs, rows), self._moved(self._targets, rows)
+        return self._to_device(self._inputs, rows), self._to_device(self._targets, rows)
 
-    def _moved(self, values: np.ndarray, rows: Rows) -> torch.Tensor:
+    def _to_device(self, values: np.ndarray, rows: Rows) -> torch.Tensor:
         return torch.from_numpy(values[rows]).to(self._device)
 
 
@@ -50,7 +50,7 @@ def evaluation_batches(data: Dataset, split: str) -> Iterator[torch.Tensor]:
 def batches(
     data: Dataset, split: str, batch_size: int, *, shuffle: bool, device: torch.device
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Inputs and targets of a split, a batch at a time, read when they are asked for; shuffled by torch's generator."""
+    """Iterate over inputs and targets of a split; batches are read on demand, and shuffled by torch's generator."""
     rows = data.rows[split]
     order = torch.randperm(len(rows)) if shuffle else torch.arange(len(rows))
     for numbers in torch.split(order, batch_size):

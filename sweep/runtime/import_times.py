@@ -18,7 +18,7 @@ from podium.sweep.values.code_references import RESERVED_MODULES
 MOST = 10  # modules that are told of
 LEAST_S = 0.02  # of a module, to be told of
 WORTH_S = 0.3  # of all of them, to be worth a warning
-MOST_S = 15.0  # more than this cannot be preloaded: `podium.sweep.slots.process_template.PRELOAD_S`
+MOST_S = 15.0  # more than this cannot be preloaded: `podium.sweep.slots.fork_server_client.PRELOAD_S`
 
 
 class ImportTimes:

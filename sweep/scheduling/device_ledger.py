@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from podium.sweep.lifecycle.scheduler_messages import Device, SlotPool, StudyRead
 from podium.sweep.lifecycle.state_changes import DeviceChanged
+from podium.sweep.protocol.slot_commands import (
+    PruneAnswer,
+    SlotCommand,
+    StartAttempt,
+    StopAttempt,
+    StudyAnswer,
+    SuggestAnswer,
+)
 from podium.sweep.scheduling.live_trial import LiveTrial
 from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Event, Scalar, Wanted
 
@@ -31,7 +38,7 @@ class Slot:
     ending_folder: Path | None = None
     acknowledged: int = 0
     answered: bool = True  # whether it has answered the last call
-    commands: list[dict[str, Any]] = field(default_factory=list)
+    commands: list[SlotCommand] = field(default_factory=list)
 
     @property
     def free(self) -> bool:
@@ -73,7 +80,7 @@ class Slot:
     def run(self, trial: LiveTrial, assignment: Assignment) -> None:
         """Run an attempt."""
         self.trial = trial
-        self.commands.append({"kind": "run", "assignment": assignment.to_dict()})
+        self.commands.append(StartAttempt(assignment))
 
     def adopt(self, trial: LiveTrial) -> None:
         """It was found running the trial's current attempt."""
@@ -85,7 +92,7 @@ class Slot:
 
     def stop(self, key: AttemptKey, cause: Cause) -> None:
         """Kill the attempt."""
-        self.commands.append({"kind": "stop", "key": [key.trial_id, key.attempt], "cause": cause.value})
+        self.commands.append(StopAttempt(key, cause))
 
     def drop(self, key: AttemptKey, now_s: float, folder: Path | None = None) -> None:
         """Kill an attempt that no longer counts; the device is free when the slot reports its end."""
@@ -98,24 +105,21 @@ class Slot:
     @property
     def is_unsent(self) -> bool:
         """Whether the command to run its attempt was not sent yet."""
-        return any(command["kind"] == "run" for command in self.commands)
+        return any(isinstance(command, StartAttempt) for command in self.commands)
 
     # Answers to its trial.
 
     def answer(self, key: AttemptKey, step: int, prune: bool) -> None:
         """Tell the trial whether it is pruned at `step`."""
-        self.commands.append({"kind": "answer", "key": [key.trial_id, key.attempt], "step": step, "prune": prune})
+        self.commands.append(PruneAnswer(key, step, prune))
 
     def suggest(self, wanted: Wanted, value: Scalar, error: str) -> None:
         """Tell the trial the value of a parameter that it requested, or why there is none."""
-        key = [wanted.key.trial_id, wanted.key.attempt]
-        self.commands.append({"kind": "suggested", "key": key, "name": wanted.name, "value": value, "error": error})
+        self.commands.append(SuggestAnswer(wanted.key, wanted.name, value, error))
 
     def answer_study(self, read: StudyRead) -> None:
         """Tell the trial what it read from its study."""
-        key = [read.asked.key.trial_id, read.asked.key.attempt]
-        said = {"request": read.asked.request, "answer": read.answer, "error": read.error}
-        self.commands.append({"kind": "study", "key": key, **said})
+        self.commands.append(StudyAnswer(read.asked.key, read.asked.request, read.answer, read.error))
 
     # Calls.
 
@@ -123,7 +127,7 @@ class Slot:
         """It is being killed: the watchdog waits before it reports the slot again."""
         self.sent_s = self.ending_since_s = now_s
 
-    def take_commands(self, now_s: float) -> list[dict[str, Any]]:
+    def take_commands(self, now_s: float) -> list[SlotCommand]:
         """The commands to send now."""
         commands, self.commands, self.answered, self.sent_s = self.commands, [], False, now_s
         return commands

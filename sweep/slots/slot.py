@@ -1,41 +1,49 @@
-"""One slot: a reserved device, its fork server, and the attempt on it.
+"""One slot: a reserved device, its fork servers, and the attempt that runs on it; slot actor.
 
-Runs as a Ray actor (`podium.sweep.slots.slot_pool` wraps it), but imports no Ray: tests drive it in their own event
-loop. The scheduler talks to it through one call, `exchange`, which acknowledges events, hands over commands, and waits
-for news. Events are numbered and kept until acknowledged, so a scheduler that comes back finds all that happened
-meanwhile. Everything crosses as JSON bytes.
+Runs as a Ray actor (`podium.sweep.slots.slot_actor`) but imports no Ray: tests run it in their own event loop. The
+scheduler makes one call, `exchange`, which acknowledges events, delivers commands, and waits for new events. Events are
+numbered and kept until they are acknowledged, so a restarted scheduler receives all that it missed.
 
-Nothing here grows with what a trial does: of its log the beginning and the end are kept, a line of more than 1 MB ends
-it, and with 10,000 events, or 8 MB of them, that nobody has fetched the slot stops listening to it until some are.
+Memory and disk are bounded whatever a trial does: of its log, the beginning and the end are kept; a message of more
+than 1 MB ends the attempt; while 10,000 events, or 8 MB of them, are not acknowledged, the slot does not read from it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
-import json
 import logging
 import os
 import signal
 import socket
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.fork_server_messages import AttemptExited, AttemptForked
+from podium.sweep.protocol.limits import MAX_LINE_BYTES, MAX_UNSENT_ANSWERS
+from podium.sweep.protocol.slot_commands import SlotCommand, StartAttempt, StopAttempt, TrialAnswer
+from podium.sweep.protocol.slot_exchange import SUPERSEDED, SlotDescription, decode_commands, decode_events, join_events
+from podium.sweep.protocol.trial_messages import (
+    AttemptGreeting,
+    AttrsReported,
+    Heartbeat,
+    encode_to_trial,
+    parse_from_trial,
+)
 from podium.sweep.runtime import resource_usage
 from podium.sweep.runtime.fail_points import passing
 from podium.sweep.runtime.full_disk import ON_DATA_DISK
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.runtime.process_trees import become_subreaper
 from podium.sweep.runtime.removal import advance, finish, removing, unfinished
-from podium.sweep.slots.process_templates import Templates
-from podium.sweep.slots.running_attempt import Running
+from podium.sweep.slots.event_queue import EventQueue
+from podium.sweep.slots.fork_server_client import AttemptReply
+from podium.sweep.slots.fork_server_pool import ForkServerPool
+from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe, TrialLog
-from podium.sweep.slots.trial_protocol import MAX_LINE_BYTES, Noted, understand
 from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, ChildReport, Chosen, Kill, judge, over_quota, storable
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.failure_causes import disk_is_full
@@ -49,195 +57,189 @@ from podium.sweep.values.trial import (
     Logged,
     Reported,
     Started,
+    StudyAsked,
     TrialState,
-    event_to_dict,
+    Wanted,
 )
 
 POLL_S = 10.0
-FLUSH_S = 0.1  # how long an event that nobody waits for may stay in the slot
-FORK_SERVER_S = 5.0  # in which a fork server must have ended an attempt that it was told to kill
-MAX_EVENTS = 10_000  # unacknowledged; then the trial waits
-MAX_EVENTS_A_CALL = 2_000
-MAX_UNSENT = 100  # answers to a process that does not read them
-MAX_BYTES = 8 << 20  # of these events
-MAX_BYTES_A_CALL = 2 << 20
+FLUSH_S = 0.1  # how long an event that is not urgent may stay in the slot
+FORK_SERVER_S = 5.0  # in which a fork server must have killed an attempt
+READ_BYTES = 64 << 10
 LOG_TAIL_BYTES = 4096
 _MB = 1 << 20
 log = logging.getLogger("podium.slot")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceView:
-    """The device of a slot as its processes must see it."""
-
-    visible: str  # CUDA_VISIBLE_DEVICES; "" hides every GPU from a CPU slot
-    uuid: str | None  # of the GPU; None on a CPU slot or a pretended GPU
-
-
 class Slot:
-    """Runs one attempt at a time, each in a fresh process, and remembers what happened until told to forget."""
+    """Runs one attempt at a time, each in a new process, and keeps its events until they are acknowledged."""
 
     def __init__(self, name: str, device: DeviceView) -> None:
         self._name = name
         self._device = device
-        self._events: deque[tuple[int, bytes]] = deque()  # each with its number, as JSON
-        self._event_bytes = 0
         self._counted: dict[int, Assignment] = {}  # by the number of the event that ended it
-        self._sequence = 0
-        self._urgent_up_to = 0  # the newest event that someone waits for
-        self._news = asyncio.Condition()
-        self._carrying_out = asyncio.Lock()  # held for commands, which are taken in order, one after the other
+        self._changed = asyncio.Condition()
+        self._command_lock = asyncio.Lock()  # commands are executed in order, one at a time
         self._session = 0  # of the scheduler that opened this slot last
-        self._call = 0  # its newest call
-        self._running: Running | None = None
-        self._templates = Templates(device.visible, self._heard_of_process)
-        self._oom_counter = resource_usage.oom_counter()
+        self._call = 0  # the newest call of this session
+        self._running: RunningAttempt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self.events = EventQueue()
+        self.fork_servers = ForkServerPool(device.visible, self._on_reply)
+        self.oom_counter = resource_usage.oom_counter()
 
-    # What the scheduler calls.
+    # Called by the scheduler.
 
     async def open(self) -> bytes:
-        """Start the fork server if there is none, wait until it is warm, and say what is here.
+        """Start the fork server unless it is alive, wait until it is ready, and return a `SlotDescription`.
 
-        Opens a session: calls of a scheduler before are answered with nothing from now on.
+        Opens a session: calls of earlier sessions return `SUPERSEDED` from now on.
         """
         self._session += 1
         self._call = 0
-        become_subreaper()  # if the fork server is killed, its children come here and not to init
-        async with self._carrying_out:  # what a session before has asked for is said to this one
+        become_subreaper()  # if the fork server is killed, its children are adopted here and not by init
+        async with self._command_lock:  # the effect of commands of an earlier session is part of the description
             if self._running is None:
-                await self._templates.choose()
-            return self._describe()
+                await self.fork_servers.select()
+            return self.describe().to_json()
 
     async def exchange(self, session: int, call: int, acknowledged: int, commands: bytes = b"[]") -> bytes:
-        """Forget events up to `acknowledged`, carry out `commands`, then wait for events and return them.
+        """Remove events up to `acknowledged`, execute `commands`, then wait for events and return the oldest.
 
-        A newer call ends an older one at once, with nothing: there is one reader. Returns after `POLL_S` seconds
-        without news too, so that a reader knows that the slot lives. Calls are numbered from 1 and taken in that
-        order: Ray may start the methods of an asynchronous actor in another order than they were called. At most
-        2,000 events, or 2 MB of them, a call are returned, oldest first.
+        There is one reader: a newer call makes an older one return `SUPERSEDED`. Without events, returns none after
+        `POLL_S` seconds, as a sign of life. Calls are numbered from 1 and executed in this order, since Ray may start
+        the methods of an asynchronous actor in another order than they were called.
         """
         await self._wait(lambda: session != self._session or call == self._call + 1)
         if session != self._session:
-            return b"null"
+            return SUPERSEDED
         self._call = call
-        self._forget(acknowledged)
-        async with self._carrying_out:  # a stop waits for the attempt that it is for
-            for command in json.loads(commands):
-                await self._carry_out(command)
+        self._acknowledge(acknowledged)
+        async with self._command_lock:  # a stop waits until its attempt has been started
+            for command in decode_commands(commands):
+                await self._execute(command)
         await self._notify()
 
-        def superseded() -> bool:
+        def is_superseded() -> bool:
             return (session, call) != (self._session, self._call)
 
-        if not await self._wait(lambda: superseded() or bool(self._events), POLL_S):
-            return b"[]"
-        if not superseded() and not self._urgent():
-            await self._wait(lambda: superseded() or self._urgent(), FLUSH_S)
-        return b"null" if superseded() else self._oldest_events()
+        if not await self._wait(lambda: is_superseded() or bool(self.events), POLL_S):
+            return join_events([])
+        if not is_superseded() and not self.events.is_urgent:
+            await self._wait(lambda: is_superseded() or self.events.is_urgent, FLUSH_S)
+        return SUPERSEDED if is_superseded() else self.events.oldest()
+
+    def describe(self) -> SlotDescription:
+        """The state of this slot for a new session."""
+        return SlotDescription(
+            name=self._name,
+            session=self._session,
+            pid=os.getpid(),
+            visible=self._device.visible,
+            uuid=self._device.uuid,
+            running=None if self._running is None else self._running.key,
+            events=decode_events(self.events.all()) or (),
+        )
 
     async def _wait(self, condition: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait until `condition`, looked at whenever something changes here; False when time ran out."""
-        async with self._news:
+        """Wait until `condition`, evaluated at each change of the slot; False after `timeout_s`."""
+        async with self._changed:
             try:
-                await asyncio.wait_for(self._news.wait_for(condition), timeout_s)
+                await asyncio.wait_for(self._changed.wait_for(condition), timeout_s)
             except TimeoutError:
                 return False
         return True
 
     async def _notify(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+        async with self._changed:
+            self._changed.notify_all()
 
-    # The attempt.
+    # Commands.
 
-    async def _carry_out(self, command: dict[str, Any]) -> None:
-        if command["kind"] == "run":
-            await self._run(Assignment.from_dict(command["assignment"]))
+    async def _execute(self, command: SlotCommand) -> None:
+        if isinstance(command, StartAttempt):
+            await self._start(command.assignment)
             return
         running = self._running
-        if running is None or command["key"] != [running.key.trial_id, running.key.attempt]:
+        if running is None or running.key != command.key:
             return
-        if command["kind"] == "answer":
-            self._tell(running, kind="answer", step=command["step"], prune=command["prune"])
-        elif command["kind"] == "study":
-            answer = {name: command[name] for name in ("request", "answer", "error")}
-            self._tell(running, kind="study", **answer)
-        elif command["kind"] == "suggested":
-            chosen = {name: command[name] for name in ("name", "value", "error")}
-            self._tell(running, kind="suggested", **chosen)
-        elif command["kind"] == "stop":
-            self._stop(running, Kill(Cause(command["cause"])))
+        if isinstance(command, StopAttempt):
+            self._stop(running, Kill(command.cause))
+        else:
+            self._forward(running, command)
 
-    def _tell(self, running: Running, **message: Any) -> None:
-        """Answer the trial process; one that does not read its answers misses them."""
-        if len(running.unsent) < MAX_UNSENT:
-            running.unsent.append(json.dumps(message).encode() + b"\n")
+    def _forward(self, running: RunningAttempt, answer: TrialAnswer) -> None:
+        """Send an answer to the trial process; a process that does not read its answers loses them."""
+        if len(running.unsent) < MAX_UNSENT_ANSWERS:
+            running.unsent.append(encode_to_trial(answer))
         if running.sending is None or running.sending.done():
             running.sending = self._spawn(self._send(running))
 
-    async def _send(self, running: Running) -> None:
-        """Send the answers, each whole and in order: a page of a study is larger than the socket's buffer."""
+    async def _send(self, running: RunningAttempt) -> None:
+        """Send the answers whole and in order: a page of a study is larger than the socket's buffer."""
         with contextlib.suppress(OSError):
             while running.unsent:
                 await asyncio.get_running_loop().sock_sendall(running.connection, running.unsent[0])
                 running.unsent.popleft()
 
-    async def _run(self, assignment: Assignment) -> None:
-        key = AttemptKey(assignment.trial_id, assignment.attempt)
+    # The attempt.
+
+    async def _start(self, assignment: Assignment) -> None:
+        key = assignment.key
         if self._running is not None:
             if self._running.key != key:
                 self._refuse(key, f"slot {self._name} is busy with trial {self._running.key.trial_id}")
             return
         passing("slot.before-fork")
         try:
-            await self._templates.choose(assignment.program.get("preload") or ())
-            running = await self._begin(assignment)
+            await self.fork_servers.select(assignment.program.get("preload") or ())
+            running = await self._fork(assignment)
         except UserCodeError as error:
             self._refuse(key, str(error), Cause.USER_ERROR)
             return
-        except Exception as error:  # whatever it is: an attempt that is not refused would take the slot for ever
+        except Exception as error:  # any error: an attempt that is not refused would block the slot forever
             if not isinstance(error, OSError):
-                log.exception("cannot start attempt %s", key)
+                log.exception("failed to start attempt %s", key)
             if self._running is not None:
                 self._running.connection.close()
                 self._running.log.finish(0)
                 self._running = None
             message = f"{type(error).__name__}: {error}"
-            if disk_is_full(error):  # all that is written here is in the data directory
+            if disk_is_full(error):  # the slot writes to the data directory only
                 self._refuse(key, f"{ON_DATA_DISK}: {message}", Cause.DISK_FULL, interrupted=True)
             else:
                 self._refuse(key, message)
             return
-        self._spawn(self._follow(running))
-        self._spawn(self._watch_clocks(running))
+        self._spawn(self._supervise(running))
+        self._spawn(self._enforce_deadlines(running))
 
-    async def _begin(self, assignment: Assignment) -> Running:
-        """Ask for a process, and tell it what to do. Raises `OSError`."""
+    async def _fork(self, assignment: Assignment) -> RunningAttempt:
+        """Fork the process of an attempt, and send it the assignment. Raises `OSError`."""
         directory = AttemptDirectory(Path(assignment.directory))
         directory.prepare()
-        printed = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
+        output = LogPipe(TrialLog(directory.log, int(assignment.limits.log_mb * _MB)))
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        self._running = running = Running(assignment, ours, printed, resource_usage.oom_kills(self._oom_counter))
+        oom_kills = resource_usage.oom_kills(self.oom_counter)
+        self._running = running = RunningAttempt(assignment, ours, output, oom_kills)
         with theirs:
             try:
-                self._templates.current.fork([theirs.fileno(), printed.writing])
+                self.fork_servers.current.fork([theirs.fileno(), output.writing])
             finally:
-                printed.close_writing()
+                output.close_writing()
         passing("slot.after-fork")
-        greeting = {"assignment": assignment.to_dict(), "device": asdict(self._device)}
-        await asyncio.get_running_loop().sock_sendall(ours, json.dumps(greeting).encode() + b"\n")
+        greeting = encode_to_trial(AttemptGreeting(assignment, self._device))
+        await asyncio.get_running_loop().sock_sendall(ours, greeting)
         return running
 
-    async def _follow(self, running: Running) -> None:
-        """Turn the lines of the trial process into events until its process tree is gone."""
+    async def _supervise(self, running: RunningAttempt) -> None:
+        """Turn the messages of the trial process into events until its process tree is gone."""
         watches = self._watch_usage(running)
         try:
-            await self._listen(running)
+            await self._read_messages(running)
         except Exception:
-            log.exception("cannot understand attempt %s", running.key)
-            self._kill(running, Kill(Cause.INFRASTRUCTURE, "its slot could not go on with it; see Ray's worker log"))
+            log.exception("failed to read the messages of attempt %s", running.key)
+            self._kill(running, Kill(Cause.INFRASTRUCTURE, "internal error of the slot; see the log of Ray's worker"))
         await self._wait(lambda: running.exited is not None)
         if running.sending is not None:
             running.sending.cancel()
@@ -245,112 +247,115 @@ class Slot:
         running.connection.close()
         for watch in watches:
             watch.cancel()
-        ended = self._ended(running)
-        self._clear(running.assignment)
+        ended = self._judge(running)
+        self._remove_temporary(running.assignment)
         self._running = None
         passing("slot.before-ended")
         ended = self._emit_end(ended)
-        kept = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
-        if ended.state in COUNTED and not kept:
-            self._counted[self._sequence] = running.assignment
+        keeps_checkpoint = running.assignment.keep_checkpoint and ended.state is TrialState.FINISHED
+        if ended.state in COUNTED and not keeps_checkpoint:
+            self._counted[self.events.last_number] = running.assignment
 
-    def _ended(self, running: Running) -> Ended:
-        """How it ended; where that cannot be said, that it has."""
+    def _judge(self, running: RunningAttempt) -> Ended:
+        """How the attempt ended; without details where they cannot be determined."""
         try:
-            return self._end(running)
+            return self._end_of(running)
         except Exception as error:
-            log.exception("cannot tell how attempt %s ended", running.key)
+            log.exception("failed to determine how attempt %s ended", running.key)
             return _bare_end(running.key, running.forked_at, error)
 
     def _emit_end(self, ended: Ended) -> Ended:
-        """Tell the end of an attempt, or only that it ended: else its slot would be taken for ever. What was told."""
+        """Emit the end of an attempt, without details where these cannot be encoded; returns what was emitted.
+
+        Without this event the scheduler would consider the slot busy forever.
+        """
         try:
             self._emit(ended)
         except Exception as error:
-            log.exception("cannot tell all of the end of attempt %s", ended.key)
+            log.exception("failed to encode the end of attempt %s", ended.key)
             ended = _bare_end(ended.key, ended.started_at, error)
             self._emit(ended)
         return ended
 
-    def _clear(self, assignment: Assignment) -> None:
-        """Remove what only a running attempt needs; where that is much, the slot is free before all of it is gone."""
+    def _remove_temporary(self, assignment: Assignment) -> None:
+        """Remove the working and temporary directories; large ones in the background, after the slot is free."""
         directory = AttemptDirectory(Path(assignment.directory))
         removal = removing([directory.work, directory.temporary, *unfinished(directory.root)])
         if advance(removal):
             self._spawn(asyncio.to_thread(finish, removal))
 
-    async def _listen(self, running: Running) -> None:
-        """Hear all that the process says, until it has closed its end."""
+    # Messages of the trial process, and replies of the fork server.
+
+    async def _read_messages(self, running: RunningAttempt) -> None:
+        """Handle messages until the process has closed its end of the connection."""
         loop = asyncio.get_running_loop()
         buffer = b""
         while True:
-            if self._full():
-                running.unheard = True
-                await self._wait(lambda: not self._full() or running.exited is not None)
-                running.unheard = False
+            if self.events.is_full:
+                running.reading_paused = True
+                await self._wait(lambda: not self.events.is_full or running.exited is not None)
+                running.reading_paused = False
             try:
-                content = await loop.sock_recv(running.connection, 65536)
+                content = await loop.sock_recv(running.connection, READ_BYTES)
             except OSError:
                 return
             if not content:
                 return
-            running.last_sign_s = time.monotonic()
+            running.last_message_s = time.monotonic()
             *lines, buffer = (buffer + content).split(b"\n")
             for line in lines:
-                self._hear(running, line)
+                self._on_line(running, line)
             if len(buffer) > MAX_LINE_BYTES:
-                self._kill(running, Kill(Cause.BAD_REPORT, f"sent a message of more than {MAX_LINE_BYTES} bytes"))
+                message = f"the trial sent a message of more than {MAX_LINE_BYTES:,} bytes"
+                self._kill(running, Kill(Cause.BAD_REPORT, message))
                 buffer = b""
 
-    def _hear(self, running: Running, line: bytes) -> None:
+    def _on_line(self, running: RunningAttempt, line: bytes) -> None:
         try:
-            said = understand(running.key, line)
-            if isinstance(said, Noted):
-                running.note(said)
+            message = parse_from_trial(line, running.key)
+            if isinstance(message, AttrsReported):
+                running.add_attrs(message)
                 return
         except (ValueError, BadReportError) as error:
-            running.report = ChildReport(
-                state="failed", cause=Cause.BAD_REPORT.value, message=f"garbled message: {error}"
-            )
+            running.outcome = ChildReport("failed", cause=Cause.BAD_REPORT.value, message=f"invalid message: {error}")
             return
-        if isinstance(said, ChildReport):
-            running.report = said
-        elif isinstance(said, Chosen):
-            running.choose(said)
-        elif said is not None:
-            if isinstance(said, Started):
+        if isinstance(message, ChildReport):
+            running.outcome = message
+        elif isinstance(message, Chosen):
+            running.set_value(message)
+        elif not isinstance(message, Heartbeat):
+            if isinstance(message, Started):
                 running.started = True
-            elif isinstance(said, Reported):
-                running.reported.note(said.step, {running.assignment.metric: said.value})
-            elif isinstance(said, Logged):
-                running.reported.note(said.step, said.values)
-            self._emit(said)
+            elif isinstance(message, Reported):
+                running.reported.note(message.step, {running.assignment.metric: message.value})
+            elif isinstance(message, Logged):
+                running.reported.note(message.step, message.values)
+            self._emit(message)
 
-    def _heard_of_process(self, message: dict[str, Any]) -> None:
+    def _on_reply(self, reply: AttemptReply) -> None:
         running = self._running
         if running is None:
             return
-        if message["kind"] == "forked":
-            running.pid = message["pid"]
-        elif message["kind"] == "exited":
-            running.exited = message
-        elif running.exited is None:  # the fork server has gone, and its attempt with it
+        if isinstance(reply, AttemptForked):
+            running.pid = reply.pid
+        elif isinstance(reply, AttemptExited):
+            running.exited = reply
+        elif running.exited is None:  # the fork server exited, and the kernel killed the attempt
             running.kill = running.kill or Kill(Cause.INFRASTRUCTURE)
-            running.exited = {"exit": "SIGKILL", "pid": running.pid, "orphans": message["orphans"]}
+            running.exited = AttemptExited(running.pid, "SIGKILL", reply.orphans)
         self._spawn(self._notify())
 
-    def _end(self, running: Running) -> Ended:
+    def _end_of(self, running: RunningAttempt) -> Ended:
         exited = running.exited
         assert exited is not None
-        killed = exited["exit"] == "SIGKILL"
-        out_of_memory = killed and resource_usage.oom_kills(self._oom_counter) != running.oom_kills
+        out_of_memory = exited.exit == "SIGKILL" and resource_usage.oom_kills(self.oom_counter) != running.oom_kills
         verdict = judge(
-            running.report,
-            exited["exit"],
+            running.outcome,
+            exited.exit,
             running.kill,
             out_of_memory=out_of_memory,
             objectives=len(running.assignment.objectives),
-            chosen=running.value_so_far,
+            chosen=running.current_value,
             finish_on_timeout=running.assignment.limits.on_timeout == "finish",
             has_constraints=running.assignment.program.get("constraints") is not None,
         )
@@ -359,147 +364,108 @@ class Slot:
             key=running.key,
             started_at=running.forked_at,
             ended_at=time.time(),
-            exit=exited["exit"],
-            pid=exited["pid"],
-            orphans_killed=exited["orphans"],
+            exit=exited.exit,
+            pid=exited.pid,
+            orphans_killed=exited.orphans,
             log_tail=storable(tail),
-            constraints=running.notes.constraints,
-            user_attrs=running.notes.user_attrs,
+            constraints=running.attrs.constraints,
+            user_attrs=running.attrs.user_attrs,
             **verdict,
         )
 
-    # Clocks and limits.
+    # Limits.
 
-    async def _watch_clocks(self, running: Running) -> None:
-        """End the attempt when one of its clocks runs out; holds while the scheduler is away."""
+    async def _enforce_deadlines(self, running: RunningAttempt) -> None:
+        """End the attempt when it reaches one of its time limits."""
         while self._running is running:
-            now = time.monotonic()
+            now_s = time.monotonic()
             due = running.deadline()
-            if due is not None and now >= due[0]:
+            if due is not None and now_s >= due[0]:
                 if running.kill is None:
                     self._stop(running, Kill(due[1]))
-                elif now < due[0] + FORK_SERVER_S:
-                    self._templates.current.signal(signal.SIGKILL)
-                else:  # it does not carry out signals any more: with it goes all that it has forked
-                    self._templates.current.kill()
-            wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now))
+                elif now_s < due[0] + FORK_SERVER_S:
+                    self.fork_servers.current.signal(signal.SIGKILL)
+                else:  # the fork server is unresponsive; when it is killed, so is every process that it forked
+                    self.fork_servers.current.kill()
+            wait_s = 0.25 if due is None else min(0.25, max(0.005, due[0] - now_s))
             await asyncio.sleep(wait_s)
 
-    def _watch_usage(self, running: Running) -> list[asyncio.Task[None]]:
+    def _watch_usage(self, running: RunningAttempt) -> list[asyncio.Task[None]]:
         limits = running.assignment.limits
         watches = []
         if limits.memory_mb is not None:
-            watches.append(self._spawn(self._keep_memory(running, limits.memory_mb)))
+            watches.append(self._spawn(self._enforce_memory(running, limits.memory_mb)))
         if limits.work_dir_mb is not None:
-            watches.append(self._spawn(self._keep_folders(running, limits.work_dir_mb)))
+            watches.append(self._spawn(self._enforce_quota(running, limits.work_dir_mb)))
         return watches
 
-    async def _keep_memory(self, running: Running, allowed_mb: float) -> None:
-        used = await resource_usage.memory_over(self._templates.current.pid, int(allowed_mb * _MB))
-        message = f"its processes used {used / _MB:.0f} MB of memory; limits.memory_mb allows {allowed_mb:g}"
+    async def _enforce_memory(self, running: RunningAttempt, allowed_mb: float) -> None:
+        used = await resource_usage.memory_over(self.fork_servers.current.pid, int(allowed_mb * _MB))
+        message = f"the trial used {used / _MB:.0f} MB of host memory; limits.memory_mb allows {allowed_mb:g}"
         self._kill(running, Kill(Cause.HOST_MEMORY, message))
 
-    async def _keep_folders(self, running: Running, allowed_mb: float) -> None:
+    async def _enforce_quota(self, running: RunningAttempt, allowed_mb: float) -> None:
         directory = AttemptDirectory(Path(running.assignment.directory))
         used = await resource_usage.folders_over((directory.work, directory.temporary), int(allowed_mb * _MB))
         self._kill(running, Kill(Cause.DISK_QUOTA, over_quota(used, allowed_mb)))
 
-    def _stop(self, running: Running, kill: Kill) -> None:
-        """Ask the attempt to end; when its grace is over it is killed."""
+    def _stop(self, running: RunningAttempt, kill: Kill) -> None:
+        """Ask the attempt to end; it is killed at the end of its grace period."""
         if running.kill is None and running.exited is None:
             running.kill = kill
-            running.killed_at_s = time.monotonic()
-            self._templates.current.signal(signal.SIGTERM)
+            running.killed_s = time.monotonic()
+            self.fork_servers.current.signal(signal.SIGTERM)
 
-    def _kill(self, running: Running, kill: Kill) -> None:
-        """End the attempt at once: what it uses too much of would only grow in its grace."""
+    def _kill(self, running: RunningAttempt, kill: Kill) -> None:
+        """Kill the attempt without a grace period, in which its usage would only grow."""
         if running.exited is not None:
             return
         running.kill = running.kill or kill
-        running.killed_at_s = time.monotonic() - running.assignment.limits.grace_s
-        self._templates.current.signal(signal.SIGKILL)
+        running.killed_s = time.monotonic() - running.assignment.limits.grace_s
+        self.fork_servers.current.signal(signal.SIGKILL)
 
     # Events.
 
     def _emit(self, event: Event) -> None:
-        self._sequence += 1
-        content = json.dumps([self._sequence, event_to_dict(event)]).encode()
-        self._events.append((self._sequence, content))
-        self._event_bytes += len(content)
         prunable = self._running is not None and self._running.assignment.prunable
-        if event.kind in ("ended", "wanted", "study_asked") or (prunable and event.kind == "reported"):
-            self._urgent_up_to = self._sequence
+        urgent = isinstance(event, Ended | Wanted | StudyAsked) or (prunable and isinstance(event, Reported))
+        self.events.add(event, urgent=urgent)
         self._spawn(self._notify())
 
-    def _forget(self, acknowledged: int) -> None:
-        """Events up to a number are recorded: then a trial that is done needs its checkpoints no more."""
-        while self._events and self._events[0][0] <= acknowledged:
-            number, content = self._events.popleft()
-            self._event_bytes -= len(content)
-            assignment = self._counted.pop(number, None)
+    def _acknowledge(self, number: int) -> None:
+        """Events up to a number are in the database: a trial that is over needs its checkpoints no longer."""
+        for acknowledged in self.events.acknowledge(number):
+            assignment = self._counted.pop(acknowledged, None)
             if assignment is not None and (checkpoints := _checkpoints(assignment)):
                 self._spawn(asyncio.to_thread(finish, removing(checkpoints)))
-
-    def _urgent(self) -> bool:
-        """Whether someone waits for an event here: a trial for its answer, or the scheduler for the slot."""
-        waited_for = bool(self._events) and self._events[0][0] <= self._urgent_up_to
-        return waited_for or len(self._events) >= MAX_EVENTS_A_CALL or self._event_bytes >= MAX_BYTES_A_CALL
-
-    def _full(self) -> bool:
-        return len(self._events) >= MAX_EVENTS or self._event_bytes >= MAX_BYTES
-
-    def _oldest_events(self) -> bytes:
-        chosen: list[bytes] = []
-        room = MAX_BYTES_A_CALL
-        for _, content in itertools.islice(self._events, MAX_EVENTS_A_CALL):
-            if chosen and len(content) > room:
-                break
-            chosen.append(content)
-            room -= len(content)
-        return b"[" + b",".join(chosen) + b"]"
 
     def _refuse(
         self, key: AttemptKey, reason: str, cause: Cause = Cause.INFRASTRUCTURE, *, interrupted: bool = False
     ) -> None:
         now = time.time()
-        report = ChildReport("failed", cause=cause.value, message=reason, interrupted=interrupted)
-        verdict = judge(report, "", None)
-        self._emit(Ended(key=key, started_at=now, ended_at=now, **verdict))
-
-    def _describe(self) -> bytes:
-        running = None if self._running is None else [self._running.key.trial_id, self._running.key.attempt]
-        return json.dumps(
-            {
-                "name": self._name,
-                "session": self._session,
-                "pid": os.getpid(),
-                "visible": self._device.visible,
-                "uuid": self._device.uuid,
-                "running": running,
-                "events": [json.loads(content) for _, content in self._events],
-            }
-        ).encode()
+        outcome = ChildReport("failed", cause=cause.value, message=reason, interrupted=interrupted)
+        self._emit(Ended(key=key, started_at=now, ended_at=now, **judge(outcome, "", None)))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._on_task_done)
         return task
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("what the slot did in the background has failed", exc_info=error)
+            log.error("a background task of the slot failed", exc_info=error)
 
 
 def _bare_end(key: AttemptKey, started_at: float, error: Exception) -> Ended:
-    """The end of an attempt of which nothing else can be told."""
-    message = storable(f"its slot cannot tell how it ended: {type(error).__name__}: {error}"[:MAX_MESSAGE])
+    """The end of an attempt without details."""
+    message = storable(f"the slot failed to determine the outcome: {type(error).__name__}: {error}"[:MAX_MESSAGE])
     return Ended(key, TrialState.FAILED, started_at, time.time(), cause=Cause.INFRASTRUCTURE, message=message)
 
 
 def _checkpoints(assignment: Assignment) -> list[Path]:
-    """The checkpoints of a trial, of all its attempts, that are there."""
+    """The existing checkpoints of a trial, of all its attempts."""
     directory = AttemptDirectory(Path(assignment.directory))
     attempts = (directory, *directory.earlier(assignment.attempt))
     paths = [path for attempt in attempts for path in (attempt.checkpoint, attempt.checkpoint_folders)]

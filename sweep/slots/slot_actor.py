@@ -1,18 +1,20 @@
-"""The slot as a Ray actor: Ray reserves the device, this class finds out which one it got; slot actor."""
+"""The slot as a Ray actor: Ray reserves a device, and this class determines which one; slot actor."""
 
 from __future__ import annotations
 
-import json
 import os
+from dataclasses import replace
 
 import ray
 
-from podium.sweep.slots.slot import DeviceView, Slot
+from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.slot_exchange import SlotDescription
+from podium.sweep.slots.slot import Slot
 from podium.sweep.values.errors import NoDeviceError
 
 
 class RaySlot(Slot):
-    """A `Slot` on the device that Ray gave its actor."""
+    """A `Slot` on the device that Ray reserved for its actor."""
 
     def __init__(self, kind: str, position: int, pretend: bool) -> None:
         self._kind = kind
@@ -25,18 +27,18 @@ class RaySlot(Slot):
             DeviceView(visible, None if kind == "cpu" or pretend else gpu_uuid(visible)),
         )
 
-    async def open(self) -> bytes:
-        """What `Slot.open` says, with the device and the node."""
-        description = json.loads(await super().open())
+    def describe(self) -> SlotDescription:
+        """The state of the slot, with its device and node."""
         node = ray.get_runtime_context().get_node_id()
-        return json.dumps({**description, "kind": self._kind, "position": self._position, "node": node}).encode()
+        return replace(super().describe(), kind=self._kind, position=self._position, node=node)
 
 
 def _reserved_gpu() -> str:
     """The one GPU that Ray reserved for this actor, as CUDA_VISIBLE_DEVICES writes it."""
     ids = ray.get_runtime_context().get_accelerator_ids()["GPU"]
     if len(ids) != 1 or os.environ.get("CUDA_VISIBLE_DEVICES") != ids[0]:
-        raise NoDeviceError(f"Ray gave this slot the GPUs {ids} and shows {os.environ.get('CUDA_VISIBLE_DEVICES')!r}")
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        raise NoDeviceError(f"Ray reserved the GPUs {ids} for this slot, but CUDA_VISIBLE_DEVICES is {visible!r}")
     return str(ids[0])
 
 
@@ -53,4 +55,4 @@ def gpu_uuid(visible: str) -> str:
         finally:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
-        raise NoDeviceError(f"the NVIDIA driver does not know GPU {visible}: {error}") from error
+        raise NoDeviceError(f"the NVIDIA driver has no GPU {visible}: {error}") from error

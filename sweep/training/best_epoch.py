@@ -1,4 +1,4 @@
-"""Which epoch of the fit loop was the best, and what was measured in it; pure, trial process."""
+"""The best epoch of the training loop, and its metrics; pure, trial process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.sweep.spec.catalog import Task
 
 
 class BestEpoch:
-    """Judged by the first of the objectives; the results are of all of them."""
+    """The best epoch by the first objective, with the values of all objectives."""
 
     def __init__(self, task: Task, objectives: Sequence[str]) -> None:
         self._first = objectives[0]
@@ -21,7 +21,7 @@ class BestEpoch:
         self.results: dict[str, float] = {}
 
     def improved(self, epoch: int, measured: Mapping[str, float]) -> bool:
-        """Whether this epoch is better than all before; then it is the best."""
+        """Record an epoch; returns whether it is the best so far."""
         so_far = self._sign * self.results[self._first] if self.results else -math.inf
         if not self._sign * measured[self._first] > so_far:  # NaN is not
             return False
@@ -29,9 +29,9 @@ class BestEpoch:
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state for a checkpoint."""
         return {"epoch": self.epoch, "results": self.results}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` gave."""
+        """Restore a state of `to_dict`."""
         self.epoch, self.results = state["epoch"], dict(state["results"])

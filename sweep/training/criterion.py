@@ -1,4 +1,4 @@
-"""By which a network is trained and judged, one criterion a task; trial process."""
+"""Loss, metrics and saved predictions of each task; trial process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.sweep.data.datasets import Dataset
 
 
 class Criterion(Protocol):
-    """What to minimize, what to measure, and what to keep. `outputs` are what the network says of n rows."""
+    """The loss, metrics and predictions of a task. `outputs` are the network's outputs for n rows."""
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The mean loss of the rows; outputs and targets are on the device of training."""
@@ -21,7 +21,7 @@ class Criterion(Protocol):
         """Each metric that `catalog.METRICS` has for the task; outputs and targets are on the CPU."""
 
     def predictions(self, outputs: torch.Tensor) -> torch.Tensor:
-        """What is kept of the outputs for the ensembles, float32."""
+        """The predictions that ensembles combine, float32."""
 
 
 class Classification:
@@ -40,22 +40,22 @@ class Classification:
 
 
 class Regression:
-    """Mean squared error of values (n, outputs), in deviations of the training targets: each output weighs the same.
+    """Mean squared error of values (n, outputs), each output divided by the standard deviation of its training targets.
 
     RMSE and MAE are over all rows and outputs, in the units of the target.
     """
 
-    def __init__(self, deviation: torch.Tensor) -> None:
-        """`deviation` is (outputs,), on the device that the network is trained on."""
-        self._deviation = deviation
+    def __init__(self, std: torch.Tensor) -> None:
+        """`std` is (outputs,), on the device of training."""
+        self._std = std
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return ((outputs - targets) / self._deviation).square().mean()
+        return ((outputs - targets) / self._std).square().mean()
 
     def measure(self, outputs: torch.Tensor, targets: torch.Tensor) -> Mapping[str, float]:
         errors = (outputs - targets).double()
         rmse, mae = errors.square().mean().sqrt(), errors.abs().mean()
-        device = self._deviation.device
+        device = self._std.device
         loss = self.loss(outputs.to(device), targets.to(device))
         return {"val_rmse": float(rmse), "val_mae": float(mae), "val_loss": float(loss)}
 
@@ -65,7 +65,7 @@ class Regression:
 
 
 def criterion_of(data: Dataset, device: torch.device) -> Criterion:
-    """The criterion that goes with the targets of `data`, to train on `device`."""
+    """The criterion for the task of `data`, on `device`."""
     if data.task == "regression":
         return Regression(torch.tensor(data.target_deviation, dtype=torch.float32, device=device))
     return Classification()

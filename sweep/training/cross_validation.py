@@ -1,4 +1,4 @@
-"""k networks beside each other, one a fold, epoch by epoch, reported as their mean; trial process."""
+"""k-fold cross-validation: one network per fold, trained in parallel epochs, reported as their mean; trial process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from podium.sweep.trial_process.trial_handle import Trial
 
 
 def fit(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[str, Any]]) -> BestEpoch:
-    """Train a network on each fold; returns the epoch in which they were best, by the means over the folds.
+    """Train a network on each fold; returns the best epoch by the means over the folds.
 
-    All networks do an epoch, then its mean is reported: what is pruned, or stopped for want of patience, was judged by
-    all folds. With each mean goes `<name>_std`, the standard deviation between folds (of a sample).
+    After each epoch of all networks the means are reported, so pruning and early stopping consider all folds. Each mean
+    comes with `<name>_std`, the sample standard deviation over the folds.
     """
     settings = architectures[0]["settings"]
     learners = _learners(trial, folds, architectures)
@@ -44,14 +44,14 @@ def fit(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[
             raise trial.Pruned
         if settings["patience"] and epoch - best.epoch >= settings["patience"]:
             break
-        if trial.ending.should_end():
+        if trial.early_finish.should_end():
             break
         pace.save_if_due(partial(_save, trial, learners, epoch, {"best": best.to_dict()}))
     return best
 
 
 def _learners(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[str, Any]]) -> list[Learner]:
-    """They share the rows, and each knows which of them it learns from."""
+    """One learner per fold; they share the rows."""
     pool = np.union1d(folds[0].rows["train"], folds[0].rows["validation"])
     rows = TrainingRows(folds[0], pool, trial.device)
     return [
@@ -64,7 +64,7 @@ def _learners(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Ma
 
 
 def _over_folds(measured: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Mean and spread of each metric."""
+    """Mean and sample standard deviation of each metric."""
     found: dict[str, float] = {}
     for name in measured[0]:
         values = [of_fold[name] for of_fold in measured]
@@ -83,7 +83,7 @@ def _save(trial: Trial, learners: Sequence[Learner], epoch: int, extra: Mapping[
 
 
 def _resume(checkpoint: Checkpoint, learners: Sequence[Learner]) -> None:
-    """Go on as if nothing had happened: the same numbers follow."""
+    """Restore the learners; the resumed training gives the same results as an uninterrupted one."""
     states = zip(learners, checkpoint.extra["optimizers"], checkpoint.extra["shuffles"], strict=True)
     checkpoint.load_into(nn.ModuleList([learner.model for learner in learners]))
     for learner, optimizer, shuffle in states:

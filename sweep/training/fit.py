@@ -1,4 +1,4 @@
-"""The built-in fit loop: one network, one device, top to bottom; trial process."""
+"""The built-in training loop: one network on one device; trial process."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from podium.sweep.trial_process.trial_handle import Trial
 
 
 def program(spec: Mapping[str, Any], split: Mapping[str, Any]) -> Callable[[Trial], dict[str, float]]:
-    """The built-in program of a sweep as a function of the trial."""
+    """The built-in program as a function of the trial."""
     return lambda trial: fit(trial, spec, split)
 
 
 def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, float]:
-    """Train, report every epoch, keep the best weights and their predictions; returns the metrics.
+    """Train, report every epoch, and save the best weights and their predictions.
 
-    The first of `trial.objectives`, all of them of `catalog.METRICS` for the task of the data, decides which epoch is
-    the best; its values of all of them are returned.
-    The same seed on the same device with the same number of threads gives the same numbers, with or without an
-    interruption: a checkpoint is kept now and then, and the trial's next attempt goes on from it.
+    Returns the objectives at the best epoch, by the first objective. All objectives are metrics of `catalog.METRICS`
+    for the task of the data. The same seed on the same device with the same number of threads gives the same results,
+    also after an interruption: the next attempt resumes from the last checkpoint.
     """
-    trial.ending.defer()
+    trial.early_finish.defer()
     torch.use_deterministic_algorithms(True, warn_only=trial.device.type == "cuda")
     data = datasets.load(spec["data"], split, trial.data_cache)
     settings = complete_settings(spec["model"], trial.params)
@@ -45,7 +44,7 @@ def fit(trial: Trial, spec: Mapping[str, Any], split: Mapping[str, Any]) -> dict
         learner = _refit(trial, data, architecture, epochs=best.epoch + 1)
     else:
         learner, best = _fit_one(trial, data, architecture)
-    _keep(trial, learner)
+    _save_results(trial, learner)
     return best.results
 
 
@@ -70,7 +69,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
             raise trial.Pruned
         if settings["patience"] and epoch - best.epoch >= settings["patience"]:
             break
-        if trial.ending.should_end():
+        if trial.early_finish.should_end():
             break
         extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
         pace.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
@@ -80,7 +79,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
 
 
 def _refit(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, Any], *, epochs: int) -> Learner:
-    """After the folds, the network that can join an ensemble: on the train split, for as long as was best on them."""
+    """After cross-validation, train one network on the train split, for the number of epochs that was best."""
     learner = _learner(trial, data, architecture)
     for epoch in range(epochs):
         train_loss = learner.train_epoch()
@@ -97,14 +96,14 @@ def _learner(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
 
 
 def _save_checkpoint(trial: Trial, learner: Learner, epoch: int, extra: Mapping[str, Any]) -> None:
-    """With the best weights so far, since the next attempt has a folder of its own."""
+    """Save a checkpoint with the best weights so far, since the next attempt has another folder."""
     weights, _ = checkpoints.load_weights(trial.directory.model)
     trial.save_checkpoint(learner.model, learner.optimizer, epoch, {**extra, "weights": weights})
 
 
 def _resume(trial: Trial, checkpoint: Checkpoint, learner: Learner, metadata: Mapping[str, str]) -> None:
-    """Go on as if nothing had happened: the same numbers follow."""
-    checkpoints.save_whole(checkpoint.extra["weights"], trial.directory.model, metadata)
+    """Restore the learner; the resumed training gives the same results as an uninterrupted one."""
+    checkpoints.write_tensors(checkpoint.extra["weights"], trial.directory.model, metadata)
     learner.shuffle.set_state(checkpoint.extra["shuffle"])
     checkpoint.load_into(learner.model, learner.optimizer)
 
@@ -113,11 +112,11 @@ def _metadata(architecture: Mapping[str, Any], epoch: int) -> dict[str, str]:
     return {"architecture": json.dumps(architecture), "epoch": str(epoch)}
 
 
-def _keep(trial: Trial, learner: Learner) -> None:
-    """The model and its predictions: selection and fitting need no model later.
+def _save_results(trial: Trial, learner: Learner) -> None:
+    """Save the model and its predictions, so that selecting and fitting ensembles needs no model.
 
-    Both arrays, `validation` and `calibration`, are float32: probabilities (n, classes) or values (n, outputs). Row i
-    is row i of `data.split`, so they go with its targets.
+    Both arrays, `validation` and `calibration`, are float32: probabilities (n, classes) or values (n, outputs), in the
+    row order of `data.split`.
     """
     trial.keep(trial.directory.model)
     predictions = {split: _predictions(learner, split) for split in ("validation", "calibration")}

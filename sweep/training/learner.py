@@ -1,4 +1,4 @@
-"""One built-in network as it learns: its rows, its optimizer, one epoch, and what it is worth; trial process."""
+"""Trains one built-in network: its rows, optimizer, epochs and metrics; trial process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from podium.sweep.values.trial import Scalar
 
 
 class Learner:
-    """A network of `architecture`, to be trained on `rows` (all of them, or those at `positions`).
+    """A network of `architecture`, trained on `rows`: all of them, or those at `positions`.
 
-    `data` says what it is judged by, its validation split, and the scale of the targets.
+    `data` has the validation split, and the scale of the targets.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Learner:
         self.criterion = criterion_of(data, device)
         self.shuffle = torch.Generator().manual_seed(seed)
         self._rows = rows
-        self._positions = None if positions is None else positions.to(rows.order_on)
+        self._positions = None if positions is None else positions.to(rows.index_device)
         self._batch_size = int(settings["batch_size"])
 
     def train_epoch(self) -> float:
@@ -47,7 +47,7 @@ class Learner:
         self.model.train()
         total = torch.zeros((), device=self.device)
         count = len(self._rows) if self._positions is None else len(self._positions)
-        order = torch.randperm(count, generator=self.shuffle).to(self._rows.order_on)
+        order = torch.randperm(count, generator=self.shuffle).to(self._rows.index_device)
         if self._positions is not None:
             order = self._positions[order]
         for numbers in torch.split(order, self._batch_size):
@@ -80,7 +80,7 @@ def outputs_of(model: nn.Module, data: Dataset, split: str, device: torch.device
 
 
 def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any]:
-    """Every setting of the model and the loop: the trial's values over the defaults."""
+    """Every setting of the model and the training loop: the values of the trial, else the defaults."""
     defaults = {name: setting.default for name, setting in catalog.settings_of(model).items()}
     return {**defaults, **params}
 
@@ -88,7 +88,7 @@ def complete_settings(model: str, params: Mapping[str, Scalar]) -> dict[str, Any
 def architecture_of(
     data: Dataset, settings: Mapping[str, Any], spec: Mapping[str, Any], split: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What `models.build` needs and what an ensemble has to know; it goes into the model file as JSON."""
+    """The description of a network for `models.build` and for ensembles, stored in the model file as JSON."""
     architecture = {
         "model": spec["model"],
         "settings": settings,

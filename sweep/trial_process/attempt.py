@@ -1,13 +1,14 @@
-"""Inside the trial process: from the assignment to the outcome.
+"""Runs one attempt, from its assignment to its outcome; trial process.
 
-Runs in the process that the fork server forked for one attempt, and nowhere else. Never imports api, db, optuna,
-sqlalchemy or fastapi, so that a user's own modules of those names work.
+The fork server forks one process per attempt, which runs this module and exits. It never imports api, db, optuna,
+sqlalchemy or fastapi, so that importing them is the user's choice.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import importlib
+import itertools
 import logging
 import os
 import random
@@ -16,10 +17,14 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from podium.sweep.protocol.codec import DeviceView
+from podium.sweep.protocol.limits import MAX_IMPORTS
+from podium.sweep.protocol.trial_messages import AttemptGreeting
 from podium.sweep.runtime import full_disk
 from podium.sweep.runtime.fail_points import passing
 from podium.sweep.runtime.import_times import ImportTimes
@@ -33,175 +38,182 @@ from podium.sweep.trial_process.tracebacks import shown_traceback
 from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.trial_process.wandb_run import wandb_variables
 from podium.sweep.trial_process.wandb_sink import WandbSink
-from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK
+from podium.sweep.values.attempt_outcomes import MAX_MESSAGE, MAX_TRACEBACK, ChildReport
 from podium.sweep.values.errors import BadReportError, PinningError, ScriptFailedError
 from podium.sweep.values.failure_causes import cause_of, disk_is_full, shown
 from podium.sweep.values.objective_values import returned_values
-from podium.sweep.values.trial import COUNTED, Assignment, TrialState
+from podium.sweep.values.trial import COUNTED, Assignment, Started, TrialState
 
 if TYPE_CHECKING:
     import torch
 
 
-class _Stopped(BaseException):
-    """The slot asked this process to end."""
+class _Terminated(BaseException):
+    """The slot sent SIGTERM to this process."""
 
 
 def run(connection: socket.socket, log: int) -> int:
     """Run the one attempt that the slot sends over `connection`; returns the exit status of the process.
 
-    What it prints goes to the descriptor `log`, which the slot reads.
+    Args:
+        connection: To the slot.
+        log: A descriptor for the output of the process, which the slot reads.
     """
     channel = Channel(connection)
-    message = channel.receive(None)
-    if message is None:
+    greeting = channel.receive(None)
+    if not isinstance(greeting, AttemptGreeting):
         return 0
-    assignment = Assignment.from_dict(message["assignment"])
+    assignment = greeting.assignment
     trial: Trial | None = None
     constraints: constraint_function.Evaluate | None = None
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, _on_sigterm)
     try:
-        _enter_namespace(assignment, log)
-        device = _check_device(message["device"])
+        _set_up_process(assignment, log)
+        device = _check_device(greeting.device)
         _seed(assignment, device)
         imports = ImportTimes(assignment.code if assignment.program.get("function") is not None else None)
         with imports.measured():
             program = _load_program(assignment)
             constraints = constraint_function.load(assignment.program, assignment.code)
         trial = Trial(assignment, channel, device)
-        channel.send(
-            kind="started",
-            pid=os.getpid(),
-            at=time.time(),
-            visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
-            torch_device=str(device),
-            import_s=imports.total_s,
-            imports=imports.slowest,
-        )
+        channel.send(_started(assignment, device, imports))
         outcome = _outcome(program, trial, assignment)
         if constraints is not None:
             outcome = _with_constraints(outcome, constraints, trial, assignment)
         trial.report_last()
         outcome = _with_unused(outcome, trial)
-        channel.send(kind="outcome", late_prune_answers=trial.late_prune_answers, **outcome)
+        channel.send(replace(outcome, late_prune_answers=trial.late_prune_answers))
         passing("attempt.after-outcome")
-    except _Stopped:
+    except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if trial is not None and not channel.cut_short:
+        if trial is not None and not channel.is_truncated:
             trial.report_last()
             if assignment.limits.on_timeout == "finish":
-                _tell_value(trial, constraints, assignment, channel)
+                _send_value(trial, constraints, assignment, channel)
         return 143
-    except Exception as error:  # noqa: BLE001 - whatever went wrong before user code ran is told, not lost
-        channel.send(kind="outcome", **_failed(error, assignment))
+    except Exception as error:  # noqa: BLE001 - any error before user code runs is reported
+        channel.send(_failed(error, assignment))
     finally:
         _flush()
     return 0
 
 
-def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> dict[str, Any]:
+def _started(assignment: Assignment, device: torch.device, imports: ImportTimes) -> Started:
+    return Started(
+        assignment.key,
+        pid=os.getpid(),
+        at=time.time(),
+        visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+        torch_device=str(device),
+        import_s=imports.total_s,
+        imports=dict(itertools.islice(imports.slowest.items(), MAX_IMPORTS)),
+    )
+
+
+def _outcome(program: Callable[[Trial], Any], trial: Trial, assignment: Assignment) -> ChildReport:
+    early = trial.early_finish
     try:
         result = program(trial)
-    except _Stopped:
+    except _Terminated:
         raise
     except TrialStopped:
-        return _early(trial, assignment)
+        return _finished_early(trial, assignment)
     except SystemExit as error:
         trial.report_last()
         _flush()
         os._exit(error.code if isinstance(error.code, int) else 1 if error.code else 0)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        if trial.ending.decided:  # raised by what the code does when it is stopped
+        if early.decided:  # raised by a handler of `TrialStopped` in user code
             print(shown_traceback(error), end="", file=sys.stderr)
-            return _early(trial, assignment)
+            return _finished_early(trial, assignment)
         if user_code.is_pruned(error):
-            return {"state": "pruned"}
+            return ChildReport("pruned")
         return _failed(error, assignment)
-    if trial.ending.decided:
-        return _early(trial, assignment)
+    if early.decided:
+        return _finished_early(trial, assignment)
     try:
-        returned = trial.ending.chosen(None) if result is None else result
+        returned = early.chosen(None) if result is None else result
         values = returned_values(returned, assignment.objectives)
-        return {"state": "finished", "values": values, "message": trial.ending.reason}
+        return ChildReport("finished", values=values, message=early.reason)
     except BadReportError as error:
         return _failed(error, assignment)
 
 
-def _early(trial: Trial, assignment: Assignment) -> dict[str, Any]:
-    """A condition of `stop` has ended it."""
+def _finished_early(trial: Trial, assignment: Assignment) -> ChildReport:
+    """The outcome of a trial that met a condition of `stop`."""
     try:
-        return trial.ending.outcome()
+        return trial.early_finish.outcome()
     except BadReportError as error:
         return _failed(error, assignment)
 
 
-def _tell_value(
+def _send_value(
     trial: Trial, constraints: constraint_function.Evaluate | None, assignment: Assignment, channel: Channel
 ) -> None:
-    """At the time limit: the value so far, with the constraints noted; the failure where these cannot be told."""
-    values = trial.ending.values
+    """Send the current value at the time limit, after the constraints; the failure if these cannot be evaluated."""
+    values = trial.early_finish.values
     if constraints is not None and values is not None:
         try:
             constraints(trial, TrialState.FINISHED, values)
         except BaseException as error:  # noqa: BLE001 - user code may raise anything
-            channel.send(kind="outcome", **_failed(error, assignment))
+            channel.send(_failed(error, assignment))
             constraints = None
-    trial.ending.tell(constrained=constraints is not None)
+    trial.early_finish.send_value(constrained=constraints is not None)
 
 
-def _with_unused(outcome: dict[str, Any], trial: Trial) -> dict[str, Any]:
-    """Say in the log, and with a trial that counts, which enqueued values were not used."""
+def _with_unused(outcome: ChildReport, trial: Trial) -> ChildReport:
+    """Report enqueued values that were not used: in the log, and in the message of a trial that counts."""
     unused = trial.unused_enqueued
     if not unused:
         return outcome
-    words = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
-    print(f"podium: {words}", file=sys.stderr)
-    if TrialState(outcome["state"]) not in COUNTED:
+    remark = f"enqueued, but not suggested by the code, so without effect: {', '.join(unused)}"
+    print(f"podium: {remark}", file=sys.stderr)
+    if TrialState(outcome.state) not in COUNTED:
         return outcome
-    said = outcome.get("message")
-    return {**outcome, "message": f"{said}; {words}"[:MAX_MESSAGE] if said else words[:MAX_MESSAGE]}
+    message = f"{outcome.message}; {remark}" if outcome.message else remark
+    return replace(outcome, message=message[:MAX_MESSAGE])
 
 
 def _with_constraints(
-    outcome: dict[str, Any], constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
-) -> dict[str, Any]:
-    """The outcome, with the constraints noted. A trial of which they cannot be told has failed: it is not feasible."""
-    state = TrialState(outcome["state"])
+    outcome: ChildReport, constraints: constraint_function.Evaluate, trial: Trial, assignment: Assignment
+) -> ChildReport:
+    """The outcome after the constraints were sent. If they cannot be evaluated, the trial has failed."""
+    state = TrialState(outcome.state)
     if state not in COUNTED:
         return outcome
     try:
-        constraints(trial, state, outcome.get("values"))
-    except _Stopped:
+        constraints(trial, state, outcome.values)
+    except _Terminated:
         raise
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         return _failed(error, assignment)
     return outcome
 
 
-def _failed(error: BaseException, assignment: Assignment) -> dict[str, Any]:
+def _failed(error: BaseException, assignment: Assignment) -> ChildReport:
     cause, message, interrupted = cause_of(error), f"{type(error).__name__}: {shown(error)}", False
     if disk_is_full(error):
         cause, message, interrupted = full_disk.blame(error, message, assignment)
     if isinstance(error, ScriptFailedError):
-        text = error.tail  # which the log has
+        traceback = error.tail  # already in the log
     else:
-        text = shown_traceback(error)
-        print(text, end="", file=sys.stderr)
-    return {
-        "state": "failed",
-        "cause": cause.value,
-        "message": message[:MAX_MESSAGE],
-        "traceback": text[-MAX_TRACEBACK:],
-        "interrupted": interrupted,
-    }
+        traceback = shown_traceback(error)
+        print(traceback, end="", file=sys.stderr)
+    return ChildReport(
+        "failed",
+        cause=cause.value,
+        message=message[:MAX_MESSAGE],
+        traceback=traceback[-MAX_TRACEBACK:],
+        interrupted=interrupted,
+    )
 
 
-def _stop(*_: object) -> NoReturn:
-    raise _Stopped
+def _on_sigterm(*_: object) -> NoReturn:
+    raise _Terminated
 
 
-def _enter_namespace(assignment: Assignment, log: int) -> None:
-    """Own working directory, temporary directory, log, threads; what the slot masked stays masked."""
+def _set_up_process(assignment: Assignment, log: int) -> None:
+    """Set the working directory, temporary directory, log, environment and number of threads of this process."""
     directory = AttemptDirectory(Path(assignment.directory))
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -222,33 +234,35 @@ def _enter_namespace(assignment: Assignment, log: int) -> None:
         os.environ.update(own)
         os.environ.update(wandb_variables(assignment.params, directory.temporary, os.environ))
         threads = int(number) if (number := own.get("OMP_NUM_THREADS", "")).isdecimal() else threads
-    import torch  # already in the template: this only binds the name
+    import torch  # already imported by the fork server: this only binds the name
 
     torch.set_num_threads(max(1, threads))
 
 
-def _check_device(expected: Mapping[str, Any]) -> torch.device:
-    """The one device of this slot, or an error: pinning is checked before user code runs."""
-    import torch  # already in the template
+def _check_device(expected: DeviceView) -> torch.device:
+    """The one device of this slot, checked before user code runs. Raises `PinningError`."""
+    import torch  # already imported by the fork server
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible != expected["visible"]:
-        raise PinningError(f"pinning failed: sees devices {visible!r}, the slot has {expected['visible']!r}")
-    if expected["uuid"] is None:
+    if visible != expected.visible:
+        raise PinningError(
+            f"pinning failed: the process sees devices {visible!r}, but its slot has {expected.visible!r}"
+        )
+    if expected.uuid is None:
         return torch.device("cpu")
     if torch.cuda.device_count() != 1:
-        raise PinningError(f"pinning failed: sees {torch.cuda.device_count()} GPUs instead of one")
+        raise PinningError(f"pinning failed: the process sees {torch.cuda.device_count()} GPUs, expected one")
     uuid = str(torch.cuda.get_device_properties(0).uuid)
-    if uuid.removeprefix("GPU-") != expected["uuid"].removeprefix("GPU-"):
-        raise PinningError(f"pinning failed: sees GPU {uuid}, the slot has {expected['uuid']}")
+    if uuid.removeprefix("GPU-") != expected.uuid.removeprefix("GPU-"):
+        raise PinningError(f"pinning failed: the process sees GPU {uuid}, but its slot has {expected.uuid}")
     return torch.device("cuda", 0)
 
 
 def _seed(assignment: Assignment, device: torch.device) -> None:
-    import torch  # already in the template
+    import torch  # already imported by the fork server
 
     random.seed(assignment.seed)
-    torch.default_generator.manual_seed(assignment.seed)  # torch.manual_seed visits every backend: 0.6 ms
+    torch.default_generator.manual_seed(assignment.seed)  # torch.manual_seed seeds every backend: 0.6 ms
     if device.type == "cuda":
         torch.cuda.manual_seed(assignment.seed)
     if "numpy" in sys.modules:

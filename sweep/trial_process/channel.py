@@ -1,50 +1,44 @@
-"""How a trial speaks to its slot: one JSON document a line, both ways; trial process."""
+"""The trial process's end of its connection to the slot; trial process."""
 
 from __future__ import annotations
 
-import json
 import socket
 import time
-from typing import Any
 
-from podium.sweep.values.errors import BadReportError
-
-MAX_LINE_BYTES = 1 << 20
+from podium.sweep.protocol.limits import MAX_PACKET_BYTES
+from podium.sweep.protocol.trial_messages import SlotMessage, TrialMessage, encode_from_trial, parse_to_trial
 
 
 class Channel:
-    """The socket to the slot: one JSON document a line, both ways."""
+    """Sends messages to the slot and receives its answers; for the main thread only."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = b""
-        self.cut_short = False  # in the middle of a message, when this process was stopped: no other may follow
+        self.is_truncated = False  # this process was stopped in the middle of a message: no other may follow
 
-    def send(self, **message: Any) -> None:
-        """Send one message; waits while the slot does not listen. Raises `BadReportError` over 1 MB."""
-        line = json.dumps(message).encode() + b"\n"
-        if len(line) > MAX_LINE_BYTES:
-            raise BadReportError(f"{len(line)} bytes in one call of report, log or keep; {MAX_LINE_BYTES} are the most")
+    def send(self, message: TrialMessage) -> None:
+        """Send one message; blocks while the slot does not read. Raises `BadReportError` over 1 MB."""
+        line = encode_from_trial(message)
         self._connection.settimeout(None)
-        self.cut_short = True
+        self.is_truncated = True
         self._connection.sendall(line)
-        self.cut_short = False
+        self.is_truncated = False
 
-    def receive(self, timeout_s: float | None) -> dict[str, Any] | None:
-        """The next message, or None when none came in time or the slot is gone."""
-        end = None if timeout_s is None else time.monotonic() + timeout_s
+    def receive(self, timeout_s: float | None) -> SlotMessage | None:
+        """The next message; None after `timeout_s` seconds, or when the slot is gone."""
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
+            left_s = None if end_s is None else end_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
                 return None
-            self._connection.settimeout(left)
+            self._connection.settimeout(left_s)
             try:
-                content = self._connection.recv(65536)
+                content = self._connection.recv(MAX_PACKET_BYTES)
             except TimeoutError:
                 return None
             if not content:
                 return None
             self._buffer += content
         line, self._buffer = self._buffer.split(b"\n", 1)
-        message: dict[str, Any] = json.loads(line)
-        return message
+        return parse_to_trial(line)

@@ -1,4 +1,4 @@
-"""Ends a trial early, as finished, when a condition of `stop` is reached; trial process."""
+"""Ends a trial early, in state finished, when a condition of `stop` is met; trial process."""
 
 from __future__ import annotations
 
@@ -6,59 +6,61 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.spec.stop_conditions import STEP, TRAINING_ITERATION
+from podium.sweep.values.attempt_outcomes import ChildReport, Chosen
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.objective_reduction import ReportedValues
 from podium.sweep.values.trial import Assignment
 
-MARGIN_S = 1.0  # for what the built-in loop does after its last epoch
+MARGIN_S = 1.0  # for the work of the built-in loop after its last epoch
 
 
 class TrialStopped(BaseException):
-    """Raised in `report` or `log` when the trial has reached a condition of `stop`; no error for `except Exception`."""
+    """Raised by `report` and `log` when a condition of `stop` is met; `except Exception` does not catch it."""
 
 
-class Ending:
-    """What a trial has reported, and whether that ends it. The slot has the decision before the exception is raised."""
+class EarlyFinish:
+    """Follows the reports of a trial, and decides when it ends. The slot has the decision before `TrialStopped`."""
 
-    def __init__(self, assignment: Assignment, send: Callable[..., None], flush: Callable[[], None]) -> None:
+    def __init__(self, assignment: Assignment, send: Callable[[TrialMessage], None], flush: Callable[[], None]) -> None:
         self._send = send
         self._flush = flush
         self._stop = assignment.stop
         self._reported = ReportedValues(assignment.objectives, assignment.objective)
         self._rule = assignment.objective
         self._limits = assignment.limits
-        self._counters: set[str] = set()  # names of `stop` that were reported as metrics
-        self._steps = 0  # how many different steps were reported
+        self._reported_counters: set[str] = set()  # counters of `stop` that the trial reports itself
+        self._steps = 0  # number of different steps
         self._last_step = -1
-        self._reached_at: int | None = None  # the step at which a condition was reached
+        self._met_at: int | None = None  # the step at which a condition was met
         self._raises = True
-        self._began_s = self._looked_s = time.monotonic()
-        self._longest_s = 0.0
-        self.reason = ""  # why it ends early
-        self.decided = False  # whether the slot has been told that the trial ends with what it has
+        self._started_s = self._epoch_started_s = time.monotonic()
+        self._longest_epoch_s = 0.0
+        self.reason = ""  # why the trial ends early
+        self.decided = False  # the slot has received the decision
 
     def watches(self, name: str) -> bool:
         """Whether a condition of `stop` names this metric."""
         return any(name == watched for watched, _ in self._stop)
 
     def before(self, step: int) -> None:
-        """Something of a step is about to be reported. Raises `TrialStopped` if an earlier one was to be the last."""
-        if self._reached_at is not None and step > self._reached_at:
+        """To be called before a report. Raises `TrialStopped` if a condition was met at an earlier step."""
+        if self._met_at is not None and step > self._met_at:
             self._end()
 
     def note(self, step: int, values: Mapping[str, float]) -> None:
-        """Something was reported. Raises `TrialStopped` at a condition, once every objective of the step is known."""
+        """To be called after a report. Raises `TrialStopped` if a condition is met and the step has all objectives."""
         if step > self._last_step:
             self._steps, self._last_step = self._steps + 1, step
         self._reported.note(step, values)
-        if self._reached_at is None and (reason := self._reached(step, values)):
-            self._reached_at, self.reason = step, reason
-        if self._reached_at is not None and self._reported.complete_at(self._reached_at):
+        if self._met_at is None and (reason := self._reason_at(step, values)):
+            self._met_at, self.reason = step, reason
+        if self._met_at is not None and self._reported.complete_at(self._met_at):
             self._end()
 
     def chosen(self, last: Any) -> Any:
-        """The result of a program that returned nothing, or only its last report: by the rule of `objective`."""
+        """The result of a program that returned None or its last report, by the rule of `objective`."""
         found = self._reported.by_name
         if last is None:
             return found or None
@@ -66,46 +68,49 @@ class Ending:
             return last
         return {**last, **found} if isinstance(last, Mapping) else found
 
-    def outcome(self) -> dict[str, Any]:
-        """The outcome of a trial that was ended by `TrialStopped`. Raises `BadReportError` without a value."""
+    def outcome(self) -> ChildReport:
+        """The outcome of a trial that ended early. Raises `BadReportError` without a value."""
         if (values := self._reported.values) is None:
             raise BadReportError(f"{self.reason}, but the trial had not reported its metric before")
-        return {"state": "finished", "values": values, "message": self.reason}
+        return ChildReport("finished", values=values, message=self.reason)
 
     @property
     def values(self) -> tuple[float, ...] | None:
-        """The value of each objective by what was reported so far; None while one is missing."""
+        """The value of each objective by the reports so far; None while one is missing."""
         return self._reported.values
 
-    def tell(self, reason: str = "", *, constrained: bool = False) -> None:
-        """Send the value that the trial has now: the slot's own account leaves out points of long curves.
+    def send_value(self, reason: str = "", *, constrained: bool = False) -> None:
+        """Send the current value to the slot, which does not get every point of a long curve.
 
-        `constrained`: its `program.constraints` have been evaluated with this value.
+        Args:
+            reason: Why the trial ends with this value; "" if it goes on.
+            constrained: `program.constraints` has been evaluated with this value.
         """
-        self._send(kind="chosen", values=self._reported.values, reason=reason, constrained=constrained)
+        self._send(Chosen(self._reported.values, reason, constrained))
 
-    # For the built-in loop, which ends itself after an epoch, so that its model is kept.
+    # For the built-in loop, which ends after an epoch by itself, so that it can save its model.
 
     def defer(self) -> None:
-        """From now on nothing is raised: who reports asks `should_end`."""
+        """Do not raise `TrialStopped`: the caller checks `should_end`."""
         self._raises = False
 
     def should_end(self) -> bool:
-        """To be asked once an epoch: whether a condition is reached, or another epoch would be over the time limit."""
+        """To be called once per epoch: whether a condition is met, or another epoch would exceed the time limit."""
         now_s = time.monotonic()
-        self._longest_s, self._looked_s = max(self._longest_s, now_s - self._looked_s), now_s
+        self._longest_epoch_s = max(self._longest_epoch_s, now_s - self._epoch_started_s)
+        self._epoch_started_s = now_s
         limit_s = self._limits.trial_s if self._limits.on_timeout == "finish" else None
-        ends_s = now_s - self._began_s + self._longest_s + MARGIN_S
+        ends_s = now_s - self._started_s + self._longest_epoch_s + MARGIN_S
         if not self.reason and limit_s is not None and ends_s > limit_s:
-            self.reason = f"another epoch may take longer than limits.trial_s ({limit_s:g} s) allows"
+            self.reason = f"another epoch may exceed limits.trial_s ({limit_s:g} s)"
         return bool(self.reason)
 
-    def _reached(self, step: int, values: Mapping[str, float]) -> str:
+    def _reason_at(self, step: int, values: Mapping[str, float]) -> str:
         for name, at in self._stop:
             if name in values:
-                self._counters.add(name)
+                self._reported_counters.add(name)
                 found: float = values[name]
-            elif name in self._counters:  # what the trial reports under that name counts, not our own count
+            elif name in self._reported_counters:  # the value that the trial reports takes precedence
                 continue
             elif name == STEP:
                 found = step
@@ -120,6 +125,6 @@ class Ending:
     def _end(self) -> None:
         if self._raises:
             self._flush()
-            self.tell(self.reason)
+            self.send_value(self.reason)
             self.decided = True
             raise TrialStopped(self.reason)

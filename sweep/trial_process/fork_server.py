@@ -1,20 +1,19 @@
-"""A clean process with the heavy imports done and nothing run, which forks one fresh process per attempt.
+"""Imports what trials need, then forks one process per attempt; the fork server, a child of the slot.
 
-Started by a slot as `python -P -m podium.sweep.trial_process.fork_server`, with a socket on a descriptor: from the slot
-come one-line requests, each with the descriptors of the attempt's own socket and of its log; back go `ready`, `forked`
-and `exited`. It is a subreaper: whatever an attempt leaves behind is adopted here and killed before `exited` is said,
-so that a free slot is really free. When the slot goes, its socket closes, and everything below this process is killed.
+Started by a slot as `python -P -m podium.sweep.trial_process.fork_server`, with a socket on a descriptor; the messages
+are in `podium.sweep.protocol.fork_server_messages`. The fork server is a subreaper: it adopts and kills the processes
+that an attempt leaves behind before it reports the exit, so that a free slot has no processes. When the slot exits, the
+socket closes, and every process below this one is killed.
 
-Why a template of our own and not multiprocessing's fork server: started from a Ray worker, that one imports Ray's main
-module again in every child. Why nothing may run before the fork: threads of a parallel operation do not survive
-it, and the next operation in the child waits for them for ever.
+The fork server of multiprocessing is no alternative: started from a Ray worker, it imports Ray's main module again in
+every child. Nothing may run before the fork: the threads of a parallel operation do not survive it, and the next
+operation in the child would wait for them forever.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
-import json
 import os
 import selectors
 import signal
@@ -24,6 +23,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from podium.sweep.protocol.fork_server_messages import (
+    AttemptExited,
+    AttemptForked,
+    ForkAttempt,
+    ForkServerFailed,
+    ForkServerReady,
+    ForkServerReply,
+    decode_request,
+    encode_reply,
+)
+from podium.sweep.protocol.limits import MAX_PACKET_BYTES
 from podium.sweep.runtime import fail_points, huge_pages
 from podium.sweep.runtime.fail_points import passing
 from podium.sweep.runtime.process_trees import (
@@ -36,11 +46,11 @@ from podium.sweep.runtime.process_trees import (
 from podium.sweep.trial_process import attempt
 from podium.sweep.values.errors import UserCodeError
 
-TRIAL_NICENESS = 15  # members answer people, beside trials on the same cores; a trial has time
+TRIAL_NICENESS = 15  # ensemble members on the same cores have priority: they serve requests
 
 
 class ForkServer:
-    """The loop: read a request, fork; collect a child, clean up after it, say so."""
+    """The event loop: handle requests; reap the child, kill what it left, and report its exit."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -54,11 +64,11 @@ class ForkServer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def serve(self) -> None:
-        """Serve until the slot closes its end; then nothing below this process is left."""
+        """Serve until the slot closes its end; then kill every process below this one."""
         selector = selectors.DefaultSelector()
         selector.register(self._control, selectors.EVENT_READ)
         selector.register(self._wake_read, selectors.EVENT_READ)
-        self._say(kind="ready", pid=os.getpid())
+        self._reply(ForkServerReady(os.getpid()))
         while True:
             for key, _ in selector.select():
                 if key.fileobj is self._control:
@@ -69,22 +79,22 @@ class ForkServer:
                     self._drain_wakeups()
             self._collect()
 
-    def refuse(self, reason: str) -> None:
-        """Say why there is nothing to fork."""
-        self._say(kind="unready", message=reason)
+    def fail(self, message: str) -> None:
+        """Report that this fork server cannot be used."""
+        self._reply(ForkServerFailed(message))
 
     def _handle_request(self) -> bool:
         try:
-            content, descriptors, _, _ = socket.recv_fds(self._control, 65536, 2)
+            content, descriptors, _, _ = socket.recv_fds(self._control, MAX_PACKET_BYTES, 2)
         except ConnectionResetError:
             return False
         if not content:
             return False
-        request = json.loads(content)
-        if request["kind"] == "fork":
+        request = decode_request(content)
+        if isinstance(request, ForkAttempt):
             self._fork(*descriptors)
-        elif request["kind"] == "signal" and self._child is not None:
-            self._signal(request["number"])
+        elif self._child is not None:
+            self._signal(request.number)
         return True
 
     def _fork(self, connection: int, log: int) -> None:
@@ -97,7 +107,7 @@ class ForkServer:
         os.close(connection)
         os.close(log)
         self._child = pid
-        self._say(kind="forked", pid=pid)
+        self._reply(AttemptForked(pid))
 
     def _become_attempt(self, parent: int, connection: int, log: int) -> NoReturn:
         status = 70
@@ -111,13 +121,13 @@ class ForkServer:
             os.set_inheritable(connection, False)
             status = attempt.run(socket.socket(fileno=connection), log)
         finally:
-            # Not sys.exit: the template's atexit handlers and torch's teardown are not this process's business.
+            # Not sys.exit: it would run the fork server's atexit handlers and torch's teardown.
             os._exit(status)
 
     def _signal(self, number: int) -> None:
-        """SIGTERM goes to the attempt's whole session; SIGKILL to its leader, whose orphans are killed here.
+        """Send SIGTERM to the session of the attempt, or SIGKILL to its leader, whose orphans are killed here.
 
-        A child that has just been forked has no session of its own yet: then the signal is for it alone.
+        A child that has just been forked has no session of its own yet: then the signal goes to the child alone.
         """
         assert self._child is not None
         targets = (self._child,) if number == signal.SIGKILL else (-self._child, self._child)
@@ -133,7 +143,7 @@ class ForkServer:
             if pid == self._child:
                 self._child = None
                 orphans = kill_descendants()
-                self._say(kind="exited", pid=pid, exit=exit_name(status), orphans=len(orphans))
+                self._reply(AttemptExited(pid, exit_name(status), len(orphans)))
 
     def _drain_wakeups(self) -> None:
         try:
@@ -141,20 +151,22 @@ class ForkServer:
         except BlockingIOError:
             pass
 
-    def _say(self, **message: Any) -> None:
+    def _reply(self, reply: ForkServerReply) -> None:
         try:
-            self._control.sendall(json.dumps(message).encode() + b"\n")
+            self._control.sendall(encode_reply(reply))
         except (BrokenPipeError, ConnectionResetError):
             kill_descendants()
             os._exit(0)
 
 
 def warm_up(preload: Sequence[str] = ()) -> None:
-    """Pay once what every attempt would pay: imports, and torch's first-use set-up on a single number.
+    """Do once what every attempt would do again: imports, and torch's initialization at its first operation.
 
-    Measured: `numpy.random` 7 ms, the first torch operation 5 ms a trial. One number is below the size at which
-    torch goes parallel; that no thread was started is checked, since a child would wait for it for ever.
-    `preload`: installed packages that a sweep wants imported too. Raises `UserCodeError` for one that cannot be.
+    Measured per trial: `numpy.random` 7 ms, the first torch operation 5 ms. A tensor of one number is below the size at
+    which torch starts threads; this is checked, since a child would wait for them forever.
+
+    Args:
+        preload: Installed packages that a sweep wants imported, too. Raises `UserCodeError` if one cannot be.
     """
     torch = importlib.import_module("torch")
     for name in ("numpy.random", "podium.sweep.training.fit"):
@@ -162,32 +174,34 @@ def warm_up(preload: Sequence[str] = ()) -> None:
     torch.manual_seed(0)
     torch.zeros(1).add_(1)
     if (threads := _threads()) > 1:
-        raise RuntimeError(f"the fork server's template has {threads} threads; a fork would lose them")
+        raise RuntimeError(f"the fork server has {threads} threads after its imports; fork() would lose them")
     for name in preload:
         _import(name, torch)
     gc.collect()
     huge_pages.collapse()
-    gc.freeze()  # children share these pages; a collection there must not touch, and so copy, them
+    gc.freeze()  # children share these pages; garbage collection there must not copy them
 
 
 def _import(name: str, torch: Any) -> None:
-    """A package that a sweep names, checked to be one that can be forked."""
+    """Import a package of `program.preload`, and check that its process can be forked."""
     try:
         importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = "is not installed here" if error.name == name.split(".")[0] else f"cannot be imported: {error}"
         raise UserCodeError(f"program.preload: {name} {missing}") from None
-    except BaseException as error:  # noqa: BLE001 - it is somebody else's code
+    except BaseException as error:  # noqa: BLE001 - third-party code may raise anything
         raise UserCodeError(f"program.preload: {name} cannot be imported: {type(error).__name__}: {error}") from None
     if (threads := _threads()) > 1:
-        message = f"{name} starts {threads - 1} threads when it is imported, which a trial would not have; leave it out"
-        raise UserCodeError(f"program.preload: {message}")
+        raise UserCodeError(
+            f"program.preload: {name} starts {threads - 1} threads when it is imported, which are lost in fork(); "
+            "remove it"
+        )
     if torch.cuda.is_initialized():
-        raise UserCodeError(f"program.preload: {name} uses the GPU when it is imported; leave it out")
+        raise UserCodeError(f"program.preload: {name} uses the GPU when it is imported; remove it")
 
 
 def _threads() -> int:
-    """How many threads this process has, but for jemalloc's own: that library knows of forks, and starts it again."""
+    """The number of threads, without jemalloc's own: that library restarts it after a fork."""
     names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
     return len([name for name in names if name != "jemalloc_bg_thd"])
 
@@ -202,7 +216,7 @@ def main() -> None:
     try:
         warm_up(sys.argv[2:])
     except UserCodeError as error:
-        server.refuse(str(error))
+        server.fail(str(error))
     else:
         server.serve()
 

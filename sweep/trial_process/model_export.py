@@ -62,7 +62,7 @@ def save(
     with _untouched(model):
         found = _described(assignment, model, weights, example, outputs, classes, params)
     header, extra = found if isinstance(found, tuple) else (found, {})
-    checkpoints.save_whole({**weights, **extra}, path, {**metadata, HEADER: header.to_json()})
+    checkpoints.write_tensors({**weights, **extra}, path, {**metadata, HEADER: header.to_json()})
     return header
 
 

@@ -57,7 +57,7 @@ class TuneSession:
         """What the function returned; where that is nothing or a part, with what it reported last."""
         if not self.last or not (returned is None or isinstance(returned, Mapping)):
             return returned
-        together = {**self._current().ending.chosen(self.last), **(returned or {})}
+        together = {**self._current().early_finish.chosen(self.last), **(returned or {})}
         missing = [name for name in self._current().objectives if name not in together]
         if missing:
             raise BadReportError(
@@ -103,7 +103,7 @@ class TuneSession:
         others |= {
             name: number
             for name in STEPS
-            if trial.ending.watches(name) and (number := number_of(metrics.get(name))) is not None
+            if trial.early_finish.watches(name) and (number := number_of(metrics.get(name))) is not None
         }
         if others:
             trial.log(others, self._step)
@@ -112,7 +112,7 @@ class TuneSession:
             if trial.should_prune():
                 raise trial.Pruned
         else:
-            trial.alive()
+            trial.heartbeat()
 
     def _next_step(self, metrics: Mapping[str, Any]) -> int:
         """What the metrics name as their step, if it grows from report to report; else Ray's `training_iteration`."""

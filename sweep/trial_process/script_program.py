@@ -65,7 +65,7 @@ def _run(trial: Trial, spec: Mapping[str, Any], code: str | None, grace_s: float
     for name in trial.objectives:
         if name not in listener.last:
             raise BadReportError(_nothing_said(name))
-    chosen: dict[str, float] = trial.ending.chosen(listener.last)
+    chosen: dict[str, float] = trial.early_finish.chosen(listener.last)
     return chosen
 
 
@@ -132,7 +132,7 @@ class Listener:
 
     def hear(self, lines: Iterator[str]) -> bool:
         """Lines that were printed; whether to give up."""
-        self._trial.alive()
+        self._trial.heartbeat()
         reported = False
         if not self._patterns:
             return False

@@ -1,32 +1,36 @@
-"""Waits for the slot's answer to a question of the trial; trial process."""
+"""Waits for the slot's answer to a request of the trial; trial process."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
+from podium.sweep.protocol.slot_commands import TrialAnswer
+from podium.sweep.protocol.trial_messages import SlotMessage
 from podium.sweep.trial_process.channel import Channel
 
+Answer = TypeVar("Answer", bound=TrialAnswer)
 
-class Answers:
-    """Matches answers to questions. An answer that arrives while another is awaited is kept for its own question."""
+
+class SlotAnswers:
+    """Matches answers to requests. An answer that arrives while another is awaited is kept for its own request."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._unread: dict[str, Any] | None = None
+        self._unread: SlotMessage | None = None
 
-    def wait(self, timeout_s: float, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-        """The first message that `fits`, or None after `timeout_s` seconds."""
+    def wait(self, timeout_s: float, kind: type[Answer], matches: Callable[[Answer], bool]) -> Answer | None:
+        """The first answer of type `kind` that `matches`; None after `timeout_s` seconds."""
         unread, self._unread = self._unread, None
-        if unread is not None and fits(unread):
+        if isinstance(unread, kind) and matches(unread):
             return unread
-        end = time.monotonic() + timeout_s
-        while (left := end - time.monotonic()) > 0:
-            message = self._channel.receive(left)
+        end_s = time.monotonic() + timeout_s
+        while (left_s := end_s - time.monotonic()) > 0:
+            message = self._channel.receive(left_s)
             if message is None:
                 break
-            if fits(message):
+            if isinstance(message, kind) and matches(message):
                 self._unread = unread
                 return message
             unread = message

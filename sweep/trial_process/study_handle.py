@@ -1,7 +1,7 @@
-"""`trial.study`: what a trial may read of its sweep, with the names of `optuna.Study`; trial process.
+"""`trial.study`: read access of a trial to its sweep, with the names of `optuna.Study`; trial process.
 
-The search lives in the scheduler. What a trial reads is asked of the service, page by page where it is long, each time
-anew: nothing is cached, so that the answer is as of now.
+The study itself is in the scheduler's search. Each access queries the service again, a page at a time where the result
+is long: nothing is cached, so the result is always current.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import itertools
 from collections.abc import Container, Mapping
 from typing import Any, NoReturn, Protocol
 
+from podium.sweep.protocol.slot_commands import StudyAnswer
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.optuna_view import FrozenTrial, State, direction_of, state_of
-from podium.sweep.trial_process.slot_answers import Answers
+from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
-from podium.sweep.values.trial import Assignment, violates
+from podium.sweep.values.trial import Assignment, StopAsked, StudyAsked, violates
 
-ANSWER_S = 60.0  # a page takes milliseconds; a scheduler that is restarted answers when it is back
+ANSWER_S = 60.0  # a page takes milliseconds; a scheduler that restarts answers when it is back
 
 
-class Own(Protocol):
-    """What the running trial knows of itself, and the database not yet."""
+class RunningTrial(Protocol):
+    """The state of the running trial that is not in the database yet."""
 
     @property
     def user_attrs(self) -> dict[str, Any]: ...
@@ -35,26 +36,26 @@ class Own(Protocol):
 
 
 class Storage:
-    """System attributes of the running trial, for callbacks that note something there; they end with the process."""
+    """System attributes of the running trial, for Optuna's callbacks; lost when the process exits."""
 
     def __init__(self) -> None:
         self._system_attrs: dict[str, Any] = {}
 
     def set_trial_system_attr(self, trial_id: int, key: str, value: Any) -> None:
-        """Note something of the running trial; `trial_id` is its own."""
+        """Set an attribute of the running trial; `trial_id` is ignored."""
         del trial_id
         self._system_attrs[key] = value
 
     def get_trial_system_attrs(self, trial_id: int) -> dict[str, Any]:
-        """What was noted."""
+        """The attributes set so far."""
         del trial_id
         return dict(self._system_attrs)
 
 
 class Study:
-    """The sweep of a trial, to be read, and to be stopped."""
+    """The sweep of a trial, which the trial can read and stop."""
 
-    def __init__(self, assignment: Assignment, channel: Channel, answers: Answers, own: Own) -> None:
+    def __init__(self, assignment: Assignment, channel: Channel, answers: SlotAnswers, own: RunningTrial) -> None:
         self._assignment = assignment
         self._channel = channel
         self._answers = answers
@@ -90,12 +91,12 @@ class Study:
 
     @property
     def user_attrs(self) -> dict[str, Any]:
-        """Always empty: a sweep of Podium has none."""
+        """Always empty: a sweep has no user attributes."""
         return {}
 
     @property
     def system_attrs(self) -> dict[str, Any]:
-        """Always empty, too."""
+        """Always empty: a sweep has no system attributes."""
         return {}
 
     def _is_multi_objective(self) -> bool:
@@ -114,21 +115,21 @@ class Study:
         Raises `ValueError` while there is none, and `RuntimeError` where there are several objectives.
         """
         self._check_single("best_trial", "best_trials")
-        found = self._ask("best", 0)["trials"]
+        found = self._query("best", 0)["trials"]
         if not found:
             raise ValueError("No trials are completed yet, or each of them violates a constraint.")
         return self._frozen(found[0])
 
     @property
     def best_value(self) -> float:
-        """The value of `best_trial`; raises what that raises."""
+        """The value of `best_trial`; raises the same errors."""
         value = self.best_trial.value
         assert value is not None, "a finished trial has a value"
         return value
 
     @property
     def best_params(self) -> dict[str, Any]:
-        """The parameters of `best_trial`; raises what that raises."""
+        """The parameters of `best_trial`; raises the same errors."""
         return self.best_trial.params
 
     @property
@@ -148,16 +149,16 @@ class Study:
 
     @property
     def trials(self) -> list[FrozenTrial]:
-        """All trials of the sweep so far, by number, this one among them."""
+        """All trials of the sweep so far, by number, including this one."""
         return self.get_trials()
 
     def get_trials(self, deepcopy: bool = True, states: Container[Any] | None = None) -> list[FrozenTrial]:
-        """The trials, or those in some states. Read page by page: of 10,000 trials it takes a second or so."""
-        del deepcopy  # nothing is shared: each call reads anew
+        """The trials, or those in `states`. Reading 10,000 trials takes about a second."""
+        del deepcopy  # nothing is shared: each call reads again
         found: list[FrozenTrial] = []
         number: int | None = 0
         while number is not None:
-            page = self._ask("trials", number)
+            page = self._query("trials", number)
             found += [self._frozen(record) for record in page["trials"]]
             number = page["next"]
         return [trial for trial in found if states is None or trial.state in states]
@@ -180,63 +181,62 @@ class Study:
         )
 
     def _curve(self, number: int) -> dict[int, float]:
-        return {int(step): float(value) for step, value in self._ask("curve", number)["curve"]}
+        return {int(step): float(value) for step, value in self._query("curve", number)["curve"]}
 
-    def _ask(self, what: str, number: int) -> dict[str, Any]:
+    def _query(self, what: str, number: int) -> dict[str, Any]:
         request = next(self._requests)
-        self._channel.send(kind="study_asked", request=request, what=what, number=number)
-        said = self._answers.wait(ANSWER_S, lambda said: said["kind"] == "study" and said["request"] == request)
-        if said is None:
-            raise StudyUnavailableError(f"trial.study: the service did not answer within {ANSWER_S:g} s")
-        if said["error"]:
-            raise StudyUnavailableError(f"trial.study: the service cannot answer: {said['error']}")
-        answer: dict[str, Any] = said["answer"]
-        return answer
+        self._channel.send(StudyAsked(self._assignment.key, request, what, number))
+        answer = self._answers.wait(ANSWER_S, StudyAnswer, lambda answer: answer.request == request)
+        if answer is None:
+            raise StudyUnavailableError(f"trial.study: no response from the service within {ANSWER_S:g} s")
+        if answer.error:
+            raise StudyUnavailableError(f"trial.study: the service failed to read the study: {answer.error}")
+        return answer.answer
 
-    # What it may do.
+    # Methods that change the sweep.
 
     def stop(self) -> None:
-        """End the sweep as `podium sweep stop` does: trials that run may finish, and no other starts."""
+        """Stop the sweep, as `podium sweep stop` does: running trials finish, and no other starts."""
         if not self._stopped:
             self._stopped = True
-            self._channel.send(kind="stop_asked")
+            self._channel.send(StopAsked(self._assignment.key))
 
-    # What it may not.
+    # Members of `optuna.Study` that a trial does not have.
 
     @property
     def sampler(self) -> NoReturn:
-        """The sampler is in the scheduler."""
+        """Not available: the sampler runs in the scheduler."""
         _refuse("sampler", "choose the sampler by `method` in the sweep file")
 
     @property
     def pruner(self) -> NoReturn:
-        """The pruner is in the scheduler."""
+        """Not available: the pruner runs in the scheduler."""
         _refuse("pruner", "choose the pruner by `early_terminate` in the sweep file")
 
     def optimize(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """The service runs the trials."""
+        """Not available: the service runs the trials."""
         _refuse("optimize", "the service runs the trials; submit a sweep file with `podium sweep submit`")
 
     def ask(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """The service plans the trials."""
+        """Not available: the service plans the trials."""
         _refuse("ask", "the service plans the trials")
 
     def tell(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """A trial is told by what its function returns."""
+        """Not available: return the value from the function."""
         _refuse("tell", "return the value from the function")
 
     def enqueue_trial(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Configurations come from the sweep file, or from a client."""
+        """Not available: enqueue configurations in the sweep file, or from a client."""
         _refuse("enqueue_trial", "write `enqueue` in the sweep file, or use `podium trial clone`")
 
     def add_trial(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Trials come from the service."""
-        _refuse("add_trial", "import a study with `podium sweep import`, and name it under warm_start")
+        """Not available: import a study as a sweep."""
+        _refuse("add_trial", "import a study with `podium sweep import`, and list it under `warm_start`")
 
     def set_user_attr(self, key: str, value: Any) -> NoReturn:
-        """A sweep has no attributes."""
+        """Not available: a sweep has no attributes."""
         del value
-        _refuse("set_user_attr", f"a trial reads its sweep only; use trial.set_user_attr({key!r}, …)")
+        _refuse("set_user_attr", f"a sweep has no attributes; use trial.set_user_attr({key!r}, …)")
 
 
 def _refuse(name: str, instead: str) -> NoReturn:
@@ -244,5 +244,5 @@ def _refuse(name: str, instead: str) -> NoReturn:
 
 
 def _local(at: float | None) -> datetime.datetime | None:
-    """Without a zone, as Optuna has it."""
+    """Local time without a zone, as in Optuna."""
     return None if at is None else datetime.datetime.fromtimestamp(at)

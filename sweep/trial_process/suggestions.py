@@ -1,4 +1,4 @@
-"""What a trial suggests, planned or chosen when it asks, and the values that were enqueued for it; trial process."""
+"""The `suggest_*` methods of a trial: planned values, and values that the search chooses on request; trial process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
+from podium.sweep.protocol.limits import MAX_PARAMS
+from podium.sweep.protocol.slot_commands import SuggestAnswer
 from podium.sweep.spec import suggested_parameters
 from podium.sweep.spec.suggested_parameters import Distribution
 from podium.sweep.trial_process.channel import Channel
-from podium.sweep.trial_process.slot_answers import Answers
+from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.values.errors import UserCodeError
-from podium.sweep.values.trial import Assignment, Params, Scalar
+from podium.sweep.values.trial import Assignment, Params, Scalar, Wanted
 
 SUGGEST_ANSWER_S = 10.0
-MAX_PARAMS = 1000
 
 
 class Suggestions:
     """The parameters of a trial, with the `suggest_*` methods of Optuna."""
 
-    def __init__(self, assignment: Assignment, channel: Channel, answers: Answers) -> None:
+    def __init__(self, assignment: Assignment, channel: Channel, answers: SlotAnswers) -> None:
         self._assignment = assignment
         self._channel = channel
         self._answers = answers
@@ -35,71 +36,74 @@ class Suggestions:
 
     @property
     def unused_enqueued(self) -> list[str]:
-        """The parameters that have an enqueued value, and that the code has not suggested."""
+        """The parameters with an enqueued value that the code has not suggested."""
         return [name for name in self._assignment.enqueued if name not in self._distributions]
 
     def suggest_float(
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
     ) -> float:
-        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
+        """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
         return float(cast(float, self._suggest(name, suggested_parameters.float_range(name, low, high, step, log))))
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
-        """The value of `name`: the planned one, checked against these bounds, or one that the search chooses now."""
+        """The value of `name`: the planned one, which must be within the bounds, or one that the search chooses now."""
         return int(cast(int, self._suggest(name, suggested_parameters.int_range(name, low, high, step, log))))
 
     def suggest_categorical(self, name: str, choices: Sequence[Scalar]) -> Any:
-        """The value of `name`: the planned one, checked against these choices, or one that the search chooses now."""
+        """The value of `name`: the planned one, which must be a choice, or one that the search chooses now."""
         return self._suggest(name, suggested_parameters.choice_of(name, choices))
 
     def suggest_uniform(self, name: str, low: float, high: float) -> float:
-        """Optuna's old name for `suggest_float`."""
+        """Deprecated in Optuna: use `suggest_float`."""
         return self.suggest_float(name, low, high)
 
     def suggest_loguniform(self, name: str, low: float, high: float) -> float:
-        """Optuna's old name for `suggest_float` with `log=True`."""
+        """Deprecated in Optuna: use `suggest_float` with `log=True`."""
         return self.suggest_float(name, low, high, log=True)
 
     def suggest_discrete_uniform(self, name: str, low: float, high: float, q: float) -> float:
-        """Optuna's old name for `suggest_float` with a step."""
+        """Deprecated in Optuna: use `suggest_float` with `step`."""
         return self.suggest_float(name, low, high, step=q)
 
     @property
     def distributions(self) -> dict[str, dict[str, Any]]:
-        """What was suggested so far, each as a sweep file writes it: `{"min": 0.0, "max": 1.0}`."""
-        return {name: dict(wanted) for name, wanted in self._distributions.items()}
+        """The distributions suggested so far, in the form of a sweep file: `{"min": 0.0, "max": 1.0}`."""
+        return {name: dict(distribution) for name, distribution in self._distributions.items()}
 
-    def _suggest(self, name: str, wanted: Distribution) -> Scalar:
+    def _suggest(self, name: str, distribution: Distribution) -> Scalar:
         suggested_parameters.check_name(name)
         if name not in self._params:
-            self._params[name] = self._define(name, wanted)
-        elif (wrong := suggested_parameters.complaint(self._params[name], wanted)) is not None:
+            self._params[name] = self._request(name, distribution)
+        elif (wrong := suggested_parameters.complaint(self._params[name], distribution)) is not None:
             raise UserCodeError(f"{name} is {self._params[name]!r} in this trial, {wrong}")
-        self._distributions.setdefault(name, wanted)
+        self._distributions.setdefault(name, distribution)
         return self._params[name]
 
-    def _define(self, name: str, wanted: Distribution) -> Scalar:
-        """Have the search choose a value for what the sweep file does not name; without an answer, draw one."""
+    def _request(self, name: str, distribution: Distribution) -> Scalar:
+        """Have the search choose the value of a parameter that the sweep file does not name."""
         if len(self._params) >= MAX_PARAMS:
-            raise UserCodeError(f"suggest({name!r}): a trial has {MAX_PARAMS} parameters at most")
+            raise UserCodeError(f"suggest({name!r}): a trial can have at most {MAX_PARAMS:,} parameters")
         enqueued = self._assignment.enqueued
-        if name in enqueued and (wrong := suggested_parameters.complaint(enqueued[name], wanted)) is not None:
-            raise UserCodeError(f"{name} was enqueued as {enqueued[name]!r}, {wrong}; correct it, or leave it out")
-        self._channel.send(kind="wanted", name=name, distribution=wanted)
-        answer = self._answers.wait(SUGGEST_ANSWER_S, lambda said: said["kind"] == "suggested" and said["name"] == name)
+        if name in enqueued and (wrong := suggested_parameters.complaint(enqueued[name], distribution)) is not None:
+            raise UserCodeError(f"{name} was enqueued as {enqueued[name]!r}, {wrong}; correct or remove the value")
+        self._channel.send(Wanted(self._assignment.key, name, distribution))
+        answer = self._answers.wait(SUGGEST_ANSWER_S, SuggestAnswer, lambda answer: answer.name == name)
         if answer is None:
-            return self._without_answer(name, wanted)
-        if answer["error"]:
-            raise UserCodeError(answer["error"])
-        return cast(Scalar, answer["value"])
+            return self._without_answer(name, distribution)
+        if answer.error:
+            raise UserCodeError(answer.error)
+        return answer.value
 
-    def _without_answer(self, name: str, wanted: Distribution) -> Scalar:
-        """The enqueued value, or a random one; the search is told."""
+    def _without_answer(self, name: str, distribution: Distribution) -> Scalar:
+        """Use the enqueued value or a random one, and report it to the search."""
         if name in self._assignment.enqueued:
-            value, how = self._assignment.enqueued[name], "as it was enqueued"
+            value, source = self._assignment.enqueued[name], "its enqueued value"
         else:
-            seed = f"{self._assignment.seed}:{name}"
-            value, how = suggested_parameters.drawn(wanted, random.Random(seed)), "at random"  # noqa: S311 - no secret
-        print(f"podium: the search did not choose {name} in time; it is {value!r}, {how}", file=sys.stderr)
-        self._channel.send(kind="wanted", name=name, distribution=wanted, drawn=True, value=value)
+            rng = random.Random(f"{self._assignment.seed}:{name}")  # noqa: S311 - not for cryptography
+            value, source = suggested_parameters.drawn(distribution, rng), "a random value"
+        print(
+            f"podium: no value for {name} from the search within {SUGGEST_ANSWER_S:g} s; using {source}, {value!r}",
+            file=sys.stderr,
+        )
+        self._channel.send(Wanted(self._assignment.key, name, distribution, drawn=True, value=value))
         return value

@@ -69,7 +69,7 @@ def save(
     }
     tensors: dict[str, torch.Tensor] = {}
     structure = json.dumps(take_apart(state, tensors))
-    checkpoints.save_whole(tensors, path, {"structure": structure, "crc32": str(_checksum(structure, tensors))})
+    checkpoints.write_tensors(tensors, path, {"structure": structure, "crc32": str(_checksum(structure, tensors))})
 
 
 def load(path: Path) -> Checkpoint:

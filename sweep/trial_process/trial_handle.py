@@ -1,4 +1,4 @@
-"""What user code gets: the `trial`; trial process."""
+"""The `trial` object that user code gets; trial process."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podium.sweep.protocol.limits import MAX_STEP
+from podium.sweep.protocol.slot_commands import PruneAnswer
+from podium.sweep.protocol.trial_messages import AttrsReported
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.trial_process import artifacts, checkpoint_folders
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.checkpoint_folders import CheckpointFolder
-from podium.sweep.trial_process.early_finish import Ending
-from podium.sweep.trial_process.metric_thinning import Curves
-from podium.sweep.trial_process.slot_answers import Answers
+from podium.sweep.trial_process.early_finish import EarlyFinish
+from podium.sweep.trial_process.metric_thinning import MetricCurves
+from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.study_handle import Storage, Study
 from podium.sweep.trial_process.suggestions import Suggestions
 from podium.sweep.values.errors import BadReportError, UserCodeError
 from podium.sweep.values.objective_values import finite_number
-from podium.sweep.values.trial import Assignment
+from podium.sweep.values.trial import Assignment, Saved
 from podium.sweep.values.trial_attributes import Notes
 
 if TYPE_CHECKING:
@@ -32,95 +35,94 @@ if TYPE_CHECKING:
     from podium.sweep.trial_process.trial_checkpoints import Checkpoint
 
 PRUNE_ANSWER_S = 1.0
-MAX_STEP = 2**63 - 1
 
 
-class Pruned(Exception):  # noqa: N818 - it is no error, and `raise trial.Pruned` is how people know it
-    """Raised by user code to end a trial that `should_prune()`."""
+class Pruned(Exception):  # noqa: N818 - not an error; the name is part of the interface
+    """Raised by user code to end a trial after `should_prune()` returned True."""
 
 
 class Trial(Suggestions):
-    """What user code gets: Optuna's `suggest_*`, `report` and `should_prune`, and what only Podium knows."""
+    """Optuna's `suggest_*`, `report` and `should_prune`, and methods of Podium for data, files and checkpoints."""
 
     Pruned = Pruned
 
     def __init__(self, assignment: Assignment, channel: Channel, device: torch.device) -> None:
-        super().__init__(assignment, channel, Answers(channel))
-        self._asked_step: int | None = None  # of the last report
-        self.has_own_reports = False  # whether `report` was called; if not, what is logged to W&B counts
+        super().__init__(assignment, channel, SlotAnswers(channel))
+        self._reported_step: int | None = None  # of the last report
+        self.has_own_reports = False  # `report` was called, so metrics logged to W&B are no reports
         self._sent: dict[int, float] = {}  # reports that were sent, by step
         self._last_report: tuple[int, float] | None = None
-        self._curves = Curves(channel.send)
-        self.ending = Ending(assignment, channel.send, self._curves.send_last)
-        self._notes = Notes()
+        self._curves = MetricCurves(assignment.key, channel.send)
+        self.early_finish = EarlyFinish(assignment, channel.send, self._curves.send_last)
+        self._attrs = Notes()
         self.study = Study(assignment, channel, self._answers, self)
-        self._began = datetime.datetime.now()  # without a zone, as Optuna has it
+        self._started_at = datetime.datetime.now()  # local time without a zone, as in Optuna
         self.device = device
         self.directory = AttemptDirectory(Path(assignment.directory))
         self.late_prune_answers = 0
-        self._joins = False  # whether the network that was saved last can join an ensemble
-        self._unfit = ""  # and why not
+        self._is_exportable = False  # the network that was saved last can join an ensemble
+        self._not_exportable_reason = ""
         self._data: Dataset | None = None
 
     @property
     def number(self) -> int:
-        """The number of this trial in its sweep, from 0."""
+        """The number of this trial in its sweep, starting at 0."""
         return self._assignment.number
 
     @property
     def seed(self) -> int:
-        """The seed that Python, numpy and torch were given."""
+        """The seed of Python's, numpy's and torch's random number generators."""
         return self._assignment.seed
 
     @property
     def datetime_start(self) -> datetime.datetime:
-        """When this attempt began, in local time."""
-        return self._began
+        """The start of this attempt, in local time."""
+        return self._started_at
 
     @property
     def code(self) -> Path | None:
-        """The folder of the uploaded code, shared by all trials: to read from, not to write to."""
+        """The folder of the uploaded code, shared by all trials: read-only by convention."""
         return None if self._assignment.code is None else Path(self._assignment.code)
 
     @property
     def metric(self) -> str:
-        """The name of the metric that `report` reports: what pruning goes by, or the first objective."""
+        """The name of the metric that `report` reports: the one used for pruning, or the first objective."""
         return self._assignment.metric
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """The names of the metrics that the trial is judged by, in the order in which it returns their values."""
+        """The names of the objectives, in the order in which the trial returns their values."""
         return self._assignment.objectives
 
     @property
     def dir(self) -> Path:
-        """The working directory; it goes when the process ends."""
+        """The working directory; removed when the process exits."""
         return self.directory.work
 
     @property
     def data_cache(self) -> Path:
-        """Where this machine keeps its memory-mapped data sets."""
+        """The folder of the memory-mapped data sets of this machine."""
         return Path(self._assignment.data_cache)
 
     @property
     def data(self) -> Dataset:
-        """The data set of the sweep's `program.data`, memory-mapped, shared by all trials; read when first asked for.
+        """The data set of the sweep's `program.data`: memory-mapped, shared by all trials, loaded on first access.
 
-        `trial.data.split("train")` copies a split, inputs and targets; `trial.batches` gives some rows at a time.
-        Raises `UserCodeError` where the sweep file names none.
+        `trial.data.split("train")` copies the inputs and targets of a split; `trial.batches` iterates over a split.
+        Raises `UserCodeError` if the sweep file has no `program.data`.
         """
         if self._data is None:
             from podium.sweep.data import datasets  # numpy: only in this process
 
-            self._data = datasets.load(self._named_data(), self._assignment.split, self.data_cache)
+            self._data = datasets.load(self._data_source(), self._assignment.split, self.data_cache)
         return self._data
 
     def batches(
         self, split: str, batch_size: int, *, shuffle: bool = False
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Inputs and targets of a split of `trial.data`, on the trial's device, a batch at a time.
+        """Iterate over inputs and targets of a split of `trial.data`, on the trial's device.
 
-        The split may be larger than memory: it is read as you go. Shuffled by torch's generator, which is seeded.
+        Batches are read on demand, so a split may be larger than memory. Shuffled by torch's seeded generator.
         """
         from podium.sweep.networks import training_rows  # torch: only in this process
 
@@ -128,132 +130,128 @@ class Trial(Suggestions):
 
     @property
     def folds(self) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """With `validation.folds`: for each fold, the row numbers to train on and those to judge by; else none."""
+        """With `validation.folds`, the training and validation row numbers of each fold; else an empty list."""
         if not self._assignment.split.get("folds"):
             return []
         from podium.sweep.data import datasets  # numpy: only in this process
 
-        folds = datasets.load_folds(self._named_data(), self._assignment.split, self.data_cache)
+        folds = datasets.load_folds(self._data_source(), self._assignment.split, self.data_cache)
         return [(fold.rows["train"], fold.rows["validation"]) for fold in folds]
 
-    def _named_data(self) -> dict[str, Any]:
+    def _data_source(self) -> dict[str, Any]:
         data: dict[str, Any] | None = self._assignment.program.get("data")
         if data is None:
-            raise UserCodeError("the sweep file names no data; add them: program: {data: {file: …, target: …}}")
+            raise UserCodeError("the sweep file has no program.data; add: program: {data: {file: …, target: …}}")
         return data
 
     def report(self, value: float, step: int) -> None:
-        """Report the sweep's metric at `step`; the first value at a step counts. Raises `BadReportError` unless it is a
-        finite number.
+        """Report the sweep's metric at `step`; the first value at a step counts.
 
-        Reports are cheap, and may be as many as you like: of each metric the first 1,000 points are kept, from then on
-        every 2nd up to 2,000, every 4th up to 4,000, and so on, some 500 more for each doubling. The last point is
-        kept too, unless the process is killed.
+        Reports are cheap. Of each metric, the first 1,000 points are stored, then every 2nd up to 2,000, every 4th up
+        to 4,000, and so on: about 500 more for each doubling. The last point is also stored, unless the process is
+        killed. Raises `BadReportError` unless `value` is a finite number and `step` an integer of at least 0.
         """
         self.has_own_reports = True
         number = finite_number(value, f"report(value={value!r})")
-        whole = hasattr(step, "__index__") and not isinstance(step, bool)  # numpy's whole numbers too
-        if not whole or not 0 <= int(step) <= MAX_STEP:
-            raise BadReportError(f"report(step={step!r}): a step is a whole number from 0")
-        self.ending.before(int(step))
+        is_integer = hasattr(step, "__index__") and not isinstance(step, bool)  # also an integer of numpy
+        if not is_integer or not 0 <= int(step) <= MAX_STEP:
+            raise BadReportError(f"report(step={step!r}): step must be an integer of at least 0")
+        self.early_finish.before(int(step))
         self._report(int(step), number)
-        self.ending.note(int(step), {self.metric: number})
+        self.early_finish.note(int(step), {self.metric: number})
 
     def log(self, values: Mapping[str, float], step: int) -> None:
-        """Record metrics at `step`; NaN and infinities are left out, since a curve cannot show them.
+        """Record metrics at `step`; NaN and infinities are omitted.
 
-        A value of the metric that `report` reports counts as a report. Of many points as many are kept as of `report`,
-        for each metric by itself.
+        A value of the metric that `report` reports counts as a report. Long curves are downsampled as in `report`, each
+        metric separately.
         """
         numbers = {str(name): float(value) for name, value in values.items()}
         if not 0 <= int(step) <= MAX_STEP:
-            raise BadReportError(f"log(step={step!r}): a step is a whole number from 0")
+            raise BadReportError(f"log(step={step!r}): step must be an integer of at least 0")
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
-        self.ending.before(int(step))
+        self.early_finish.before(int(step))
         if self.metric in finite:
             self._report(int(step), finite.pop(self.metric))
         if finite or not numbers:
             self._curves.log(int(step), finite)
-        self.ending.note(int(step), numbers)
+        self.early_finish.note(int(step), numbers)
 
     def _report(self, step: int, number: float) -> None:
-        if step != self._asked_step:  # once, where it is logged and reported too
-            self._asked_step = step
+        if step != self._reported_step:  # once, if it is both logged and reported
+            self._reported_step = step
             if self._curves.report(step, number):
                 self._sent.setdefault(step, number)
             self._last_report = (step, number)
 
     @property
     def reports(self) -> dict[int, float]:
-        """What was reported so far, by step: of many reports those that are kept, and the last one."""
+        """The reports so far, by step: those that are stored, and the last one."""
         return dict(self._sent) if self._last_report is None else {**dict([self._last_report]), **self._sent}
 
-    def alive(self) -> None:
-        """Say that something goes on, now and then; a script does so by what it prints."""
-        self._curves.show_life()
+    def heartbeat(self) -> None:
+        """Report progress without a metric; rate-limited. A script's output counts as a heartbeat."""
+        self._curves.heartbeat()
 
     def report_last(self) -> None:
-        """Send the last points, if they were left out; done by itself when the trial's function ends."""
+        """Send the last point of each curve, if it was omitted; called when the trial's function returns."""
         self._curves.send_last()
 
     def should_prune(self) -> bool:
-        """Whether to give up, judged by the last report; an answer later than 1 s counts as no.
+        """Whether to prune the trial, judged by its last report; False when there is no answer within 1 s.
 
-        Where so many reports were made that most are left out, so are most questions: the answer is no, at once.
+        For a report that was omitted from a long curve, mostly False without a request.
         """
-        if not self._assignment.prunable or self._asked_step is None or not self._curves.ask():
+        if not self._assignment.prunable or self._reported_step is None or not self._curves.request_prune():
             return False
-        step = self._asked_step
-        answer = self._answers.wait(PRUNE_ANSWER_S, lambda said: said["kind"] == "answer" and said["step"] == step)
+        step = self._reported_step
+        answer = self._answers.wait(PRUNE_ANSWER_S, PruneAnswer, lambda answer: answer.step == step)
         if answer is None:
             self.late_prune_answers += 1
             return False
-        return bool(answer["prune"])
+        return answer.prune
 
     def set_constraint(self, name: str, value: float) -> None:
-        """Note by how much a condition is violated: above 0 it is, 0 or below it holds, as in Optuna.
+        """Set the value of a constraint: it is violated above 0, and satisfied at 0 or below, as in Optuna.
 
-        The search keeps away from values that violate one, and such a trial is never the best. What was set last under
-        a name counts. Raises `BadReportError` unless the value is a finite number.
+        The search avoids parameters that violate a constraint, and such a trial is never the best. The last value of a
+        name counts. Raises `BadReportError` unless the value is a finite number.
         """
-        number = self._notes.set_constraint(name, value)
-        self._channel.send(kind="noted", constraints={name: number})
+        number = self._attrs.set_constraint(name, value)
+        self._channel.send(AttrsReported(constraints={name: number}))
 
     @property
     def constraints(self) -> dict[str, float]:
-        """What `set_constraint` has noted so far."""
-        return dict(self._notes.constraints)
+        """The constraints set so far."""
+        return dict(self._attrs.constraints)
 
     def set_user_attr(self, key: str, value: Any) -> None:
-        """Note something for people who read the results: any JSON value, 16 KB a trial together.
-
-        Raises `BadReportError` for what is none, or too large.
-        """
-        plain = self._notes.set_user_attr(key, value)
-        self._channel.send(kind="noted", user_attrs={key: plain})
+        """Set a user attribute: any JSON value; at most 16 KB per trial. Raises `BadReportError` otherwise."""
+        plain = self._attrs.set_user_attr(key, value)
+        self._channel.send(AttrsReported(user_attrs={key: plain}))
 
     @property
     def user_attrs(self) -> dict[str, Any]:
-        """What `set_user_attr` has noted so far."""
-        return dict(self._notes.user_attrs)
+        """The user attributes set so far."""
+        return dict(self._attrs.user_attrs)
 
     @property
     def storage(self) -> Storage:
-        """Where callbacks of optuna-integration note what is theirs; it ends with the process."""
+        """System attributes for callbacks of optuna-integration; lost when the process exits."""
         return self.study._storage
 
     @property
     def system_attrs(self) -> dict[str, Any]:
-        """What callbacks noted in `storage`."""
+        """The system attributes in `storage`."""
         return self.storage.get_trial_system_attrs(self._trial_id)
 
     def set_system_attr(self, key: str, value: Any) -> None:
-        """Optuna's old way to note something in `storage`."""
+        """Deprecated in Optuna: set a system attribute in `storage`."""
         self.storage.set_trial_system_attr(self._trial_id, key, value)
 
     @property
     def _trial_id(self) -> int:
-        """As Optuna's callbacks ask for it."""
+        """Read by Optuna's callbacks."""
         return self._assignment.trial_id
 
     def save_model(
@@ -266,12 +264,20 @@ class Trial(Suggestions):
         classes: Sequence[str] | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep the weights of `model` as safetensors, whole or not at all: now it can stand on the podium.
+        """Save the weights of `model` as safetensors, atomically.
 
-        With a function `build(params)` beside the objective, it can join ensembles; that it can is checked at once, and
-        `UserCodeError` says why not. `example` is a batch as it goes into the network, rows first (default: rows of
-        the width of the first layer, where that is linear); `outputs` what comes out, `logits`, `probabilities` or
-        `values`; `classes` the names of the outputs; `params` what `build` is called with (default: `trial.params`).
+        With a function `build(params)` in the module of the objective, the network can join ensembles. This is checked
+        immediately.
+
+        Args:
+            model: The network.
+            metadata: Strings to store in the file.
+            example: A batch of inputs, rows first; default: random rows of the width of the first layer, if linear.
+            outputs: `logits`, `probabilities` or `values`.
+            classes: The names of the outputs.
+            params: The argument of `build`; default: `trial.params`.
+
+        Raises `UserCodeError` if `build` does not reproduce the network.
         """
         from podium.sweep.trial_process import model_export  # torch: only in this process
         from podium.sweep.values.network_manifest import Unfit
@@ -287,10 +293,10 @@ class Trial(Suggestions):
             params=self.params if params is None else params,
         )
         self.keep(self.directory.model)
-        self._joins = not isinstance(found, Unfit)
-        if isinstance(found, Unfit) and found.reason != self._unfit:
-            self._unfit = found.reason
-            print(f"podium: the network is kept, but cannot join an ensemble: {found.reason}")
+        self._is_exportable = not isinstance(found, Unfit)
+        if isinstance(found, Unfit) and found.reason != self._not_exportable_reason:
+            self._not_exportable_reason = found.reason
+            print(f"podium: the network is saved, but cannot join an ensemble: {found.reason}")
 
     def save_predictions(
         self,
@@ -299,27 +305,28 @@ class Trial(Suggestions):
         targets: Mapping[str, Any] | None = None,
         outputs: str | None = None,
     ) -> None:
-        """Keep what the network says of the rows that ensembles are selected and fitted on.
+        """Save the predictions on the rows that ensembles are selected and fitted on.
 
-        `predictions` has an array (rows, outputs) for `validation`, for `calibration`, or for both: probabilities, or
-        values. With `outputs="logits"` they are made into probabilities. Rows go in the order of the sweep's data
-        (`program.data`); without that, `targets` has what is true of each: classes from 0, or values.
-        Raises `UserCodeError` for what does not fit, a network that was saved before and says otherwise among it.
+        Args:
+            predictions: Arrays (rows, outputs) for `validation`, `calibration`, or both: probabilities or values. Rows
+                are in the order of the sweep's `program.data`.
+            targets: Without `program.data`, the target of each row: class indices or values.
+            outputs: `logits` converts `predictions` to probabilities.
+
+        Raises `UserCodeError` for arrays that do not fit, or that differ from the predictions of a saved network.
         """
-        from podium.sweep.trial_process import model_export  # torch: only in this process
-        from podium.sweep.trial_process import split_predictions as kept
+        from podium.sweep.trial_process import model_export, split_predictions  # torch: only in this process
 
         data = model_export.data_of(self._assignment)
-        said = kept.save(self.directory.predictions, predictions, targets, outputs, data)
-        if data is not None and self._joins:
-            model_export.check_predictions(self._assignment, self.directory.model, said, data, self.device)
+        saved = split_predictions.save(self.directory.predictions, predictions, targets, outputs, data)
+        if data is not None and self._is_exportable:
+            model_export.check_predictions(self._assignment, self.directory.model, saved, data, self.device)
         self.keep(self.directory.predictions)
 
     def save_artifact(self, path: str | Path, name: str | None = None) -> None:
-        """Keep a copy of any file under a name, `path`'s own by default: an image, a table, a report.
+        """Save a copy of a file under `name`, by default the name of the file; a folder becomes a zip archive.
 
-        A folder is kept as a zip archive. A file that was saved under this name before is replaced. 100 files and
-        512 MB in all; `UserCodeError` says what is too much, and which names can be.
+        Replaces an artifact of the same name. At most 100 artifacts, 512 MB in total. Raises `UserCodeError`.
         """
         self.keep(artifacts.save(self.directory, Path(path), name))
 
@@ -330,19 +337,19 @@ class Trial(Suggestions):
         epoch: int = 0,
         extra: Any = None,
     ) -> None:
-        """Keep where the training is, whole or not at all, in place of the checkpoint before.
+        """Save a checkpoint of the training atomically; replaces the previous one.
 
-        When this attempt is lost, the trial's next one finds it with `resume()`. With the weights and the state of the
-        optimizer goes that of Python's, numpy's and torch's generators; `extra` is for what else is needed: tensors,
-        arrays, numbers, texts, and lists, tuples and dictionaries of them. Nothing is pickled. Checkpoints are removed
-        when the trial has finished, unless the sweep file's `keep.checkpoints` says otherwise.
+        When this attempt is lost, the next attempt of the trial loads it with `resume()`. A checkpoint has the weights,
+        the state of the optimizer, and the states of Python's, numpy's and torch's random number generators. `extra`
+        may have tensors, arrays, numbers, strings, and lists, tuples and dicts of them; nothing is pickled. Checkpoints
+        are removed when the trial has finished, unless the sweep file sets `keep.checkpoints`.
         """
         from podium.sweep.trial_process import trial_checkpoints  # torch: only in this process
 
         trial_checkpoints.save(self.directory.checkpoint, model, optimizer, epoch, extra, self._identity())
 
     def resume(self) -> Checkpoint | None:
-        """The newest checkpoint of an earlier attempt of this trial; None where there is none.
+        """The newest checkpoint of an earlier attempt of this trial; None if there is none.
 
         checkpoint = trial.resume()
         if checkpoint is not None:
@@ -354,20 +361,20 @@ class Trial(Suggestions):
         return trial_checkpoints.newest(self.directory, self._assignment.attempt, self._identity())
 
     def save_checkpoint_folder(self, source: Path, iteration: int) -> CheckpointFolder:
-        """Keep a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
+        """Save a copy of a folder as the checkpoint of this attempt, as `tune.report(…, checkpoint=…)` does."""
         return checkpoint_folders.save(source, self.directory, iteration, self._identity())
 
     def resume_folder(self) -> CheckpointFolder | None:
-        """The newest checkpoint folder of an earlier attempt of this trial; None where there is none."""
+        """The newest checkpoint folder of an earlier attempt of this trial; None if there is none."""
         return checkpoint_folders.newest(self.directory, self._assignment.attempt, self._identity())
 
     def _identity(self) -> str:
-        """What tells this trial from another that had its number before an older database was restored."""
+        """Distinguishes this trial from one of the same number before a backup of the database was restored."""
         mine = self._assignment
         planned = {name: value for name, value in mine.params.items() if name not in mine.defined}
         return json.dumps([mine.sweep_id, mine.trial_id, mine.seed, planned], sort_keys=True)
 
     def keep(self, path: Path) -> None:
-        """Say that a file in the attempt's folder is complete and to be kept."""
+        """Register a complete file in the folder of the attempt, so that it is retained."""
         name = str(path.relative_to(self.directory.root))
-        self._channel.send(kind="saved", name=name, sha256=sha256_of(path), size_bytes=path.stat().st_size)
+        self._channel.send(Saved(self._assignment.key, name, sha256_of(path), path.stat().st_size))

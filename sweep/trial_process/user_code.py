@@ -134,7 +134,7 @@ def _follow(reports: Generator[Any, None, Any], trial: Trial) -> Any:
         try:
             said = next(reports)
         except StopIteration as end:
-            return trial.ending.chosen(last) if end.value is None else end.value
+            return trial.early_finish.chosen(last) if end.value is None else end.value
         last = {**last, **said} if isinstance(last, Mapping) and isinstance(said, Mapping) else said
         step = _report(said, step, trial) + 1
         if trial.should_prune():
@@ -152,7 +152,7 @@ def _report(said: Any, step: int, trial: Trial) -> int:
     others = {
         str(key): number_of(value)
         for key, value in said.items()
-        if key != trial.metric and (key not in STEPS or trial.ending.watches(key))
+        if key != trial.metric and (key not in STEPS or trial.early_finish.watches(key))
     }
     if others := {key: number for key, number in others.items() if number is not None and math.isfinite(number)}:
         trial.log(others, step)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 from podium.sweep.values.errors import IllegalTransitionError
 
@@ -180,6 +180,10 @@ class Assignment:
         object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
         object.__setattr__(self, "goals", tuple(self.goals) or ("minimize",) * len(self.objectives))
 
+    @property
+    def key(self) -> AttemptKey:
+        return AttemptKey(self.trial_id, self.attempt)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -202,7 +206,6 @@ class AttemptKey:
 class Started:
     """The trial process is up, sees its device, and is about to run user code."""
 
-    kind: ClassVar[str] = "started"
     key: AttemptKey
     pid: int
     at: float  # seconds since the epoch
@@ -216,7 +219,6 @@ class Started:
 class Reported:
     """One value of the sweep's metric, for pruning, with other metrics of the same step."""
 
-    kind: ClassVar[str] = "reported"
     key: AttemptKey
     step: int
     value: float
@@ -227,7 +229,6 @@ class Reported:
 class Logged:
     """Metrics beside the sweep's own."""
 
-    kind: ClassVar[str] = "logged"
     key: AttemptKey
     step: int
     values: dict[str, float]
@@ -238,7 +239,6 @@ class Logged:
 class Saved:
     """A file that the trial left whole in its folder, to be kept: the model, or its predictions."""
 
-    kind: ClassVar[str] = "saved"
     key: AttemptKey
     name: str  # relative to the attempt's folder
     sha256: str
@@ -249,7 +249,6 @@ class Saved:
 class Wanted:
     """A value for a parameter that the sweep file does not name: to be chosen, or drawn by the trial itself."""
 
-    kind: ClassVar[str] = "wanted"
     key: AttemptKey
     name: str
     distribution: dict[str, Any]  # as a sweep file writes a parameter
@@ -261,7 +260,6 @@ class Wanted:
 class StudyAsked:
     """A trial reads its sweep through `trial.study`; its process waits for the answer."""
 
-    kind: ClassVar[str] = "study_asked"
     key: AttemptKey
     request: int  # counts the questions of the attempt; the answer has it too
     what: str  # one of `STUDY_QUESTIONS`
@@ -275,7 +273,6 @@ STUDY_QUESTIONS = ("best", "trials", "curve")
 class StopAsked:
     """A trial called `study.stop()`: no other trial of its sweep is to start."""
 
-    kind: ClassVar[str] = "stop_asked"
     key: AttemptKey
 
 
@@ -283,7 +280,6 @@ class StopAsked:
 class Ended:
     """The last event of an attempt: its process tree is gone and its slot is free."""
 
-    kind: ClassVar[str] = "ended"
     key: AttemptKey
     state: TrialState  # finished, pruned, failed or cancelled, as the slot judges it
     started_at: float
@@ -310,23 +306,3 @@ class Ended:
 
 
 Event = Started | Reported | Logged | Saved | Wanted | StudyAsked | StopAsked | Ended
-_EVENTS: dict[str, type[Event]] = {
-    cls.kind: cls for cls in (Started, Reported, Logged, Saved, Wanted, StudyAsked, StopAsked, Ended)
-}
-
-
-def event_to_dict(event: Event) -> dict[str, Any]:
-    """The event as plain JSON values, tagged with its kind."""
-    flat = {each.name: getattr(event, each.name) for each in fields(event)}  # what is nested in it is JSON already
-    return {"kind": event.kind, **flat, "key": asdict(event.key)}
-
-
-def event_from_dict(values: Mapping[str, Any]) -> Event:
-    """The inverse of `event_to_dict`."""
-    rest = dict(values)
-    cls = _EVENTS[rest.pop("kind")]
-    rest["key"] = AttemptKey(**rest["key"])
-    if cls is Ended:
-        rest["state"] = TrialState(rest["state"])
-        rest["cause"] = None if rest["cause"] is None else Cause(rest["cause"])
-    return cls(**rest)

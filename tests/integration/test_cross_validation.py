@@ -95,4 +95,4 @@ def test_user_code_gets_the_data_in_batches_and_folds(slot: SlotDriver) -> None:
 
 def test_without_data_there_is_a_word(slot: SlotDriver) -> None:
     end = slot.result("on_data")
-    assert end.state is TrialState.FAILED and "the sweep file names no data; add them: program:" in end.message
+    assert end.state is TrialState.FAILED and "the sweep file has no program.data; add: program:" in end.message

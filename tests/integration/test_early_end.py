@@ -193,6 +193,6 @@ def test_the_built_in_loop_is_stopped_after_an_epoch_and_leaves_its_model(slot: 
 def test_the_built_in_loop_ends_before_its_time_limit_and_leaves_its_model(slot: SlotDriver) -> None:
     ended, reports, assignment = fit(slot, limits=Limits(trial_s=8, on_timeout="finish"))
     assert (ended.state, ended.exit) == (FINISHED, "0")
-    assert ended.message == "another epoch may take longer than limits.trial_s (8 s) allows"
+    assert ended.message == "another epoch may exceed limits.trial_s (8 s)"
     assert ended.value == max(report.value for report in reports)
     assert AttemptDirectory(Path(assignment.directory)).model.exists()

@@ -47,11 +47,11 @@ def _nothing_left(slot: SlotDriver, directory: AttemptDirectory) -> None:
         ("raises_ten_megabytes", QUICK, Cause.USER_ERROR, r"ValueError: \ud800"),
         ("raises_what_cannot_be_shown", QUICK, Cause.USER_ERROR, "Unshowable: <its message cannot be shown>"),
         ("train:reports_text", QUICK, Cause.BAD_REPORT, "report(value='high'): not a number"),
-        ("train:reports_a_wrong_step", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
-        ("reports_a_step_without_bounds", QUICK, Cause.BAD_REPORT, "a step is a whole number from 0"),
+        ("train:reports_a_wrong_step", QUICK, Cause.BAD_REPORT, "step must be an integer of at least 0"),
+        ("reports_a_step_without_bounds", QUICK, Cause.BAD_REPORT, "step must be an integer of at least 0"),
         ("train:returns_nothing", QUICK, Cause.BAD_REPORT, "the function returned nothing"),
-        ("train:talks_nonsense", QUICK, Cause.BAD_REPORT, "garbled message"),
-        ("talks_out_of_bounds", QUICK, Cause.BAD_REPORT, "garbled message: wrong values"),
+        ("train:talks_nonsense", QUICK, Cause.BAD_REPORT, "invalid message"),
+        ("talks_out_of_bounds", QUICK, Cause.BAD_REPORT, "invalid message: invalid value"),
         ("logs_too_much_at_once", QUICK, Cause.BAD_REPORT, "bytes in one call of report, log or keep"),
         ("sends_a_line_without_end", QUICK, Cause.BAD_REPORT, "a message of more than 1048576 bytes"),
         ("train:reports_nan", QUICK, Cause.NON_FINITE, "report(value=nan): not finite"),
@@ -164,7 +164,7 @@ def test_a_kill_by_the_kernel_for_want_of_memory_is_told_from_others(
     """The counter is a file here; what reads it is what reads the kernel's."""
     counter = tmp_path / "memory.events"
     counter.write_text("low 0\noom 3\noom_kill 2\n")
-    monkeypatch.setattr(slot.slot, "_oom_counter", counter)
+    monkeypatch.setattr(slot.slot, "oom_counter", counter)
     slot.begin(_program("train:sleeps"))
     counter.write_text("low 0\noom 4\noom_kill 3\n")
     (fork_server,) = slot.fork_servers()
@@ -260,7 +260,7 @@ def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDr
 def test_wide_points_that_nobody_fetches_are_bounded_by_their_bytes(slot: SlotDriver) -> None:
     assignment = slot.begin(_program("logs_wide_points"))
     slot.wait(asyncio.sleep(1.5))
-    assert slot.slot._event_bytes < 10 * MB
+    assert slot.slot.events.size_bytes < 10 * MB
     calls = [slot.exchange()]
     while not isinstance(calls[-1][-1], Ended):
         calls.append(slot.exchange())
@@ -269,7 +269,7 @@ def test_wide_points_that_nobody_fetches_are_bounded_by_their_bytes(slot: SlotDr
     assert max(len(call) for call in calls) < 12
     assert calls[-1][-1].key == key_of(assignment)
     slot.result("good")  # its first call acknowledges the last of them
-    assert slot.slot._event_bytes < 10_000
+    assert slot.slot.events.size_bytes < 10_000
 
 
 def _own_memory() -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.slots import process_template, process_templates
+from podium.sweep.slots import fork_server_client, fork_server_pool
 from podium.sweep.values.trial import Assignment, Cause, Started, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
@@ -44,7 +44,7 @@ def test_a_package_is_there_before_the_trial_and_only_for_who_wants_it(slot: Slo
         ("no_such_package", "program.preload: no_such_package is not installed here"),
         ("is_broken", "program.preload: is_broken cannot be imported: OSError: as planned"),
         ("starts_a_thread", "program.preload: starts_a_thread starts 1 threads when it is imported"),
-        ("crashes", "program.preload: the process ended while it imported crashes"),
+        ("crashes", "program.preload: the process exited while it imported crashes"),
     ],
 )
 def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_works_on(
@@ -57,10 +57,10 @@ def test_a_package_that_cannot_be_preloaded_is_the_sweeps_error_and_the_slot_wor
 
 
 def test_an_import_that_takes_too_long_is_given_up(slot: SlotDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_template, "PRELOAD_S", 0.5)
+    monkeypatch.setattr(fork_server_client, "PRELOAD_S", 0.5)
     ended = slot.result(_program("takes_long"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
-    assert "importing takes_long takes over 0.5 s" in ended.message
+    assert "importing takes_long took longer than 0.5 s" in ended.message
     again = slot.result(_program("takes_long"))  # at once, while the one before is dying
     assert (again.cause, again.message) == (Cause.USER_ERROR, ended.message)
 
@@ -73,7 +73,7 @@ def test_a_template_that_cannot_start_is_the_end_of_the_attempt_alone(
 
     slot.result("good")
     with monkeypatch.context() as patch:
-        patch.setattr(slot.slot._templates, "choose", cannot)
+        patch.setattr(slot.slot.fork_servers, "select", cannot)
         ended = slot.result("good")
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.INFRASTRUCTURE)
     assert ended.message == "RuntimeError: as planned"
@@ -84,7 +84,7 @@ def test_only_so_many_templates_are_kept_and_what_runs_is_not_disturbed(slot: Sl
     for name in ("wave", "colorsys", "cmd"):
         slot.result(_program(name))
     running: Assignment = slot.begin(_program("cmd", function="sleeps"))
-    assert _lives(slot) <= 1 + process_templates.MAX_MORE
+    assert _lives(slot) <= 1 + fork_server_pool.MAX_PRELOADED
     ended = slot.end(stop(key_of(running)))
     assert ended.state is TrialState.CANCELLED
 

@@ -54,11 +54,11 @@ def test_a_good_trial_tells_its_story_in_order(slot: SlotDriver) -> None:
             "the function returned nothing; return a number, or a dict with 'score'",
         ),
         ("reports_text", Cause.BAD_REPORT, "0", "report(value='high'): not a number"),
-        ("reports_a_wrong_step", Cause.BAD_REPORT, "0", "a step is a whole number from 0"),
+        ("reports_a_wrong_step", Cause.BAD_REPORT, "0", "step must be an integer of at least 0"),
         ("asks_out_of_bounds", Cause.USER_ERROR, "0", "x is 0.25 in this trial, not within 0.5 and 1.0"),
         ("asks_for_another_choice", Cause.USER_ERROR, "0", "act is 'relu' in this trial, not one of ['tanh']"),
         ("is_not_there", Cause.USER_ERROR, "0", "train.py has no function 'is_not_there'"),
-        ("talks_nonsense", Cause.BAD_REPORT, "0", "garbled message"),
+        ("talks_nonsense", Cause.BAD_REPORT, "0", "invalid message"),
     ],
 )
 def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
@@ -74,7 +74,7 @@ def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
     ("function", "message"),
     [
         ("nowhere:objective", "there is no module 'nowhere' in the code folder"),
-        ("sweep:objective", "the names sweep and ensemble are Podium's own; rename your module"),
+        ("podium:objective", "the name podium is reserved; rename your module"),
         ("podium.mine:objective", "rename your module"),
         ("broken:objective", "ZeroDivisionError"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from podium.sweep.values.trial import Cause, Limits, Started, TrialState, event_to_dict
+from podium.sweep.protocol.slot_commands import SlotCommand
+from podium.sweep.protocol.slot_exchange import SUPERSEDED, SlotDescription, decode_events, encode_commands
+from podium.sweep.values.trial import Assignment, Cause, Ended, Limits, Started, TrialState
 from tests.driver import SlotDriver, key_of, run, stop
 
 FINISHED, FAILED, CANCELLED = TrialState.FINISHED, TrialState.FAILED, TrialState.CANCELLED
@@ -28,12 +29,12 @@ def test_a_deep_note_is_not_kept_and_the_slot_is_free(slot: SlotDriver) -> None:
 def test_an_end_that_cannot_be_told_is_told_without_its_details(
     slot: SlotDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unclear(running: Any) -> Any:
+    def unclear(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("as planned")
 
     slot.open()
     with monkeypatch.context() as patch:
-        patch.setattr(slot.slot, "_end", unclear)
+        patch.setattr("podium.sweep.slots.slot.judge", unclear)
         ended = slot.result("good")
     assert (ended.state, ended.cause) == (FAILED, Cause.INFRASTRUCTURE)
     assert "RuntimeError: as planned" in ended.message
@@ -68,8 +69,7 @@ def test_a_stop_waits_for_a_fork_server_that_restarts(slot: SlotDriver) -> None:
         slot.wait(asyncio.sleep(0.01))
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
     slot.wait(_call_all(slot, {1: [run(assignment)], 2: [stop(key_of(assignment))]}))
-    ended = slot.open()["events"][-1][1] if slot.slot._running is None else event_to_dict(slot.end())
-    assert (ended["key"]["trial_id"], ended["state"]) == (assignment.trial_id, CANCELLED)
+    _assert_cancelled(slot, assignment)
 
 
 def test_a_new_session_hears_of_what_the_one_before_is_starting(slot: SlotDriver) -> None:
@@ -80,15 +80,14 @@ def test_a_new_session_hears_of_what_the_one_before_is_starting(slot: SlotDriver
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
 
     async def both() -> bytes:
-        sent = json.dumps([run(assignment)]).encode()
+        sent = encode_commands([run(assignment)])
         call = asyncio.ensure_future(slot.slot.exchange(slot.session, slot.call + 1, slot.acknowledged, sent))
         await asyncio.sleep(0.05)
         about = await slot.slot.open()
         await call
         return about
 
-    about = json.loads(slot.wait(both()))
-    assert about["running"] == [assignment.trial_id, assignment.attempt]
+    assert SlotDescription.from_json(slot.wait(both())).running == assignment.key
 
 
 def test_requests_that_pile_up_at_a_slow_fork_server_are_taken_one_by_one(slot: SlotDriver) -> None:
@@ -121,24 +120,28 @@ def test_calls_that_arrive_out_of_order_are_taken_in_order(slot: SlotDriver) -> 
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
     commands = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
     answers = slot.wait(_call_all(slot, {number: commands[number] for number in (3, 1, 2)}))
-    assert answers[1] == answers[2] == b"null"
-    events = json.loads(answers[3])
-    slot.acknowledged = events[-1][0]
-    ended = events[-1][1] if events[-1][1]["kind"] == "ended" else event_to_dict(slot.end())
-    assert (ended["key"]["trial_id"], ended["state"]) == (assignment.trial_id, CANCELLED)
+    assert answers[1] == answers[2] == SUPERSEDED
+    _assert_cancelled(slot, assignment)
 
 
 def test_a_newer_call_ends_an_older_one_with_nothing(slot: SlotDriver) -> None:
     slot.clear()
     answers = slot.wait(_call_all(slot, {1: [], 2: [run(slot.assignment("good"))]}))
-    assert answers[1] == b"null"
-    assert json.loads(answers[2])
+    assert answers[1] == SUPERSEDED
+    assert decode_events(answers[2])
 
 
-async def _call_all(slot: SlotDriver, commands: dict[int, list[dict[str, Any]]]) -> dict[int, bytes]:
+def _assert_cancelled(slot: SlotDriver, assignment: Assignment) -> None:
+    """The attempt has ended, or ends now, as cancelled."""
+    description = slot.open()
+    ended = slot.end() if description.running is not None else description.events[-1][1]
+    assert isinstance(ended, Ended) and (ended.key, ended.state) == (assignment.key, CANCELLED)
+
+
+async def _call_all(slot: SlotDriver, commands: dict[int, list[SlotCommand]]) -> dict[int, bytes]:
     """Calls by number, started in this order and all at once; the answer to each."""
     seen, slot.call = slot.acknowledged, max(commands)
-    calls = [slot.slot.exchange(slot.session, n, seen, json.dumps(sent).encode()) for n, sent in commands.items()]
+    calls = [slot.slot.exchange(slot.session, n, seen, encode_commands(sent)) for n, sent in commands.items()]
     answers = await asyncio.gather(*calls)
     return dict(zip(commands, answers, strict=True))
 
@@ -146,21 +149,20 @@ async def _call_all(slot: SlotDriver, commands: dict[int, list[dict[str, Any]]])
 def test_an_old_session_gets_nothing_and_changes_nothing(slot: SlotDriver) -> None:
     old = slot.session
     slot.open()
-    late = slot.slot.exchange(old, slot.call + 1, 0, json.dumps([run(slot.assignment("good"))]).encode())
-    assert slot.wait(late) == b"null"
-    assert slot.open()["running"] is None
+    late = slot.slot.exchange(old, slot.call + 1, 0, encode_commands([run(slot.assignment("good"))]))
+    assert slot.wait(late) == SUPERSEDED
+    assert slot.open().running is None
 
 
 def test_a_new_session_finds_what_runs_and_what_happened_meanwhile(slot: SlotDriver) -> None:
     assignment = slot.begin("finishes_though_asked_to_stop")
-    about = slot.open()
-    assert about["running"] == [assignment.trial_id, assignment.attempt]
+    assert slot.open().running == assignment.key
     ended = slot.end(stop(key_of(assignment)))
-    about = slot.open()  # the end was not acknowledged
-    assert about["running"] is None
-    assert about["events"][-1][1]["key"]["trial_id"] == ended.key.trial_id
+    description = slot.open()  # the end was not acknowledged
+    assert description.running is None
+    assert description.events[-1][1] == ended
     slot.events("good")
-    assert all(event["key"]["trial_id"] > assignment.trial_id for _, event in slot.open()["events"])
+    assert all(event.key.trial_id > assignment.trial_id for _, event in slot.open().events)
 
 
 def test_a_second_attempt_beside_the_first_is_refused(slot: SlotDriver) -> None:

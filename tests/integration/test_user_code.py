@@ -166,7 +166,7 @@ def test_what_the_sweep_file_does_not_name_is_chosen_by_the_search(slot: SlotDri
 def test_an_enqueued_value_outside_the_range_fails_the_trial_at_its_suggestion(slot: SlotDriver) -> None:
     ended = slot.result(_shape("defines"), params={"x": 0.5}, enqueued={"layers": 9})
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
-    assert "layers was enqueued as 9, not within 1 and 3; correct it, or leave it out" in ended.message
+    assert "layers was enqueued as 9, not within 1 and 3; correct or remove the value" in ended.message
 
 
 def test_enqueued_values_that_the_code_does_not_suggest_are_said(slot: SlotDriver) -> None:

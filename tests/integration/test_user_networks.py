@@ -110,7 +110,7 @@ def test_words_that_int64_would_change_are_refused(rig: UserRig, value: float) -
     rows = ROWS.copy()
     rows[3, 7] = value
     for network in (loaded(files, in_graph=True), loaded(files[:1], in_graph=False)):
-        with pytest.raises(Exception, match=r"takes int64, and the value in row 3, column 7 is"):
+        with pytest.raises(Exception, match=r"expected int64 input, got .* in row 3, column 7"):
             network.predict(rows)
 
 
@@ -119,7 +119,7 @@ def test_a_network_of_floats_goes_on_where_one_of_integers_cannot(rig: UserRig) 
     files = [rig.finished(rig.bundle(NETS), {"kind": kind, "width": 4}, n) for n, kind in enumerate(kinds)]
     found = loaded(files, in_graph=True).predict(ROWS + np.float32(0.5))
     assert list(found.failed) == [0]
-    assert "takes int64" in found.failed[0]
+    assert "expected int64 input" in found.failed[0]
     assert np.isfinite(found.predictions[1]).all()
 
 
@@ -132,7 +132,7 @@ def test_the_range_of_each_integer_type_is_kept(dtype: torch.dtype, wrong: list[
     for value in right:
         check_rows(network, torch.tensor([[value]], dtype=torch.float32))
     for value in wrong:
-        with pytest.raises(ValueError, match=f"row 0, column 0 is {value}"):
+        with pytest.raises(ValueError, match=f"got {value} in row 0, column 0"):
             check_rows(network, torch.tensor([[value]], dtype=torch.float32))
 
 
@@ -232,7 +232,7 @@ def test_code_that_imports_as_it_runs_needs_a_process_of_its_own_beside_other_co
 
 FAULTS: dict[str, tuple[str, str]] = {
     "build that raises": ("raise KeyError('depth')", r"nets:build raised KeyError: 'depth' \(with kind="),
-    "build of nothing": ("return None", r"nets:build returned a NoneType; a torch.nn.Module is wanted"),
+    "build of nothing": ("return None", r"nets:build returned a NoneType; expected a torch.nn.Module"),
     "other shapes": ("return nn.Linear(16, 4)", r"the saved weights do not fit.*size mismatch for weight"),
     "other layers": ("return nn.Sequential(nn.Linear(16, 3))", r"do not fit.*Missing key"),
     "the same weights but other answers": (
@@ -293,8 +293,8 @@ class Odd(torch.nn.Linear):
     ("how", "words"),
     [
         ("random", "drawn at random"),
-        ("tuple", "returns a tuple"),
-        ("turned", "one answer a row, first"),
+        ("tuple", "returned a tuple"),
+        ("turned", "the first dimension must be the rows"),
     ],
 )
 def test_a_network_whose_answers_are_none(rig: UserRig, how: str, words: str) -> None:

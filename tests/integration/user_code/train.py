@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from podium.sweep.protocol.trial_messages import AttrsReported
+
 seen: list[int] = []
 
 
@@ -191,7 +193,7 @@ def notes_what_is_deep(trial: Any) -> float:
     value: Any = 1
     for _ in range(600):
         value = [value]
-    trial._channel.send(kind="noted", user_attrs={"deep": value})
+    trial._channel.send(AttrsReported(user_attrs={"deep": value}))
     return 0.5
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.runtime.import_times import ImportTimes, warning_of
-from podium.sweep.slots.trial_protocol import understand
 from podium.sweep.specfile.slow_imports import slow_imports
 from podium.sweep.values.trial import AttemptKey, Ended, Started, TrialState
 from tests.rig import Rig
@@ -61,8 +61,8 @@ def test_what_a_process_says_of_its_imports_is_checked(imports: str) -> None:
         '{"kind": "started", "pid": 1, "at": 1.0, "visible_devices": "", "torch_device": "cpu", '
         f'"imports": {imports}}}'
     )
-    with pytest.raises(ValueError, match="wrong values"):
-        understand(AttemptKey(1, 1), said.encode())
+    with pytest.raises(ValueError, match="invalid value"):
+        parse_from_trial(said.encode(), AttemptKey(1, 1))
 
 
 def test_installed_modules_are_measured_and_own_ones_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from podium.sweep.lifecycle.state_changes import (
     StoredSweep,
     TrialPlanned,
 )
+from podium.sweep.protocol.slot_commands import StartAttempt, StopAttempt
 from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.scheduling.attempts import EVENT_HANDLERS
 from podium.sweep.scheduling.command_handler import CommandHandler
@@ -101,7 +102,7 @@ def test_a_proposal_becomes_a_trial_and_gets_the_free_slot() -> None:
     decision = place_trials(state, NOW)
     assert [type(change) for change in decision.changes][-1] is AttemptPlaced
     assert decision.actions == []
-    assert [command["kind"] for command in state.ledger["cpu-0"].commands] == ["run"]
+    assert [type(command) for command in state.ledger["cpu-0"].commands] == [StartAttempt]
 
 
 def test_a_report_is_written_and_goes_to_the_search_once() -> None:
@@ -136,7 +137,7 @@ def test_a_stop_is_a_command_to_each_busy_slot() -> None:
     state = _running()
     assert decide(state, Stop(), NOW) == Decision()
     assert state.stopping
-    assert [command["kind"] for command in state.ledger["cpu-0"].commands] == ["run", "stop"]
+    assert [type(command) for command in state.ledger["cpu-0"].commands] == [StartAttempt, StopAttempt]
     suspended = suspend(state, NOW)
     assert [change.state for change in suspended.changes if isinstance(change, AttemptEnded)] == [TrialState.WAITING]
 

@@ -1,4 +1,4 @@
-"""What the slot keeps of an attempt's notes: user code can write to the socket itself, so they are checked again."""
+"""Constraints and user attributes in the slot: checked again, since user code can write to the socket itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from podium.sweep.slots.running_attempt import Running
+from podium.sweep.protocol.trial_messages import AttrsReported, parse_from_trial
+from podium.sweep.slots.running_attempt import RunningAttempt
 from podium.sweep.slots.trial_log import LogPipe
-from podium.sweep.slots.trial_protocol import Noted, understand
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.trial import Assignment, AttemptKey
 from podium.sweep.values.trial_attributes import MAX_USER_ATTRS_BYTES
@@ -19,15 +19,16 @@ ASSIGNMENT = Assignment(1, 1, 0, 1, {}, 0, "score", {}, {}, "/nowhere", "/nowher
 
 
 @pytest.fixture
-def running() -> Running:
-    return Running(ASSIGNMENT, cast(socket.socket, None), cast(LogPipe, None), None)
+def running() -> RunningAttempt:
+    return RunningAttempt(ASSIGNMENT, cast(socket.socket, None), cast(LogPipe, None), None)
 
 
-def test_notes_gather_until_the_end(running: Running) -> None:
-    for noted in (Noted({"size": 1.0}), Noted({"size": -1.0, "age": 2.0}), Noted(user_attrs={"note": [1]})):
-        running.note(noted)
-    assert running.notes.constraints == {"size": -1.0, "age": 2.0}
-    assert running.notes.user_attrs == {"note": [1]}
+def test_attributes_are_collected_until_the_end(running: RunningAttempt) -> None:
+    constraints = AttrsReported({"size": 1.0}), AttrsReported({"size": -1.0, "age": 2.0})
+    for reported in (*constraints, AttrsReported(user_attrs={"note": [1]})):
+        running.add_attrs(reported)
+    assert running.attrs.constraints == {"size": -1.0, "age": 2.0}
+    assert running.attrs.user_attrs == {"note": [1]}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +45,9 @@ def test_notes_gather_until_the_end(running: Running) -> None:
         {"user_attrs": {"note": "x" * MAX_USER_ATTRS_BYTES}},
     ],
 )
-def test_what_the_trial_would_never_say_is_refused(running: Running, message: dict[str, Any]) -> None:
-    said = understand(AttemptKey(1, 1), json.dumps({"kind": "noted", **message}).encode())
-    assert isinstance(said, Noted)
+def test_attributes_that_the_trial_handle_refuses_are_refused(running: RunningAttempt, message: dict[str, Any]) -> None:
+    line = json.dumps({"kind": "attrs_reported", **message}).encode()
+    reported = parse_from_trial(line, AttemptKey(1, 1))
+    assert isinstance(reported, AttrsReported)
     with pytest.raises(BadReportError):
-        running.note(said)
+        running.add_attrs(reported)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from podium.sweep.protocol.trial_messages import parse_from_trial
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.trial_handle import Trial
-from podium.sweep.values.trial import Assignment
+from podium.sweep.values.trial import Assignment, Logged, Reported
 
 
 class Said:
@@ -24,14 +25,18 @@ class Said:
             directory=str(folder), data_cache=str(folder), objectives=("score",),
         )  # fmt: skip
         ours, self._theirs = socket.socketpair()
-        self._channel, self._ours = Channel(self._theirs), ours
+        self._key, self._ours = assignment.key, ours
         self.trial = Trial(assignment, Channel(ours), torch.device("cpu"))
 
-    def all(self) -> list[tuple[str, int, Any]]:
+    def all(self) -> list[tuple[type, int, Any]]:
         self._ours.shutdown(socket.SHUT_WR)
-        found = []
-        while (message := self._channel.receive(5)) is not None:
-            found.append((message["kind"], message["step"], message.get("value", message.get("values"))))
+        found: list[tuple[type, int, Any]] = []
+        with self._theirs.makefile("rb") as lines:
+            for message in [parse_from_trial(line, self._key) for line in lines]:
+                assert isinstance(message, Reported | Logged)
+                found.append(
+                    (type(message), message.step, message.value if isinstance(message, Reported) else message.values)
+                )
         return found
 
     def close(self) -> None:
@@ -48,7 +53,7 @@ def said(tmp_path: Path) -> Iterator[Said]:
 
 def test_a_log_of_the_metric_that_is_pruned_on_is_a_report(said: Said) -> None:
     said.trial.log({"loss": 0.5, "score": 0.25}, step=3)
-    assert said.all() == [("reported", 3, 0.5), ("logged", 3, {"score": 0.25})]
+    assert said.all() == [(Reported, 3, 0.5), (Logged, 3, {"score": 0.25})]
 
 
 def test_what_is_logged_and_reported_counts_once(said: Said) -> None:
@@ -56,9 +61,9 @@ def test_what_is_logged_and_reported_counts_once(said: Said) -> None:
     said.trial.report(0.5, step=0)
     said.trial.report(0.25, step=1)
     said.trial.log({"loss": 0.25}, step=1)
-    assert said.all() == [("reported", 0, 0.5), ("reported", 1, 0.25)]
+    assert said.all() == [(Reported, 0, 0.5), (Reported, 1, 0.25)]
 
 
 def test_a_log_that_is_not_finite_is_no_report(said: Said) -> None:
     said.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
-    assert said.all() == [("logged", 0, {"score": 0.25})]
+    assert said.all() == [(Logged, 0, {"score": 0.25})]

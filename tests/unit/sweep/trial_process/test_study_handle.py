@@ -8,14 +8,16 @@ from typing import Any, cast
 
 import pytest
 
+from podium.sweep.protocol.slot_commands import PruneAnswer, StudyAnswer, TrialAnswer
+from podium.sweep.protocol.trial_messages import TrialMessage
 from podium.sweep.trial_process.channel import Channel
 from podium.sweep.trial_process.optuna_view import FrozenTrial, State, StudyDirection
-from podium.sweep.trial_process.slot_answers import Answers
+from podium.sweep.trial_process.slot_answers import SlotAnswers
 from podium.sweep.trial_process.study_handle import Study
 from podium.sweep.values.errors import NotInTrialError, StudyUnavailableError
-from podium.sweep.values.trial import Assignment
+from podium.sweep.values.trial import Assignment, StopAsked, StudyAsked
 
-Respond = Callable[[dict[str, Any]], dict[str, Any]]
+Respond = Callable[[StudyAsked], dict[str, Any]]  # the answer, and perhaps `error`
 
 
 class PlayedChannel:
@@ -23,16 +25,21 @@ class PlayedChannel:
 
     def __init__(self, respond: Respond) -> None:
         self._respond = respond
-        self.sent: list[dict[str, Any]] = []
-        self._waiting: list[dict[str, Any]] = []
+        self.sent: list[TrialMessage] = []
+        self._waiting: list[TrialAnswer] = []
 
-    def send(self, **message: Any) -> None:
+    def send(self, message: TrialMessage) -> None:
         self.sent.append(message)
-        if message["kind"] == "study_asked":
-            said = {"kind": "study", "request": message["request"], "error": "", "answer": {}}
-            self._waiting += [{"kind": "answer", "step": 3, "prune": False}, {**said, **self._respond(message)}]
+        if isinstance(message, StudyAsked):
+            fields = {"request": message.request, "answer": {}, **self._respond(message)}
+            self._waiting += [
+                PruneAnswer(message.key, 3, False), StudyAnswer(message.key, **fields)
+            ]  # fmt: skip
 
-    def receive(self, timeout_s: float | None) -> dict[str, Any] | None:
+    def queries(self) -> list[StudyAsked]:
+        return [message for message in self.sent if isinstance(message, StudyAsked)]
+
+    def receive(self, timeout_s: float | None) -> TrialAnswer | None:
         return self._waiting.pop(0) if self._waiting else None
 
 
@@ -58,15 +65,15 @@ def _study(respond: Respond, **changes: Any) -> tuple[Study, PlayedChannel]:
     }  # fmt: skip
     played = PlayedChannel(respond)
     channel = cast(Channel, played)
-    return Study(Assignment(**{**values, **changes}), channel, Answers(channel), Own()), played
+    return Study(Assignment(**{**values, **changes}), channel, SlotAnswers(channel), Own()), played
 
 
 def _pages(*pages: list[dict[str, Any]]) -> Respond:
     """The trials, a page at a time."""
     firsts = [page[0]["number"] for page in pages[1:]] + [None]
 
-    def respond(message: dict[str, Any]) -> dict[str, Any]:
-        index = next(i for i, page in enumerate(pages) if page[-1]["number"] >= message["number"])
+    def respond(query: StudyAsked) -> dict[str, Any]:
+        index = next(i for i, page in enumerate(pages) if page[-1]["number"] >= query.number)
         return {"answer": {"trials": pages[index], "next": firsts[index]}}
 
     return respond
@@ -101,7 +108,7 @@ def test_trials_are_read_page_by_page_and_this_one_has_what_it_noted() -> None:
     assert [(trial.number, trial.params["x"]) for trial in trials] == [(0, 0), (1, 1), (2, 7)]
     assert [trial.value for trial in trials] == [0.5, None, None]
     assert trials[2].user_attrs == {"mine": 1}
-    assert [message["number"] for message in channel.sent] == [0, 1]
+    assert [query.number for query in channel.queries()] == [0, 1]
     assert [trial.number for trial in study.get_trials(states=(State.COMPLETE,))] == [0]
     assert trials[0].duration is not None and trials[0].duration.total_seconds() == 1.0
 
@@ -109,8 +116,8 @@ def test_trials_are_read_page_by_page_and_this_one_has_what_it_noted() -> None:
 def test_the_curve_of_a_trial_is_read_when_it_is_looked_at() -> None:
     pages = _pages([_record(0, "finished", 0.5), _record(2, "running")])
 
-    def respond(message: dict[str, Any]) -> dict[str, Any]:
-        return {"answer": {"curve": [[0, 0.25], [5, 0.5]]}} if message["what"] == "curve" else pages(message)
+    def respond(query: StudyAsked) -> dict[str, Any]:
+        return {"answer": {"curve": [[0, 0.25], [5, 0.5]]}} if query.what == "curve" else pages(query)
 
     study, channel = _study(respond)
     first = study.trials[0]
@@ -122,7 +129,7 @@ def test_the_curve_of_a_trial_is_read_when_it_is_looked_at() -> None:
 def test_the_best_trial_is_asked_for_alone() -> None:
     study, channel = _study(lambda _: {"answer": {"trials": [_record(0, "finished", 0.5)], "next": None}})
     assert (study.best_value, study.best_params, study.best_trial.number) == (0.5, {"x": 0}, 0)
-    assert {message["what"] for message in channel.sent} == {"best"}
+    assert {query.what for query in channel.queries()} == {"best"}
 
 
 def test_without_a_finished_trial_there_is_no_best_one() -> None:
@@ -156,7 +163,7 @@ def test_stop_is_sent_once() -> None:
     study, channel = _study(_pages([]))
     study.stop()
     study.stop()
-    assert channel.sent == [{"kind": "stop_asked"}]
+    assert channel.sent == [StopAsked(study._assignment.key)]
 
 
 @pytest.mark.parametrize("name", ["optimize", "ask", "tell", "enqueue_trial", "add_trial"])
@@ -172,10 +179,10 @@ def test_what_belongs_to_the_service_is_refused(name: str) -> None:
 
 def test_a_service_that_cannot_answer_is_said() -> None:
     study, _ = _study(lambda _: {"error": "DatabaseError: locked"})
-    with pytest.raises(StudyUnavailableError, match="cannot answer: DatabaseError: locked"):
+    with pytest.raises(StudyUnavailableError, match="failed to read the study: DatabaseError: locked"):
         _ = study.trials
     silent, _ = _study(lambda _: {"request": 99})
-    with pytest.raises(StudyUnavailableError, match="did not answer within 60 s"):
+    with pytest.raises(StudyUnavailableError, match="no response from the service within 60 s"):
         _ = silent.trials
 
 

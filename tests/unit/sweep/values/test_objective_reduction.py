@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.sweep.slots.trial_protocol import understand
+from podium.sweep.protocol.trial_messages import TrialMessage, parse_from_trial
 from podium.sweep.spec.sweep_spec import spec_from_json
-from podium.sweep.trial_process.early_finish import Ending, TrialStopped
+from podium.sweep.trial_process.early_finish import EarlyFinish, TrialStopped
 from podium.sweep.values.attempt_outcomes import Chosen
 from podium.sweep.values.errors import InvalidSpecError
 from podium.sweep.values.objective_reduction import ReportedValues
@@ -58,55 +58,55 @@ def test_an_objective_that_comes_late_completes_the_value() -> None:
     assert reported.values == (0.9, 3.0)
 
 
-def ending(*stop: tuple[str, float], **changes: Any) -> tuple[Ending, list[dict[str, Any]]]:
-    said: list[dict[str, Any]] = []
+def early_finish(*stop: tuple[str, float], **changes: Any) -> tuple[EarlyFinish, list[TrialMessage]]:
+    sent: list[TrialMessage] = []
     assignment = Assignment(**{**ASSIGNMENT, "stop": stop, **changes})
-    return Ending(assignment, lambda **message: said.append(message), lambda: None), said
+    return EarlyFinish(assignment, sent.append, lambda: None), sent
 
 
 def test_the_slot_has_the_decision_before_the_exception_is_raised() -> None:
-    early, said = ending(("step", 1))
+    early, sent = early_finish(("step", 1))
     early.note(0, {"score": 0.1})
-    assert said == []
+    assert sent == []
     with pytest.raises(TrialStopped):
         early.note(1, {"score": 0.2})
-    assert said == [{"kind": "chosen", "values": (0.2,), "reason": "stop: step 1 reached 1", "constrained": False}]
+    assert sent == [Chosen((0.2,), "stop: step 1 reached 1")]
     assert early.decided
 
 
 def test_the_values_of_the_last_step_are_waited_for_until_the_next_one_begins() -> None:
-    early, said = ending(("step", 1), objectives=("score", "size"))
+    early, sent = early_finish(("step", 1), objectives=("score", "size"))
     early.note(1, {"score": 0.2})
     early.before(1)
     with pytest.raises(TrialStopped):
         early.before(2)
-    assert said[0]["values"] is None
-    early, said = ending(("step", 1), objectives=("score", "size"))
+    assert sent == [Chosen(None, "stop: step 1 reached 1")]
+    early, sent = early_finish(("step", 1), objectives=("score", "size"))
     early.note(1, {"score": 0.2})
     with pytest.raises(TrialStopped):
         early.note(1, {"size": 3.0})
-    assert said[0]["values"] == (0.2, 3.0)
+    assert sent == [Chosen((0.2, 3.0), "stop: step 1 reached 1")]
 
 
 def test_a_loop_that_ends_itself_is_asked_to_after_the_step() -> None:
-    early, said = ending(("score", 0.5))
+    early, sent = early_finish(("score", 0.5))
     early.defer()
     early.note(0, {"score": 0.1})
     assert not early.should_end()
     early.note(1, {"score": 0.5})
-    assert early.should_end() and said == []
+    assert early.should_end() and sent == []
 
 
 def test_what_a_process_says_of_its_value_is_checked() -> None:
-    line = b'{"kind": "chosen", "values": [0.5], "reason": ""}'
-    assert understand(AttemptKey(1, 1), line) == Chosen((0.5,))
+    line = b'{"kind": "value", "values": [0.5], "reason": ""}'
+    assert parse_from_trial(line, AttemptKey(1, 1)) == Chosen((0.5,))
     for wrong in (
-        b'{"kind": "chosen", "values": ["x"]}',
-        b'{"kind": "chosen", "values": [1.0], "reason": 5}',
-        b'{"kind": "chosen", "values": [1.0], "constrained": 1}',
+        b'{"kind": "value", "values": ["x"]}',
+        b'{"kind": "value", "values": [1.0], "reason": 5}',
+        b'{"kind": "value", "values": [1.0], "constrained": 1}',
     ):
         with pytest.raises(ValueError, match=r"not floats|not a boolean"):
-            understand(AttemptKey(1, 1), wrong)
+            parse_from_trial(wrong, AttemptKey(1, 1))
 
 
 @pytest.mark.parametrize(

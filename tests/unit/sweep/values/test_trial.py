@@ -1,4 +1,4 @@
-"""What a trial is: states that end, transitions that are checked, events and assignments that cross unharmed."""
+"""Trials: final states, checked transitions, and assignments that are the same after JSON."""
 
 from __future__ import annotations
 
@@ -21,19 +21,11 @@ from podium.sweep.values.trial import (
     TRIAL_TRANSITIONS,
     Assignment,
     Cause,
-    Ended,
-    Event,
     Limits,
-    Logged,
-    Reported,
-    Saved,
-    Started,
     SweepState,
     TrialState,
     check_sweep_transition,
     check_trial_transition,
-    event_from_dict,
-    event_to_dict,
 )
 
 TABLES = [
@@ -95,18 +87,6 @@ def test_what_counts_is_over_and_what_is_retried_is_a_cause() -> None:
 
 
 _FINITE = st.floats(allow_nan=False, allow_infinity=False)
-_EVENTS = st.one_of(
-    st.builds(Started, at=_FINITE),
-    st.builds(Reported, value=_FINITE, at=_FINITE),
-    st.builds(Logged, values=st.dictionaries(st.text(), _FINITE), at=_FINITE),
-    st.builds(Saved),
-    st.builds(Ended, started_at=_FINITE, ended_at=_FINITE, value=st.none() | _FINITE),
-)
-
-
-@given(_EVENTS)
-def test_an_event_crosses_as_json_and_comes_back_the_same(event: Event) -> None:
-    assert event_from_dict(json.loads(json.dumps(event_to_dict(event)))) == event
 
 
 @given(

@@ -1,0 +1,87 @@
+"""What slot and fork server send each other, over a socket of packets; slot and fork server.
+
+Requests are one packet each, with the descriptors that they hand over. Replies are lines.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from podium.sweep.protocol.codec import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class ForkAttempt:
+    """Fork a process for an attempt; the packet hands over its connection to the slot, and its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalAttempt:
+    """Send a signal to the forked process; no effect when it has exited."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForkServerReady:
+    """All imports are done."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForkServerFailed:
+    """The fork server cannot be used; it exits."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptForked:
+    """The process of the attempt exists."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptExited:
+    """The process of the attempt has exited, and no process that it started is left."""
+
+    pid: int | None  # None when the fork server exited before it had reported the fork
+    exit: str  # "0", "3", "SIGKILL", …
+    orphans: int  # processes of the attempt that outlived it, and were killed
+
+
+ForkServerRequest = ForkAttempt | SignalAttempt
+ForkServerReply = ForkServerReady | ForkServerFailed | AttemptForked | AttemptExited
+
+_REQUESTS: Codec[ForkServerRequest] = Codec({"fork_attempt": ForkAttempt, "signal_attempt": SignalAttempt})
+_REPLIES: Codec[ForkServerReply] = Codec(
+    {
+        "ready": ForkServerReady,
+        "failed": ForkServerFailed,
+        "attempt_forked": AttemptForked,
+        "attempt_exited": AttemptExited,
+    }
+)
+
+
+def encode_request(request: ForkServerRequest) -> bytes:
+    """A request as a packet."""
+    return json.dumps(_REQUESTS.to_json(request)).encode()
+
+
+def decode_request(packet: bytes) -> ForkServerRequest:
+    """The inverse of `encode_request`."""
+    return _REQUESTS.from_json(json.loads(packet))
+
+
+def encode_reply(reply: ForkServerReply) -> bytes:
+    """A reply as a line."""
+    return json.dumps(_REPLIES.to_json(reply)).encode() + b"\n"
+
+
+def decode_reply(line: bytes) -> ForkServerReply:
+    """The inverse of `encode_reply`."""
+    return _REPLIES.from_json(json.loads(line))

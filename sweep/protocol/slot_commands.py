@@ -1,0 +1,71 @@
+"""Commands of the scheduler to a slot; scheduler and slot.
+
+The slot executes `StartAttempt` and `StopAttempt` itself. It forwards a `TrialAnswer` to the trial process that waits
+for it. A command for an attempt that the slot does not run has no effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sweep.values.trial import Assignment, AttemptKey, Cause, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Run an attempt in a new process. A busy slot refuses any other attempt than the one it runs."""
+
+    assignment: Assignment
+
+
+@dataclass(frozen=True, slots=True)
+class StopAttempt:
+    """Ask the attempt to end, and kill it at the end of its grace period."""
+
+    key: AttemptKey
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class PruneAnswer:
+    """Whether the trial is to be pruned, judged by its report at `step`."""
+
+    key: AttemptKey
+    step: int
+    prune: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestAnswer:
+    """The value of a parameter that the trial suggested and the sweep file does not name; or why there is none."""
+
+    key: AttemptKey
+    name: str
+    value: Scalar
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAnswer:
+    """The answer to a query of `trial.study`; or why there is none."""
+
+    key: AttemptKey
+    request: int
+    answer: dict[str, Any]
+    error: str = ""
+
+
+TrialAnswer = PruneAnswer | SuggestAnswer | StudyAnswer
+SlotCommand = StartAttempt | StopAttempt | TrialAnswer
+
+ANSWER_KINDS: dict[str, type[TrialAnswer]] = {
+    "prune_answer": PruneAnswer,
+    "suggest_answer": SuggestAnswer,
+    "study_answer": StudyAnswer,
+}
+COMMAND_KINDS: dict[str, type[SlotCommand]] = {
+    "start_attempt": StartAttempt,
+    "stop_attempt": StopAttempt,
+    **ANSWER_KINDS,
+}

@@ -1,0 +1,102 @@
+"""What scheduler and slot exchange: commands one way, numbered events the other way; scheduler and slot.
+
+One call, `Slot.exchange`, carries a JSON array of commands, and returns a JSON array of `[number, event]` pairs, or
+null when a newer call or another session has superseded it. `Slot.open` returns a `SlotDescription`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podium.sweep.protocol.codec import Codec, key_from_json, key_to_json
+from podium.sweep.protocol.slot_commands import COMMAND_KINDS, SlotCommand
+from podium.sweep.values.trial import (
+    AttemptKey,
+    Ended,
+    Event,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StopAsked,
+    StudyAsked,
+    Wanted,
+)
+
+EVENT_KINDS: dict[str, type[Event]] = {
+    "started": Started,
+    "reported": Reported,
+    "logged": Logged,
+    "saved": Saved,
+    "suggest_requested": Wanted,
+    "study_queried": StudyAsked,
+    "sweep_stop_requested": StopAsked,
+    "ended": Ended,
+}
+SUPERSEDED = b"null"
+NumberedEvents = tuple[tuple[int, Event], ...]
+_COMMANDS: Codec[SlotCommand] = Codec(COMMAND_KINDS)
+_EVENTS: Codec[Event] = Codec(EVENT_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDescription:
+    """What a slot says of itself to the scheduler that opens a session with it."""
+
+    name: str  # also the id of its device
+    session: int
+    pid: int
+    visible: str  # CUDA_VISIBLE_DEVICES of its processes
+    uuid: str | None  # of its GPU
+    running: AttemptKey | None
+    events: NumberedEvents  # not acknowledged yet
+    kind: str = "cpu"  # or "gpu"
+    position: int = 0  # of the device on its node
+    node: str = ""
+
+    def to_json(self) -> bytes:
+        """The description as bytes of JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        running = None if self.running is None else key_to_json(self.running)
+        events = [[number, _EVENTS.to_json(event)] for number, event in self.events]
+        return json.dumps({**plain, "running": running, "events": events}).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> SlotDescription:
+        """The inverse of `to_json`."""
+        values = json.loads(content)
+        running = None if values["running"] is None else key_from_json(values["running"])
+        return cls(**{**values, "running": running, "events": _numbered(values["events"])})
+
+
+def encode_commands(commands: Sequence[SlotCommand]) -> bytes:
+    """Commands as a JSON array."""
+    return json.dumps([_COMMANDS.to_json(command) for command in commands]).encode()
+
+
+def decode_commands(content: bytes) -> list[SlotCommand]:
+    """The inverse of `encode_commands`."""
+    return [_COMMANDS.from_json(values) for values in json.loads(content)]
+
+
+def encode_event(number: int, event: Event) -> bytes:
+    """One numbered event as JSON."""
+    return json.dumps([number, _EVENTS.to_json(event)]).encode()
+
+
+def join_events(encoded: Iterable[bytes]) -> bytes:
+    """The result of a call that returns these encoded events."""
+    return b"[" + b",".join(encoded) + b"]"
+
+
+def decode_events(content: bytes) -> NumberedEvents | None:
+    """The events that a call returned; None where it was superseded."""
+    values = json.loads(content)
+    return None if values is None else _numbered(values)
+
+
+def _numbered(pairs: Sequence[Any]) -> NumberedEvents:
+    return tuple((number, _EVENTS.from_json(event)) for number, event in pairs)

@@ -1,0 +1,52 @@
+"""The fork servers of one slot: one without packages, and one for each recent `program.preload`; slot."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from podium.sweep.slots.fork_server_client import AttemptReply, ForkServerClient
+
+MAX_PRELOADED = 2  # fork servers with packages; each takes memory
+
+
+class ForkServerPool:
+    """Keeps the fork server of the current attempt, and the most recently used ones.
+
+    `on_reply` gets the replies of the current fork server only.
+    """
+
+    def __init__(self, visible: str, on_reply: Callable[[AttemptReply], None]) -> None:
+        self._visible = visible
+        self._on_reply = on_reply
+        self._preloaded: OrderedDict[tuple[str, ...], ForkServerClient] = OrderedDict()  # by packages, newest last
+        self._plain = self.current = self._new(())
+
+    async def select(self, preload: Sequence[str] = ()) -> None:
+        """Make the fork server with these packages the current one, and wait until it is ready.
+
+        Raises `UserCodeError` and `OSError`.
+        """
+        names = tuple(sorted(set(preload)))
+        self.current = self._with_packages(names) if names else self._plain
+        await self.current.ready()
+
+    def _with_packages(self, names: tuple[str, ...]) -> ForkServerClient:
+        server = self._preloaded.pop(names, None) or self._new(names)
+        self._preloaded[names] = server
+        if len(self._preloaded) > MAX_PRELOADED:
+            _, oldest = self._preloaded.popitem(last=False)
+            oldest.kill()
+        return server
+
+    def _new(self, names: tuple[str, ...]) -> ForkServerClient:
+        def on_reply(reply: AttemptReply) -> None:
+            if server is self.current:
+                self._on_reply(reply)
+
+        def protected() -> set[int]:
+            others = (self._plain, *self._preloaded.values())
+            return {other.pid for other in others if other is not server and other.is_alive}
+
+        server = ForkServerClient(self._visible, on_reply, names, protected)
+        return server

@@ -1,0 +1,33 @@
+"""Requests and replies of the fork server are the same after encoding and decoding."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.sweep.protocol.fork_server_messages import (
+    AttemptExited,
+    AttemptForked,
+    ForkAttempt,
+    ForkServerFailed,
+    ForkServerReady,
+    ForkServerReply,
+    ForkServerRequest,
+    SignalAttempt,
+    decode_reply,
+    decode_request,
+    encode_reply,
+    encode_request,
+)
+
+
+@pytest.mark.parametrize("request_", [ForkAttempt(), SignalAttempt(15)])
+def test_requests(request_: ForkServerRequest) -> None:
+    assert decode_request(encode_request(request_)) == request_
+
+
+@pytest.mark.parametrize(
+    "reply", [ForkServerReady(7), ForkServerFailed("no such package"), AttemptForked(8), AttemptExited(8, "SIGKILL", 2)]
+)
+def test_replies_are_lines(reply: ForkServerReply) -> None:
+    line = encode_reply(reply)
+    assert line.endswith(b"\n") and decode_reply(line) == reply

@@ -1,0 +1,110 @@
+"""Commands, events and descriptions of slots are the same after encoding and decoding."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.sweep.protocol.slot_commands import (
+    COMMAND_KINDS,
+    PruneAnswer,
+    SlotCommand,
+    StartAttempt,
+    StopAttempt,
+    StudyAnswer,
+    SuggestAnswer,
+)
+from podium.sweep.protocol.slot_exchange import (
+    EVENT_KINDS,
+    SUPERSEDED,
+    SlotDescription,
+    decode_commands,
+    decode_events,
+    encode_commands,
+    encode_event,
+    join_events,
+)
+from podium.sweep.values.trial import (
+    Assignment,
+    AttemptKey,
+    Cause,
+    Ended,
+    Event,
+    Limits,
+    Logged,
+    Reported,
+    Saved,
+    Started,
+    StopAsked,
+    StudyAsked,
+    Wanted,
+)
+
+_FINITE = st.floats(allow_nan=False, allow_infinity=False)
+_EVENTS = st.one_of(
+    st.builds(Started, at=_FINITE, import_s=_FINITE, imports=st.just({"pandas": 0.5})),
+    st.builds(Reported, value=_FINITE, at=_FINITE),
+    st.builds(Logged, values=st.dictionaries(st.text(), _FINITE), at=_FINITE),
+    st.builds(Saved),
+    st.builds(Wanted, distribution=st.just({"min": 0.0, "max": 1.0}), value=st.none() | _FINITE | st.text()),
+    st.builds(StudyAsked),
+    st.builds(StopAsked),
+    st.builds(
+        Ended,
+        started_at=_FINITE,
+        ended_at=_FINITE,
+        value=st.none() | _FINITE,
+        values=st.none(),
+        constraints=st.just({"size": 1.0}),
+        user_attrs=st.just({"note": [1, None]}),
+    ),
+)
+_KEYS = st.builds(AttemptKey)
+ASSIGNMENT = Assignment(1, 2, 0, 3, {"x": 0.5}, 7, "score", {"function": "a:b"}, {}, "/d", "/c", limits=Limits(1.0))
+COMMANDS: list[SlotCommand] = [
+    StartAttempt(ASSIGNMENT),
+    StopAttempt(ASSIGNMENT.key, Cause.CANCELLED),
+    PruneAnswer(ASSIGNMENT.key, 3, True),
+    SuggestAnswer(ASSIGNMENT.key, "x", None, "no value"),
+    StudyAnswer(ASSIGNMENT.key, 1, {"trials": []}),
+]
+
+
+@given(st.lists(_EVENTS, max_size=3))
+def test_events_are_the_same_after_a_call(events: list[Event]) -> None:
+    numbered = tuple(enumerate(events, start=1))
+    assert decode_events(join_events(encode_event(number, event) for number, event in numbered)) == numbered
+
+
+def test_commands_are_the_same_after_a_call() -> None:
+    assert decode_commands(encode_commands(COMMANDS)) == COMMANDS
+
+
+def test_every_command_and_every_event_has_a_kind() -> None:
+    assert {type(command) for command in COMMANDS} == set(COMMAND_KINDS.values())
+    assert set(EVENT_KINDS.values()) == set(get_args(Event))
+
+
+def test_a_superseded_call_has_no_events() -> None:
+    assert decode_events(SUPERSEDED) is None
+    assert decode_events(join_events([])) == ()
+
+
+@given(
+    st.builds(SlotDescription, running=st.none() | _KEYS, events=st.lists(st.tuples(st.integers(), _EVENTS)).map(tuple))
+)
+def test_a_description_is_the_same_in_the_scheduler(description: SlotDescription) -> None:
+    assert SlotDescription.from_json(description.to_json()) == description
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [b"3", b"[3]", b'[{"kind": "stop"}]', b'[{"kind": "stop_attempt", "key": [1], "cause": "cancelled"}]',
+     b'[{"kind": "stop_attempt", "key": [1, 1], "cause": "boredom"}]', b'[{"kind": "stop_attempt", "key": [1, 1]}]'],
+)  # fmt: skip
+def test_a_command_that_is_not_one_is_refused(commands: bytes) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        decode_commands(commands)
