@@ -1,8 +1,8 @@
-"""Ray's head under a guardian that leaves nothing behind; started by `serve`, holds nothing of ours.
+"""Runs Ray's head node under a guardian that leaves no process behind; a process of its own, started by `serve`.
 
-`python -P -m podium.sweep.slots.ray_head SETTINGS`. Ray's processes are many and not all die with their parent. The
-guardian is a subreaper below which all of them live, slots, trials and members too: when it is told to end, when
-`serve` dies (end-of-file on standard input), or when Ray itself ends, it kills everything below it.
+`python -P -m podium.sweep.slots.ray_head SETTINGS`. Not all of Ray's processes exit with their parent. The guardian is
+a subreaper, and all processes of Ray, slots, trials and members are below it. On SIGTERM, when `serve` exits
+(end-of-file on standard input), or when Ray exits, it kills everything below it.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.runtime.process_trees import become_subreaper, die_with_parent, kill_descendants
 from podium.sweep.runtime.settings import ServiceSettings
 
-# What names another Ray, where somebody uses one: its token would hold here in place of ours, and be in every process.
+# Variables of a Ray cluster of the user: its token would replace this service's, and be in every process.
 OF_ANOTHER_RAY = ("RAY_AUTH_TOKEN", "RAY_ADDRESS")
 STOP_S = 3.0
-PREDECESSOR_S = 20.0  # a guardian before us may still be killing what was below it
-# Ray wants to count at least this much; its object store is not used for data here.
+PREDECESSOR_S = 20.0  # an earlier guardian may still be killing its processes
+# Ray's minimum; its object store is not used for data.
 _OBJECT_STORE_BYTES = 100 * 2**20
 
 
 def environment(data: DataDirectory) -> dict[str, str]:
-    """What a process needs to talk to this service's Ray, and what keeps a user's folder off its path."""
+    """Variables to connect to this service's Ray, and to keep the user's folder off the module search path."""
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(data.ray_token),
-        # Meant for Windows and macOS; with it Ray's node is 127.0.0.1 here too, and all of Ray listens there alone.
-        # Without, Ray makes of --node-ip-address=127.0.0.1 the machine's own address, and listens on every interface.
+        # Intended for Windows and macOS. With it, Ray listens on 127.0.0.1 only. Without, Ray replaces
+        # --node-ip-address=127.0.0.1 by the machine's address, and listens on every interface.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-        # Ray would run all of its workers at 15. Members answer people; trials are made nice by their fork server.
+        # Ray's default is 15 for all workers. Members serve requests; the fork server sets the niceness of trials.
         "RAY_worker_niceness": "0",
         "PYTHONSAFEPATH": "1",
     }
 
 
 def address_file(runtime: RuntimeDirectory) -> Path:
-    """Where Ray writes its address when it is up."""
+    """The file to which Ray writes its address when it is ready."""
     return runtime.ray / "ray_current_cluster"
 
 
 def address_of(runtime: RuntimeDirectory) -> str:
-    """The address of Ray; "" while it is not up. Ray creates the file first, and writes the address afterwards."""
+    """The address of Ray; "" until it is ready. Ray creates the file before it writes the address."""
     try:
         return address_file(runtime).read_text().strip()
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def address_of(runtime: RuntimeDirectory) -> str:
 
 
 def ensure_token(data: DataDirectory) -> None:
-    """Ray's own secret: made once, mode 0600, never handed to a trial."""
+    """Create Ray's token if there is none: mode 0600, never passed to a trial."""
     if not data.ray_token.exists():
         write_whole(data.ray_token, secrets.token_hex(32).encode(), mode=0o600)
 
@@ -75,7 +75,7 @@ def _command(settings: ServiceSettings) -> list[str]:
     gpus = {"cpu": ["--num-gpus=0"], "pretend-gpu": [f"--num-gpus={plan.count or 2}"]}.get(plan.kind, [])
     return [
         sys.executable, "-P", "-m", "podium.sweep.slots.ray_start", "start", "--head", "--block", "--port=0",
-        # The monitor would add and remove nodes for an autoscaler: it only takes time from every start.
+        # The monitor is for autoscaling; it would only slow down the start.
         "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats", "--log-color=false",
         "--node-ip-address=127.0.0.1", f"--temp-dir={settings.runtime.ray}",
         f"--num-cpus={plan.cpu_slots}", f"--object-store-memory={_OBJECT_STORE_BYTES}", *gpus,
@@ -83,33 +83,33 @@ def _command(settings: ServiceSettings) -> list[str]:
 
 
 def main() -> None:
-    """Wait until no Ray of this service is left, then start one.
+    """Wait until no other Ray of this service is running, then start one.
 
-    When `serve` was killed and is started again at once, the guardian before us still kills trials and removes Ray's
-    files: they would be ours.
+    When `serve` is killed and restarted immediately, the earlier guardian is still killing trials and removing Ray's
+    files, which are also the files of this one.
     """
     settings = ServiceSettings.from_json(sys.argv[1])
     try:
         with FileLock(settings.data.ray_lock).acquire(timeout=PREDECESSOR_S):
             status = guard(settings)
     except Timeout:
-        sys.exit(f"another Ray of {settings.data_dir} does not end within {PREDECESSOR_S:g} s")
+        sys.exit(f"another Ray of {settings.data_dir} did not exit within {PREDECESSOR_S:g} s")
     sys.exit(status)
 
 
 def guard(settings: ServiceSettings) -> int:
-    """Start Ray, say when it is up, and take it down whole; the exit status of this process."""
+    """Start Ray, report when it is ready, and stop it with all its processes; returns the exit status."""
     become_subreaper()
-    shutil.rmtree(settings.runtime.ray, ignore_errors=True)  # a stale address would lead others astray
+    shutil.rmtree(settings.runtime.ray, ignore_errors=True)  # other processes would read a stale address
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    # If this process is killed together with `serve`, nobody is left to end Ray: so it ends itself.
-    with_us = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
-    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=with_us)
+    # If this process is killed together with `serve`, no other process would stop Ray.
+    exit_with_guardian = functools.partial(die_with_parent, os.getpid(), signal.SIGTERM)
+    ray = subprocess.Popen(_command(settings), stdin=subprocess.DEVNULL, preexec_fn=exit_with_guardian)
     announced = False
     while not stopping and ray.poll() is None:
         readable, _, _ = select.select([0, wake_read], [], [], 0.5 if announced else 0.05)
@@ -126,7 +126,7 @@ def guard(settings: ServiceSettings) -> int:
 
 
 def _stop(ray: subprocess.Popen[bytes]) -> None:
-    """Let Ray end its own, shortly; then end what is left."""
+    """Terminate Ray, then kill the processes that are left."""
     if ray.poll() is None:
         ray.terminate()
         end = time.monotonic() + STOP_S

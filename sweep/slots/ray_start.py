@@ -1,8 +1,8 @@
 """`ray start` without Ray's dashboard, dashboard agent and client server; started by the guardian in `ray_head`.
 
-`python -P -m podium.sweep.slots.ray_start start --head …`: the arguments are those of Ray's own command. Ray starts all
-three processes where `ray[default]`, `ray[tune]` or `ray[serve]` is installed, has no option against them, and their
-metrics ports answer without a token. Podium uses none of them.
+`python -P -m podium.sweep.slots.ray_start start --head …`, with the arguments of Ray's own command. With
+`ray[default]`, `ray[tune]` or `ray[serve]` installed, Ray starts all three processes. There is no option to disable them, and their
+metrics ports require no token. Podium uses none of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ray._raylet import (  # type: ignore[attr-defined]  # a module in Cython, w
 from ray.scripts import scripts
 
 AGENT_OPTION = "--dashboard_agent_command="
-# The raylet requires an agent that lives as long as itself. This one does nothing.
+# The raylet requires a running agent. This one does nothing.
 IDLE_AGENT = f"{AGENT_OPTION}sleep infinity"
-NO_PORT = -1  # what Ray's own agent reports for a server that it did not start
+NO_PORT = -1  # the value that Ray's own agent reports for a server that is not running
 
 
 class HeadNode(node.Node):  # type: ignore[misc]
@@ -50,20 +50,20 @@ def with_idle_agent(command: Sequence[str]) -> list[str]:
     """The raylet's command with `IDLE_AGENT` for Ray's dashboard agent.
 
     Raises:
-        RuntimeError: The command names no dashboard agent: this version of Ray starts it in another way.
+        RuntimeError: The command has no dashboard agent: this version of Ray starts it in another way.
     """
     changed = [IDLE_AGENT if word.startswith(AGENT_OPTION) else word for word in command]
     if IDLE_AGENT not in changed:
         raise RuntimeError(
-            f"the raylet of this version of Ray takes no {AGENT_OPTION}, so its dashboard agent cannot be left out; "
-            "install the version of Ray in constraints.txt"
+            f"the raylet of this version of Ray has no option {AGENT_OPTION}, so its dashboard agent cannot be "
+            "disabled; install the version of Ray in constraints.txt"
         )
     return changed
 
 
 @contextmanager
 def _idle_dashboard_agent() -> Iterator[None]:
-    """While this is active, every process that `ray._private.services` starts is a raylet with an idle agent."""
+    """While active, `ray._private.services` starts raylets with an idle agent."""
     start = services.start_ray_process
 
     def start_with_idle_agent(command: Sequence[str], *args: Any, **kwargs: Any) -> Any:

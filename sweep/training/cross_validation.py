@@ -16,7 +16,7 @@ from podium.sweep.data.datasets import Dataset
 from podium.sweep.networks.training_rows import TrainingRows
 from podium.sweep.training.best_epoch import BestEpoch
 from podium.sweep.training.learner import Learner
-from podium.sweep.trial_process.trial_checkpoints import Checkpoint, Pace
+from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval
 from podium.sweep.trial_process.trial_handle import Trial
 
 
@@ -33,7 +33,7 @@ def fit(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[
         first = checkpoint.epoch + 1
         best.restore(checkpoint.extra["best"])
         _resume(checkpoint, learners)
-    pace = Pace()
+    interval = CheckpointInterval()
     for epoch in range(first, int(settings["epochs"])):
         train_loss = statistics.fmean([learner.train_epoch() for learner in learners])
         means = _over_folds([learner.measure() for learner in learners])
@@ -46,7 +46,7 @@ def fit(trial: Trial, folds: Sequence[Dataset], architectures: Sequence[Mapping[
             break
         if trial.early_finish.should_end():
             break
-        pace.save_if_due(partial(_save, trial, learners, epoch, {"best": best.to_dict()}))
+        interval.save_if_due(partial(_save, trial, learners, epoch, {"best": best.to_dict()}))
     return best
 
 

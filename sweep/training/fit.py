@@ -16,7 +16,7 @@ from podium.sweep.networks.training_rows import TrainingRows
 from podium.sweep.training import cross_validation
 from podium.sweep.training.best_epoch import BestEpoch
 from podium.sweep.training.learner import Learner, architecture_of, complete_settings, outputs_of
-from podium.sweep.trial_process.trial_checkpoints import Checkpoint, Pace
+from podium.sweep.trial_process.trial_checkpoints import Checkpoint, CheckpointInterval
 from podium.sweep.trial_process.trial_handle import Trial
 
 
@@ -57,7 +57,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         first = checkpoint.epoch + 1
         best.restore(checkpoint.extra["best"])
         _resume(trial, checkpoint, learner, _metadata(architecture, best.epoch))
-    pace = Pace()
+    interval = CheckpointInterval()
     for epoch in range(first, int(settings["epochs"])):
         train_loss = learner.train_epoch()
         measured = learner.measure()
@@ -72,7 +72,7 @@ def _fit_one(trial: Trial, data: datasets.Dataset, architecture: Mapping[str, An
         if trial.early_finish.should_end():
             break
         extra = {"best": best.to_dict(), "shuffle": learner.shuffle.get_state()}
-        pace.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
+        interval.save_if_due(partial(_save_checkpoint, trial, learner, epoch, extra))
     weights, _ = checkpoints.load_weights(trial.directory.model)
     learner.model.load_state_dict(weights)
     return learner, best

@@ -1,4 +1,4 @@
-"""Inside a trial: the fork server, the attempt, the `trial` handle, adapters for W&B, Ray Tune and Lightning.
+"""The trial process: fork server, attempt, the `trial` object, adapters for W&B, Ray Tune and Lightning.
 
 Runs in the fork server and in trial processes.
 """

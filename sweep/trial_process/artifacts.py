@@ -1,4 +1,4 @@
-"""Files that a trial saves under names of its own: copied whole, bounded, next to its model; trial process."""
+"""Artifacts of a trial: copies of its files, written atomically, limited in number and size; trial process."""
 
 from __future__ import annotations
 
@@ -17,28 +17,32 @@ from podium.sweep.values.errors import UserCodeError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 MAX_FILES = 100  # of one attempt
-MAX_BYTES = 512 << 20  # of these, together
+MAX_BYTES = 512 << 20  # in total
 _MB = 1 << 20
 
 
 def save(directory: AttemptDirectory, source: Path, name: str | None = None) -> Path:
-    """Keep a copy of a file, or of a folder as a zip archive; one that is there under this name is replaced.
+    """Save a copy of a file, or a zip archive of a folder; replaces an artifact of the same name.
 
-    Raises `UserCodeError` for a name that cannot be and for what is too much, and `OSError`.
+    Raises `UserCodeError` for an invalid name or above a limit, and `OSError`.
     """
     what = f"save_artifact({str(source)!r})"
     mode = _mode(source, what)
     folder = stat.S_ISDIR(mode)
     target = directory.artifacts / _checked(name or (f"{source.name}.zip" if folder else source.name), what)
-    _check_room(directory.artifacts, target, sum(map(_size, _files(source))) if folder else source.stat().st_size, what)
+    _check_limits(
+        directory.artifacts, target, sum(map(_size, _files(source))) if folder else source.stat().st_size, what
+    )
     directory.artifacts.mkdir(exist_ok=True)
-    temporary = directory.root / f".artifact.{os.getpid()}.tmp"  # the slot removes it if this process is killed
+    temporary = directory.root / f".artifact.{os.getpid()}.tmp"  # removed by the slot if this process is killed
     try:
         with temporary.open("wb") as file:
             _zip(source, file) if folder else _copy(source, file)
             file.flush()
             os.fsync(file.fileno())
-        _check_room(directory.artifacts, target, temporary.stat().st_size, what)  # it may have grown meanwhile
+        _check_limits(
+            directory.artifacts, target, temporary.stat().st_size, what
+        )  # the source may have grown in the meantime
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -46,49 +50,49 @@ def save(directory: AttemptDirectory, source: Path, name: str | None = None) -> 
 
 
 def folder_of_script(directory: AttemptDirectory) -> Path:
-    """Where a script puts the files that are to be kept: `PODIUM_ARTIFACTS`."""
+    """The folder for the artifacts of a script: `PODIUM_ARTIFACTS`."""
     folder = directory.temporary / "artifacts"
     folder.mkdir(exist_ok=True)
     return folder
 
 
 def collect(folder: Path, keep: Callable[[Path], None]) -> None:
-    """Keep what a script has put into its folder. What cannot be kept is named in the log, and fails nothing."""
+    """Save the files in the artifact folder of a script. A file that cannot be saved is logged, and is no failure."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         try:
             keep(path)
         except (UserCodeError, OSError) as error:
-            print(f"podium: the artifact is not kept: {error}", file=sys.stderr)
+            print(f"podium: failed to save an artifact: {error}", file=sys.stderr)
 
 
 def _mode(source: Path, what: str) -> int:
     try:
         mode = source.stat().st_mode
     except FileNotFoundError:
-        raise UserCodeError(f"{what}: there is no such file; relative paths begin at trial.dir") from None
+        raise UserCodeError(f"{what}: no such file; relative paths are resolved against trial.dir") from None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise UserCodeError(f"{what}: neither a file nor a folder")
+        raise UserCodeError(f"{what}: not a regular file or a folder")
     return mode
 
 
 def _checked(name: str, what: str) -> str:
     if not isinstance(name, str) or NAME.fullmatch(name) is None:
         raise UserCodeError(
-            f"{what}: {name!r:.220} cannot be the name of an artifact; pass name= with 1 to 200 letters, digits, "
-            "'.', '_' and '-', a letter or digit first"
+            f"{what}: invalid artifact name {name!r:.220}; pass name= with 1 to 200 letters, digits, '.', '_' and "
+            "'-', starting with a letter or digit"
         )
     return name
 
 
-def _check_room(folder: Path, target: Path, size: int, what: str) -> None:
-    """Raises for one file too many, or for more bytes than a trial may save."""
+def _check_limits(folder: Path, target: Path, size: int, what: str) -> None:
+    """Raise `UserCodeError` above the limits of a trial."""
     others = [path for path in folder.iterdir() if path != target] if folder.is_dir() else []
     if len(others) >= MAX_FILES:
-        raise UserCodeError(f"{what}: a trial saves {MAX_FILES} files at most; a folder becomes one archive")
+        raise UserCodeError(f"{what}: a trial can save at most {MAX_FILES} artifacts; save a folder as one archive")
     total = size + sum(map(_size, others))
     if total > MAX_BYTES:
         raise UserCodeError(
-            f"{what}: with it the trial's artifacts take {total / _MB:,.0f} MB, and {MAX_BYTES // _MB} MB are the most"
+            f"{what}: the artifacts of this trial would take {total / _MB:,.0f} MB; the limit is {MAX_BYTES // _MB} MB"
         )
 
 
@@ -97,7 +101,7 @@ def _size(path: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The plain files of a folder, at any depth, by name; links are left out."""
+    """The regular files of a folder, recursively, by name; links are skipped."""
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):

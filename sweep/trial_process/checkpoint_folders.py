@@ -1,4 +1,4 @@
-"""Checkpoints that are folders, as Ray's are: kept whole, found again by the trial's next attempt; trial process."""
+"""Checkpoints that are folders, as in Ray: written atomically, loaded by the trial's next attempt; trial process."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ _DATA = "data"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFolder:
-    """A checkpoint that was kept."""
+    """A saved checkpoint."""
 
-    path: Path  # of what the user's code wrote
-    iteration: int  # how many reports had been made
-    owner: str  # the trial that wrote it
+    path: Path  # of the content that the user's code wrote
+    iteration: int  # number of reports before it
+    owner: str  # the trial that saved it
 
 
 def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) -> CheckpointFolder:
-    """Copy a folder into the attempt's, in place of the one before; a copy that is cut short is never found.
-
-    Raises `OSError`.
-    """
+    """Copy a folder into the folder of the attempt atomically; replaces the previous checkpoint. Raises `OSError`."""
     folder = directory.checkpoint_folders
     folder.mkdir(exist_ok=True)
     before = _numbers(folder)
@@ -49,9 +46,9 @@ def save(source: Path, directory: AttemptDirectory, iteration: int, owner: str) 
 
 
 def newest(directory: AttemptDirectory, attempt: int, owner: str) -> CheckpointFolder | None:
-    """The newest checkpoint of the trial's attempts before number `attempt`, whose folder `directory` is.
+    """The newest checkpoint of the trial's attempts before `attempt`, the one of `directory`.
 
-    One of another trial of this number, which is left there when an older database was restored, is not used.
+    Skips a checkpoint of another owner: a trial of the same number before a backup of the database was restored.
     """
     for earlier in directory.earlier(attempt):
         for number in sorted(_numbers(earlier.checkpoint_folders), reverse=True):
@@ -60,7 +57,7 @@ def newest(directory: AttemptDirectory, attempt: int, owner: str) -> CheckpointF
                 facts = json.loads((folder / _FACTS).read_text())
                 found = CheckpointFolder(folder / _DATA, int(facts["iteration"]), str(facts["owner"]))
             except (OSError, ValueError, KeyError, TypeError) as error:
-                print(f"podium: the checkpoint of attempt {earlier.root.name} is not used: {error}", file=sys.stderr)
+                print(f"podium: skipping the checkpoint of attempt {earlier.root.name}: {error}", file=sys.stderr)
                 continue
             if found.owner == owner and found.path.is_dir():
                 return found
@@ -75,7 +72,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def _sync(folder: Path) -> None:
-    """Files first, then the folders that name them."""
+    """Sync files first, then the folders that contain them."""
     for parent, _, names in os.walk(folder, topdown=False):
         for name in names:
             _sync_one(Path(parent, name))

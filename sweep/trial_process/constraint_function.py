@@ -1,4 +1,4 @@
-"""`program.constraints`: by how much a trial violates its constraints, as Optuna asks for it; trial process."""
+"""`program.constraints`: evaluates the constraints of a trial, as Optuna's `constraints_func`; trial process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Evaluate = Callable[[Trial, TrialState, Sequence[float] | None], None]
 
 
 def load(program: Mapping[str, Any], code: str | None) -> Evaluate | None:
-    """The function of a program's `constraints`, ready to be called when the trial has ended; None without one.
+    """The function of `program.constraints`, to be called at the end of the trial; None without one.
 
-    Raises `UserCodeError` when it is not there, and whatever its import raises.
+    Raises `UserCodeError` if it does not exist, and any error of its import.
     """
     reference = program.get("constraints")
     if reference is None:
@@ -37,7 +37,7 @@ def load(program: Mapping[str, Any], code: str | None) -> Evaluate | None:
 
 
 def _frozen(trial: Trial, state: TrialState, values: Sequence[float] | None) -> FrozenTrial:
-    """The trial as Optuna gives it to `constraints_func`; a pruned one has the value that it reported last."""
+    """The trial as Optuna passes it to `constraints_func`; the value of a pruned trial is its last report."""
     reports = trial.reports
     if values is None and reports and len(trial.objectives) == 1:
         values = [reports[max(reports)]]
@@ -57,23 +57,23 @@ def _frozen(trial: Trial, state: TrialState, values: Sequence[float] | None) -> 
 
 
 def _named(returned: Any, reference: str) -> list[tuple[str, float]]:
-    """Numbers by name: 0, 1, and so on, as Optuna has them, or those of a dict."""
+    """Values by name: the positions "0", "1", … as in Optuna, or the keys of a dict."""
     if isinstance(returned, Mapping):
         return [(str(name), _finite(value, reference)) for name, value in returned.items()]
     if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
         raise BadReportError(
-            f"{reference} returned {returned!r:.100}; return a list of numbers, or a dict of them by name; "
-            "above 0 is violated"
+            f"{reference} returned {returned!r:.100}; return a list of numbers, or a dict of numbers by name; a "
+            "constraint is violated above 0"
         )
     return [(str(position), _finite(value, reference)) for position, value in enumerate(returned)]
 
 
 def _finite(value: Any, reference: str) -> float:
-    """An infinite violation is the largest there is; NaN is none, as in Optuna."""
+    """Clip infinities to the largest float; NaN is an error, as in Optuna."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise BadReportError(f"{reference}: {value!r:.100} is not a number; above 0 is violated") from None
+        raise BadReportError(f"{reference}: {value!r:.100} is not a number; a constraint is violated above 0") from None
     if math.isnan(number):
-        raise BadReportError(f"{reference}: a constraint is NaN; return a number, above 0 if it is violated")
+        raise BadReportError(f"{reference}: a constraint is NaN; return a number, above 0 if violated")
     return max(-_LARGEST, min(_LARGEST, number))

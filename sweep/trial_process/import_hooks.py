@@ -1,4 +1,4 @@
-"""Calls a function right after a module was imported, whenever that is; trial process."""
+"""Calls a function immediately after a module is imported; trial process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Hook = Callable[[ModuleType], None]
 
 
 def after_import(hooks: Mapping[str, Hook]) -> None:
-    """Call each hook with the module of its name: now if it is imported already, else once it is.
+    """Call each hook with the module of its name: now if it is already imported, else right after its import.
 
-    What a hook raises is raised by the import.
+    The import raises what the hook raises.
     """
     later = {name: hook for name, hook in hooks.items() if name not in sys.modules}
     if later:
@@ -25,7 +25,7 @@ def after_import(hooks: Mapping[str, Hook]) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds nothing by itself: it adds the hook to what the usual finder finds."""
+    """Adds the hook to the spec that the default finder returns."""
 
     def __init__(self, hooks: dict[str, Hook]) -> None:
         self._hooks = hooks

@@ -1,7 +1,7 @@
 """Optuna's enums and `FrozenTrial`, as callbacks and `constraints_func` read them; pure, trial process.
 
-Optuna is not imported here: a trial must not wait for it. Where the user's code has imported it, its own enum members
-are used, so that comparisons by `is` hold too; comparisons by `==` hold in any case, since both are integers.
+Optuna is not imported here, since its import takes time in every trial. If the user's code has imported it, Optuna's
+own enum members are used, so that comparisons by `is` hold. Comparisons by `==` always hold: both are integers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class State(enum.IntEnum):
         return f"TrialState.{self.name}"
 
     def is_finished(self) -> bool:
-        """Whether the trial has ended, in whatever way."""
+        """Whether the trial has ended."""
         return self not in (State.RUNNING, State.WAITING)
 
 
@@ -51,12 +51,12 @@ STATES: Mapping[str, State] = {
 
 
 def direction_of(goal: str) -> Any:
-    """`StudyDirection` of `minimize` or `maximize`: Optuna's own member where the user's code has imported Optuna."""
+    """`StudyDirection` of `minimize` or `maximize`: Optuna's own member if Optuna is imported."""
     return _own("optuna.study", StudyDirection[goal.upper()])
 
 
 def state_of(state: str) -> Any:
-    """`TrialState` of a trial's state: Optuna's own member where the user's code has imported Optuna."""
+    """`TrialState` of a trial's state: Optuna's own member if Optuna is imported."""
     return _own("optuna.trial", STATES[state])
 
 
@@ -67,9 +67,9 @@ def _own(module: str, member: enum.IntEnum) -> Any:
 
 
 class FrozenTrial:
-    """A trial as it was when it was read, with the attributes of `optuna.trial.FrozenTrial`.
+    """A snapshot of a trial, with the attributes of `optuna.trial.FrozenTrial`.
 
-    `distributions` are written as a sweep file writes parameters, as those of `trial.distributions` are.
+    `distributions` are in the form of a sweep file's parameters, as in `trial.distributions`.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class FrozenTrial:
 
     @property
     def value(self) -> float | None:
-        """The objective's value. Raises `RuntimeError` where there are several, as Optuna does."""
+        """The value of the objective. Raises `RuntimeError` if there are several, as in Optuna."""
         if self.values is None:
             return None
         if len(self.values) > 1:
@@ -111,26 +111,26 @@ class FrozenTrial:
 
     @property
     def intermediate_values(self) -> dict[int, float]:
-        """What the trial reported, by step; read when first asked for."""
+        """The reports by step; read on first access."""
         if self._curve is None:
             self._curve = self._read_curve()
         return self._curve
 
     @property
     def last_step(self) -> int | None:
-        """The largest step of a report; None where nothing was reported."""
+        """The largest reported step; None without reports."""
         return max(self.intermediate_values, default=None)
 
     @property
     def duration(self) -> datetime.timedelta | None:
-        """How long the trial took; None while it has not ended."""
+        """The duration of the trial; None while it is running."""
         if self.datetime_start is None or self.datetime_complete is None:
             return None
         return self.datetime_complete - self.datetime_start
 
     @property
     def system_attrs(self) -> dict[str, Any]:
-        """The constraints under Optuna's keys; other system attributes are Optuna's own affair."""
+        """The constraints under Optuna's keys; no other system attributes."""
         return {CONSTRAINTS + name: value for name, value in self.constraints.items()}
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Lines that a script prints or appends to its file of metrics, as they come, each within bounds; trial process."""
+"""Splits the output of a script into lines, and reads its metrics file, both bounded; trial process."""
 
 from __future__ import annotations
 
@@ -13,66 +13,66 @@ from podium.sweep.values.errors import BadReportError
 MAX_JSON_LINE = 64 << 10  # bytes
 _READ_BYTES = 1 << 20  # of the file at a time
 SUMMARY = "summary"  # the key of final values
-METRICS = "metrics"  # the key of more metrics, whatever their names: one may be called step
+METRICS = "metrics"  # the key of further metrics, of any name: one may be called step
 _NON_FINITE = re.compile(r"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
-_ENDS = re.compile(rb"[\r\n]+")  # a progress bar goes back to the beginning of its line
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ENDS = re.compile(rb"[\r\n]+")  # a progress bar returns to the start of its line
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-class Lines:
-    """Puts lines together from pieces; of one that is longer than 4,096 bytes the beginning."""
+class LineSplitter:
+    """Assembles lines from chunks; truncates lines longer than 4,096 bytes."""
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._partial = b""
 
-    def of(self, content: bytes) -> Iterator[str]:
-        """The lines that this piece completes."""
-        *lines, begun = _ENDS.split(content)
+    def feed(self, content: bytes) -> Iterator[str]:
+        """The lines that a chunk completes."""
+        *lines, partial = _ENDS.split(content)
         for line in lines:
-            whole, self._begun = self._begun + line, b""
+            whole, self._partial = self._partial + line, b""
             if whole:
                 yield _text(whole)
-        self._begun = (self._begun + begun)[:MAX_LINE]
+        self._partial = (self._partial + partial)[:MAX_LINE]
 
     def rest(self) -> Iterator[str]:
-        """The line that nothing has ended, now that nothing more comes."""
-        whole, self._begun = self._begun, b""
+        """The last line, if it is unterminated; to be called at the end."""
+        whole, self._partial = self._partial, b""
         if whole:
             yield _text(whole)
 
 
 def _text(line: bytes) -> str:
     text = line[:MAX_LINE].decode(errors="replace")
-    return _COLOURS.sub("", text) if "\x1b" in text else text
+    return _ESCAPES.sub("", text) if "\x1b" in text else text
 
 
 class JsonLines:
-    """Reads what is appended to a file of metrics: `{"step": 1, "val_loss": 0.3}` a line.
+    """Reads lines as they are appended to a metrics file: `{"step": 1, "val_loss": 0.3}`.
 
-    `{"summary": {"val_loss": 0.2}}` gives final values, which are no points of a curve: their step is None.
+    `{"summary": {"val_loss": 0.2}}` has final values, whose step is None.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
-        self._begun = b""
+        self._partial = b""
         self._number = 0
         self._next_step = 0
 
     def new(self) -> Iterator[tuple[int | None, dict[str, float]]]:
-        """Step and values of each line that is whole now. Raises `BadReportError` for a line that is none."""
+        """Step and values of each new complete line. Raises `BadReportError` for an invalid line."""
         while content := self._read():
-            *lines, self._begun = (self._begun + content).split(b"\n")
+            *lines, self._partial = (self._partial + content).split(b"\n")
             for line in lines:
                 self._number += 1
                 if line.strip():
                     yield from self._values_of(line)
-            if len(self._begun) > MAX_JSON_LINE:
-                raise self._wrong(f"is longer than {MAX_JSON_LINE} bytes")
+            if len(self._partial) > MAX_JSON_LINE:
+                raise self._invalid(f"is longer than {MAX_JSON_LINE:,} bytes")
 
     def rest(self) -> Iterator[tuple[int | None, dict[str, float]]]:
-        """The line that nothing has ended, now that nothing more comes. May raise `BadReportError`."""
-        line, self._begun = self._begun, b""
+        """The last line, if it is unterminated; to be called at the end. May raise `BadReportError`."""
+        line, self._partial = self._partial, b""
         if line.strip():
             self._number += 1
             yield from self._values_of(line)
@@ -89,28 +89,28 @@ class JsonLines:
 
     def _values_of(self, line: bytes) -> Iterator[tuple[int | None, dict[str, float]]]:
         try:
-            said = json.loads(line)
+            entry = json.loads(line)
         except (ValueError, RecursionError):
-            raise self._wrong(f"is no JSON: {line[:200]!r}") from None
-        if not isinstance(said, dict):
-            raise self._wrong(f'is no object like {{"step": 1, "val_loss": 0.3}}: {line[:200]!r}')
-        summary = said.pop(SUMMARY) if isinstance(said.get(SUMMARY), dict) else None
-        if said or summary is None:
-            step = said.pop(STEP, self._next_step)
+            raise self._invalid(f"is not valid JSON: {line[:200]!r}") from None
+        if not isinstance(entry, dict):
+            raise self._invalid(f'is not an object like {{"step": 1, "val_loss": 0.3}}: {line[:200]!r}')
+        summary = entry.pop(SUMMARY) if isinstance(entry.get(SUMMARY), dict) else None
+        if entry or summary is None:
+            step = entry.pop(STEP, self._next_step)
             if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-                raise self._wrong(f"has the step {step!r:.60}; a step is a whole number from 0")
+                raise self._invalid(f"has step {step!r:.60}; step must be an integer of at least 0")
             self._next_step = step + 1
-            more = said.pop(METRICS) if isinstance(said.get(METRICS), dict) else {}
-            yield step, _numbers({**said, **more})
+            more = entry.pop(METRICS) if isinstance(entry.get(METRICS), dict) else {}
+            yield step, _numbers({**entry, **more})
         if summary is not None:
             yield None, _numbers(summary)
 
-    def _wrong(self, what: str) -> BadReportError:
+    def _invalid(self, what: str) -> BadReportError:
         return BadReportError(f"line {max(self._number, 1)} of the file in PODIUM_METRICS {what}")
 
 
 def _numbers(values: dict[str, object]) -> dict[str, float]:
-    """The numbers among the values; JSON has no NaN and no infinities, so some programs write them as strings."""
+    """The numbers among the values; JSON has no NaN and infinities, so some programs write them as strings."""
     found = {}
     for name, value in values.items():
         if _is_number(value) or (isinstance(value, str) and _NON_FINITE.fullmatch(value)):
@@ -120,5 +120,5 @@ def _numbers(values: dict[str, object]) -> dict[str, float]:
 
 def _is_number(value: object) -> bool:
     if isinstance(value, int) and value.bit_length() > 1000:
-        return False  # no float is so large
+        return False  # exceeds the range of float
     return isinstance(value, int | float) and not isinstance(value, bool)

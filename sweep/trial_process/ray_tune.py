@@ -1,11 +1,11 @@
-"""Makes `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune work in a trial; trial process.
+"""Implements `tune.report`, `tune.get_checkpoint` and `tune.get_context` of Ray Tune in a trial; trial process.
 
-These, and the older `ray.train.report` and `ray.air.session.report`, look up one session object of Ray when they
-are called; outside Tune there is none, and they return without effect. Here Podium's session takes its place when the
-user's code imports `ray.train` or `ray.tune`. Ray is not imported by this module, and no Ray cluster is connected to.
+These functions, and the older `ray.train.report` and `ray.air.session.report`, look up a session object of Ray. Outside
+Tune there is none, and they have no effect. When the user's code imports `ray.train` or `ray.tune`, this module sets
+Podium's session there. It does not import Ray itself, nor connect to a Ray cluster.
 
-With Ray Train V2 (the default since Ray 2.51), `ray.train.report` asks for another object, which is set too. Both are
-checked when they are set: a version of Ray in which they have moved fails at its import, and says what to write.
+Ray Train V2 (the default since Ray 2.51) looks up another object, which is set, too. Both are verified: with a version
+of Ray that keeps them elsewhere, the import fails with a message.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _V2 = "ray.train.v2._internal.execution.train_fn_utils"
 
 
 class TuneSession:
-    """What Ray's functions find as their session. Attributes without an underscore are those that Ray reads."""
+    """The session that Ray's functions find. Ray reads the attributes without an underscore."""
 
     world_size = local_world_size = 1
-    world_rank = local_rank = node_rank = 0  # None would mean a Tune session, in which Ray refuses `ray.train.report`
+    world_rank = local_rank = node_rank = 0  # None means a Tune session, in which Ray rejects `ray.train.report`
     accelerator = None
     metadata: Mapping[str, Any] = {}
 
@@ -42,29 +42,29 @@ class TuneSession:
         self._iteration = 0
         self._step = -1  # of the last report
         self._state: dict[str, Any] = {}
-        self.last: dict[str, float] = {}  # by metric, the value reported last
+        self.last: dict[str, float] = {}  # the last value of each metric
         self._checkpoint: Any = None
 
     def install(self) -> None:
-        """Take the place of Ray's session as soon as the user's code imports Ray Train or Ray Tune."""
+        """Replace Ray's session when the user's code imports Ray Train or Ray Tune."""
         after_import({_V1: self._set_v1, _V2: self._set_v2})
 
     def begin(self, trial: Trial) -> None:
-        """From now on what is reported is this trial's."""
+        """Use this trial for reports from now on."""
         self._trial = trial
 
     def end(self, returned: Any) -> Any:
-        """What the function returned; where that is nothing or a part, with what it reported last."""
+        """The result of the function; None or a partial dict is completed by the last reports."""
         if not self.last or not (returned is None or isinstance(returned, Mapping)):
             return returned
-        together = {**self._current().early_finish.chosen(self.last), **(returned or {})}
-        missing = [name for name in self._current().objectives if name not in together]
+        values = {**self._current().early_finish.chosen(self.last), **(returned or {})}
+        missing = [name for name in self._current().objectives if name not in values]
         if missing:
             raise BadReportError(
-                f"tune.report was called with {', '.join(map(repr, together))}, but never with "
-                f"{' and '.join(map(repr, missing))}; name one of these as the metric of the sweep file, or report that"
+                f"tune.report was called with {', '.join(map(repr, values))}, but never with "
+                f"{' and '.join(map(repr, missing))}; report it, or change the metric of the sweep file"
             )
-        return together
+        return values
 
     def _set_v1(self, module: ModuleType) -> None:
         module.__dict__["_session"] = self
@@ -83,19 +83,21 @@ class TuneSession:
 
     def _current(self) -> Trial:
         if self._trial is None:
-            raise UserCodeError("tune.report was called while the module was imported; call it in the trial's function")
+            raise UserCodeError(
+                "tune.report was called during the import of the module; call it in the function of the trial"
+            )
         return self._trial
 
-    # What Ray's functions call.
+    # Called by Ray's functions.
 
     def report(self, metrics: Mapping[str, Any], checkpoint: Any = None) -> None:
-        """Report numbers at the next step, and keep the checkpoint. Raises `Pruned` when the trial is to end."""
+        """Report metrics at the next step, and save the checkpoint. Raises `Pruned`."""
         trial = self._current()
         if not isinstance(metrics, Mapping):
-            raise BadReportError(f"tune.report({metrics!r:.100}): write a dict of metrics by name: {{'loss': 0.5}}")
+            raise BadReportError(f"tune.report({metrics!r:.100}): expected a dict of metrics by name: {{'loss': 0.5}}")
         self._iteration += 1
         if checkpoint is not None:
-            self._keep(trial, checkpoint)
+            self._save_checkpoint(trial, checkpoint)
         numbers = dict(_flat(metrics))
         self._step = self._next_step(metrics)
         self.last |= numbers
@@ -115,13 +117,13 @@ class TuneSession:
             trial.heartbeat()
 
     def _next_step(self, metrics: Mapping[str, Any]) -> int:
-        """What the metrics name as their step, if it grows from report to report; else Ray's `training_iteration`."""
+        """The step among the metrics, if it increases; else Ray's `training_iteration`."""
         named = named_step(metrics)
         if named is not None and named > self._step:
             return named
         return max(self._iteration, self._step + 1)
 
-    def _keep(self, trial: Trial, checkpoint: Any) -> None:
+    def _save_checkpoint(self, trial: Trial, checkpoint: Any) -> None:
         if _is_local(checkpoint):
             saved = trial.save_checkpoint_folder(Path(checkpoint.path), self._iteration)
         else:
@@ -131,7 +133,7 @@ class TuneSession:
 
     @property
     def loaded_checkpoint(self) -> Any:
-        """The one that was reported last; before that, the newest one of an earlier attempt, or None."""
+        """The last reported checkpoint; before the first one, the newest of an earlier attempt, or None."""
         earlier = None if self._checkpoint is not None else self._current().resume_folder()
         if earlier is not None:
             self._iteration = max(self._iteration, earlier.iteration)
@@ -155,22 +157,24 @@ class TuneSession:
 
     @property
     def trial_dir(self) -> str:
-        """The working directory of the trial; it is removed when the trial ends."""
+        """The working directory of the trial, removed when the trial ends."""
         return str(self._current().dir)
 
     @property
     def trial_resources(self) -> Any:
-        """One device, as Ray writes it."""
+        """One device, as Ray's placement group."""
         bundle = {"CPU": 1.0, "GPU": float(self._current().device.type == "cuda")}
         return importlib.import_module("ray.tune.execution.placement_groups").PlacementGroupFactory([bundle])
 
     @property
     def storage(self) -> NoReturn:
-        raise UserCodeError("get_storage: a trial of Podium has no storage of Ray's; write to the trial's directory")
+        raise UserCodeError("get_storage: not available in Podium; write to the working directory of the trial")
 
     def get_dataset_shard(self, dataset_name: str | None = None) -> NoReturn:
-        """A trial has no data sets of Ray's."""
-        raise UserCodeError(f"get_dataset_shard({dataset_name!r}): load the data in the function; Podium has no shards")
+        """Not available."""
+        raise UserCodeError(
+            f"get_dataset_shard({dataset_name!r}): not available in Podium; load the data in the function"
+        )
 
     def get_state(self, key: str) -> Any:
         return self._state.get(key)
@@ -180,14 +184,16 @@ class TuneSession:
 
 
 class _TrainFunctions:
-    """The same for Ray Train V2."""
+    """The session for Ray Train V2."""
 
     def __init__(self, session: TuneSession) -> None:
         self._session = session
 
     def report(self, metrics: Mapping[str, Any], checkpoint: Any = None, **options: Any) -> None:
         if options.get("validation"):
-            raise UserCodeError("ray.train.report(validation=…): validate in the function, and report what is found")
+            raise UserCodeError(
+                "ray.train.report(validation=…): not available in Podium; validate in the function and report the metrics"
+            )
         self._session.report(metrics, checkpoint)
 
     def get_checkpoint(self) -> Any:
@@ -200,7 +206,9 @@ class _TrainFunctions:
         self._session.get_dataset_shard(getattr(dataset_info, "dataset_name", None))
 
     def get_all_reported_checkpoints(self, **options: Any) -> list[Any]:
-        raise UserCodeError("get_all_reported_checkpoints: Podium keeps the last one; call get_checkpoint()")
+        raise UserCodeError(
+            "get_all_reported_checkpoints: Podium retains the last checkpoint only; call get_checkpoint()"
+        )
 
     def get_preemption_info(self) -> None:
         return None
@@ -216,7 +224,7 @@ class _TrainFunctions:
 
 
 def _checkpoint(path: Path) -> Any:
-    """Ray's object for a folder. Ray is imported already, or nobody would ask."""
+    """Ray's checkpoint object for a folder; only called when Ray is imported."""
     return importlib.import_module("ray.tune").Checkpoint.from_directory(path)
 
 
@@ -225,7 +233,7 @@ def _is_local(checkpoint: Any) -> bool:
 
 
 def _flat(metrics: Mapping[Any, Any], above: str = "") -> list[tuple[str, float]]:
-    """Numbers by name; those of a dict within it as `outer/inner`, as Ray names them. Other values are left out."""
+    """Numbers by name, nested ones as `outer/inner` like in Ray; other values are omitted."""
     found: list[tuple[str, float]] = []
     for name, value in metrics.items():
         if isinstance(value, Mapping):
@@ -238,6 +246,6 @@ def _flat(metrics: Mapping[Any, Any], above: str = "") -> list[tuple[str, float]
 def _refuse_version() -> NoReturn:
     version = getattr(importlib.import_module("ray"), "__version__", "?")
     raise UserCodeError(
-        f"Ray {version} does not let tune.report reach Podium; in the function, write `yield {{'loss': loss}}` "
-        "in place of `tune.report({'loss': loss})`"
+        f"tune.report is not supported with Ray {version}; in the function, write `yield {{'loss': loss}}` instead of "
+        "`tune.report({'loss': loss})`"
     )

@@ -1,4 +1,4 @@
-"""What users report, whatever the library: numbers, and the step among them; pure, trial process."""
+"""Converts reported numbers and steps of any library to Python's types; trial process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEPS = ("step", "epoch", "training_iteration")
 
 
 def named_step(metrics: Mapping[Any, Any]) -> int | None:
-    """The integer that the metrics name as their step; None where they name none."""
+    """The step among the metrics; None if there is none."""
     return next((found for key in STEPS if (found := integer_of(metrics.get(key))) is not None), None)
 
 
@@ -30,5 +30,5 @@ def number_of(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # torch raises the last of many values
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # torch raises RuntimeError for several values
         return None

@@ -1,4 +1,4 @@
-"""Nested state as tensors and JSON: what a checkpoint holds, with nothing in it that runs when read; trial process."""
+"""Converts nested state to tensors and JSON, so that a checkpoint needs no unpickling; trial process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from podium.sweep.values.errors import UserCodeError
 _TENSOR, _ARRAY, _TUPLE, _PAIRS = "$tensor", "$array", "$tuple", "$pairs"
 
 
-def take_apart(tree: Any, tensors: dict[str, torch.Tensor]) -> Any:
+def to_plain(tree: Any, tensors: dict[str, torch.Tensor]) -> Any:
     """The JSON value of a tree; its tensors and arrays go into `tensors`, on the CPU.
 
-    Raises `UserCodeError` for what is neither a tensor, an array, a number, a text, None, nor a list, tuple or
-    dictionary of these.
+    Raises `UserCodeError` for any other type than tensors, arrays, numbers, strings, None, and lists, tuples and dicts
+    of these.
     """
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
@@ -27,21 +27,21 @@ def take_apart(tree: Any, tensors: dict[str, torch.Tensor]) -> Any:
     if isinstance(tree, np.ndarray):
         return {_ARRAY: _put(torch.from_numpy(np.ascontiguousarray(tree)).clone(), tensors)}
     if isinstance(tree, tuple):
-        return {_TUPLE: [take_apart(item, tensors) for item in tree]}
+        return {_TUPLE: [to_plain(item, tensors) for item in tree]}
     if isinstance(tree, list):
-        return [take_apart(item, tensors) for item in tree]
+        return [to_plain(item, tensors) for item in tree]
     if isinstance(tree, dict):
-        return {_PAIRS: [[take_apart(name, tensors), take_apart(value, tensors)] for name, value in tree.items()]}
+        return {_PAIRS: [[to_plain(name, tensors), to_plain(value, tensors)] for name, value in tree.items()]}
     raise UserCodeError(
-        f"a checkpoint cannot keep {type(tree).__name__} {tree!r:.80}: give tensors, arrays, numbers, texts, and "
-        "lists, tuples or dictionaries of them"
+        f"a checkpoint cannot contain {type(tree).__name__} {tree!r:.80}; supported are tensors, arrays, numbers, "
+        "strings, None, and lists, tuples and dicts of them"
     )
 
 
-def put_together(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
-    """The inverse of `take_apart`."""
+def from_plain(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
+    """The inverse of `to_plain`."""
     if isinstance(value, list):
-        return [put_together(item, tensors) for item in value]
+        return [from_plain(item, tensors) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
@@ -50,8 +50,8 @@ def put_together(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
     if kind == _ARRAY:
         return tensors[content].numpy()
     if kind == _TUPLE:
-        return tuple(put_together(item, tensors) for item in content)
-    return {put_together(name, tensors): put_together(item, tensors) for name, item in content}
+        return tuple(from_plain(item, tensors) for item in content)
+    return {from_plain(name, tensors): from_plain(item, tensors) for name, item in content}
 
 
 def _put(tensor: torch.Tensor, tensors: dict[str, torch.Tensor]) -> str:

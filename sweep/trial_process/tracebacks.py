@@ -1,4 +1,4 @@
-"""Tracebacks as a user wants to read them: their own code, without the frames that lead there; trial process."""
+"""Formats tracebacks without the frames of Podium around the user's code; trial process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IMPORTING = ("<frozen importlib", importlib.__file__)
 
 
 def shown_traceback(error: BaseException) -> str:
-    """The traceback from the first line of the user's code on; whole where none of it is theirs."""
+    """The traceback from the first frame of the user's code; the full one if it has none."""
     whole = traceback.TracebackException.from_exception(error)
     if isinstance(error, PodiumError) or _is_users(whole):
         for each in _chain(whole):
@@ -26,7 +26,7 @@ def _is_users(shown: traceback.TracebackException) -> bool:
 
 
 def _chain(shown: traceback.TracebackException | None) -> list[traceback.TracebackException]:
-    """The exception, those that it came from, and those in groups."""
+    """The exception, its causes and contexts, and the members of groups."""
     found: list[traceback.TracebackException] = []
     left = [shown]
     while left:
@@ -38,7 +38,7 @@ def _chain(shown: traceback.TracebackException | None) -> list[traceback.Traceba
 
 
 def _shorten(shown: traceback.TracebackException, *, always: bool) -> None:
-    """Drop the frames that led to the user's code, and those of ours that only complain."""
+    """Remove the frames before the user's code, and those of Podium that raise the error."""
     frames = [frame for frame in shown.stack or () if not frame.filename.startswith(_IMPORTING)]
     while frames and _is_ours(frames[0]):
         del frames[0]

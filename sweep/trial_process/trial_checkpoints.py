@@ -1,7 +1,7 @@
-"""Checkpoints of a trial: written whole, found again by its next attempt, read without running anything; trial process.
+"""Checkpoints of a trial: written atomically, loaded by its next attempt, without unpickling; trial process.
 
-One file an attempt, safetensors: the tensors of model, optimizer and `extra`, and their structure with the state of all
-chance as JSON in its metadata. A checksum over both tells a damaged file from a whole one.
+One safetensors file per attempt: the tensors of model, optimizer and `extra`, and as JSON in its metadata their
+structure and the states of the random number generators. A checksum of both detects damage.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ import torch
 
 from podium.sweep.networks import checkpoints
 from podium.sweep.runtime.layout import AttemptDirectory
-from podium.sweep.trial_process.state_trees import put_together, take_apart
+from podium.sweep.trial_process.state_trees import from_plain, to_plain
 
-SHARE = 0.02  # of a trial's time, for checkpoints that nobody asked for
-_FIRST_GUESS_S = 0.02
+SHARE = 0.02  # of a trial's time, for checkpoints of the built-in loop
+_INITIAL_COST_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where an earlier attempt of this trial was: what `trial.resume()` returns."""
+    """The state of an earlier attempt of this trial, as `trial.resume()` returns it."""
 
     epoch: int
-    extra: Any  # what was given as `extra`
+    extra: Any  # the argument `extra` of `save_checkpoint`
     _state: dict[str, Any] = field(repr=False)
 
     @property
     def owner(self) -> str:
-        """The trial that wrote it."""
+        """The trial that saved it."""
         return str(self._state["owner"])
 
     def load_into(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Put the weights, the optimizer's state and the state of all chance back, so that training goes on the same.
+        """Restore the weights, the optimizer, and the states of Python's, numpy's and torch's random generators.
 
-        Chance is Python's, numpy's and torch's own generators. Call it last, after all else is built.
+        Call it last, since building other objects may draw random numbers.
         """
         model.load_state_dict(self._state["model"])
         if optimizer is not None and self._state["optimizer"] is not None:
             optimizer.load_state_dict(self._state["optimizer"])
-        _restore_chance(self._state["chance"])
+        _restore_rng(self._state["chance"])
 
 
 def save(
@@ -58,34 +58,34 @@ def save(
     extra: Any = None,
     owner: str = "",
 ) -> None:
-    """Write a checkpoint; `path` is the one before or the whole new one, never a part. `owner` names the trial."""
+    """Write a checkpoint to `path` atomically. `owner` identifies the trial."""
     state = {
         "owner": owner,
         "model": dict(model.state_dict()),
         "optimizer": None if optimizer is None else optimizer.state_dict(),
-        "chance": _chance(),
+        "chance": _rng_states(),
         "epoch": int(epoch),
         "extra": extra,
     }
     tensors: dict[str, torch.Tensor] = {}
-    structure = json.dumps(take_apart(state, tensors))
+    structure = json.dumps(to_plain(state, tensors))
     checkpoints.write_tensors(tensors, path, {"structure": structure, "crc32": str(_checksum(structure, tensors))})
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint. Raises `EnsembleError`, `ValueError` or `KeyError` when it is damaged."""
+    """Read a checkpoint. Raises `EnsembleError`, `ValueError` or `KeyError` if it is damaged."""
     tensors, metadata = checkpoints.load_weights(path)
     if int(metadata["crc32"]) != _checksum(metadata["structure"], tensors):
-        raise ValueError("its checksum is not the one recorded")
-    state = put_together(json.loads(metadata["structure"]), tensors)
+        raise ValueError("its checksum differs from the recorded one")
+    state = from_plain(json.loads(metadata["structure"]), tensors)
     return Checkpoint(state["epoch"], state["extra"], state)
 
 
 def newest(directory: AttemptDirectory, attempt: int, owner: str = "") -> Checkpoint | None:
-    """The newest whole checkpoint of the trial's attempts before number `attempt`, whose folder `directory` is.
+    """The newest valid checkpoint of the trial's attempts before `attempt`, the one of `directory`.
 
-    A damaged one is passed over, with a line in the log; so is one of another trial of this number, which lies there
-    when an older database was restored.
+    Skips, with a line in the log, a damaged checkpoint, and one of another owner: a trial of the same number before a
+    backup of the database was restored.
     """
     for earlier in directory.earlier(attempt):
         if not earlier.checkpoint.exists():
@@ -93,53 +93,53 @@ def newest(directory: AttemptDirectory, attempt: int, owner: str = "") -> Checkp
         try:
             found = load(earlier.checkpoint)
             if found.owner != owner:
-                raise ValueError("it is of another trial")
+                raise ValueError("it belongs to another trial")
             return found
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, an older one or none will do
-            print(f"podium: the checkpoint of attempt {earlier.root.name} is not used: {error}", file=sys.stderr)
+        except Exception as error:  # noqa: BLE001 - whatever the error, an older checkpoint or none is used
+            print(f"podium: skipping the checkpoint of attempt {earlier.root.name}: {error}", file=sys.stderr)
     return None
 
 
-class Pace:
-    """When to save unasked: so seldom that it takes 2 % of the time; after every epoch where epochs are long."""
+class CheckpointInterval:
+    """Limits periodic checkpoints to 2 % of the training time; long epochs are all followed by one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._cost_s = _FIRST_GUESS_S
+        self._cost_s = _INITIAL_COST_S
         self._last_s = clock()
 
     def save_if_due(self, save: Callable[[], None]) -> None:
-        """Save, if enough time has gone by since the last time."""
-        began_s = self._clock()
-        if began_s - self._last_s < self._cost_s / SHARE:
+        """Save if enough time has passed since the last checkpoint."""
+        started_s = self._clock()
+        if started_s - self._last_s < self._cost_s / SHARE:
             return
         save()
         self._last_s = self._clock()
-        self._cost_s = self._last_s - began_s
+        self._cost_s = self._last_s - started_s
 
 
-def _chance() -> dict[str, Any]:
+def _rng_states() -> dict[str, Any]:
     numpy = sys.modules["numpy"]
     kind, keys, *rest = numpy.random.get_state()
     return {
         "python": random.getstate(),
         "numpy": (kind, keys.tolist(), *rest),
         "torch": torch.get_rng_state(),
-        "cuda": _cuda_chance(),
+        "cuda": _cuda_state(),
     }
 
 
-def _cuda_chance() -> torch.Tensor | None:
+def _cuda_state() -> torch.Tensor | None:
     used: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return torch.cuda.get_rng_state() if used else None
 
 
-def _restore_chance(chance: dict[str, Any]) -> None:
-    random.setstate(chance["python"])
-    sys.modules["numpy"].random.set_state(chance["numpy"])
-    torch.set_rng_state(chance["torch"])
-    if chance["cuda"] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(chance["cuda"])
+def _restore_rng(states: dict[str, Any]) -> None:
+    random.setstate(states["python"])
+    sys.modules["numpy"].random.set_state(states["numpy"])
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
 
 
 def _checksum(structure: str, tensors: dict[str, torch.Tensor]) -> int:

@@ -1,8 +1,8 @@
-"""Weights & Biases in a trial: the variables and the file by which `wandb.init` gets the parameters; trial process.
+"""Environment variables and parameter file for `wandb.init` in a trial; trial process.
 
-W&B's agent hands parameters over in a file that WANDB_SWEEP_PARAM_PATH names, and so does Podium: `wandb.config` then
-has them in place of the program's defaults. The run is an offline one unless the user chose otherwise; what it logs is
-forwarded by `podium.sweep.trial_process.wandb_hook`.
+Like W&B's agent, Podium writes the parameters to the file that WANDB_SWEEP_PARAM_PATH names: in `wandb.config` they
+override the program's defaults. The run is offline unless the user sets WANDB_MODE; its metrics are forwarded by
+`podium.sweep.trial_process.wandb_hook`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.sweep.values.trial import Params, Scalar
 
 HOOK_FOLDER = Path(__file__).with_name("wandb_hook")
 MODE = "WANDB_MODE"
-# An offline run is kept for nobody: no console capture, no summary at its end, no statistics of the machine.
+# Nobody reads an offline run: no console capture, no summary, no system statistics.
 _OFFLINE = {
     MODE: "offline",
     "WANDB_QUIET": "true",
@@ -30,7 +30,7 @@ _OFFLINE = {
 
 
 def wandb_variables(params: Params, folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of one trial; writes the file of parameters to `folder`. What `environment` has stays."""
+    """The variables of one trial, without those that `environment` sets; writes the parameter file to `folder`."""
     file = folder / "wandb-parameters.yaml"
     file.write_text(parameter_file(params))
     wanted = {} if environment.get(MODE) else {**_OFFLINE, "WANDB_DIR": str(folder)}
@@ -41,7 +41,7 @@ def wandb_variables(params: Params, folder: Path, environment: Mapping[str, str]
 
 
 def with_hook(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` with the hook's folder first on PYTHONPATH, for every Python that the script starts."""
+    """`environment` with the folder of the hook first in PYTHONPATH, for every Python process of the script."""
     path = [str(HOOK_FOLDER), *filter(None, [environment.get("PYTHONPATH")])]
     return {**environment, "PYTHONPATH": os.pathsep.join(path)}
 
@@ -49,8 +49,8 @@ def with_hook(environment: Mapping[str, str]) -> dict[str, str]:
 def parameter_file(params: Params) -> str:
     """The parameters as W&B's agent writes them: YAML with `name: {value: …}`.
 
-    A nested parameter of a W&B file has a dotted name here. It is written both ways, as `optimizer.lr` and as `lr` in a
-    mapping `optimizer`, since either is what a program may ask `wandb.config` for.
+    A nested parameter is written both by its dotted name, `optimizer.lr`, and as `lr` in a mapping `optimizer`, since a
+    program may read either from `wandb.config`.
     """
     lines = ["wandb_version: 1"]
     for name, value in flat_and_nested(params).items():
@@ -59,7 +59,7 @@ def parameter_file(params: Params) -> str:
 
 
 def _yaml(value: Scalar | dict[str, Any]) -> str:
-    """A value in YAML's flow style. YAML 1.1 takes a number with an exponent but no point for a string."""
+    """A value in YAML's flow style. In YAML 1.1, a number with an exponent needs a decimal point."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_quoted(name)}: {_yaml(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, str):
@@ -71,6 +71,6 @@ def _yaml(value: Scalar | dict[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In double quotes; what is not plain ASCII is escaped, as YAML escapes it and JSON does not."""
+    """In double quotes, with YAML's escapes for characters other than printable ASCII."""
     plain = (c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
     return f'"{"".join(plain)}"'

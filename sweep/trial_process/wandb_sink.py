@@ -1,4 +1,4 @@
-"""What a function logs to Weights & Biases, as reports and curves of its trial; trial process."""
+"""Reports the metrics that a function logs to Weights & Biases; trial process."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ from podium.sweep.values.objective_values import finite_number
 
 
 class WandbSink:
-    """Gets the numbers of `wandb.log` and `wandb.summary`; see `podium.sweep.trial_process.wandb_hook`.
+    """Receives the numbers of `wandb.log` and `wandb.summary`; see `podium.sweep.trial_process.wandb_hook`.
 
-    The sweep's metric is reported, and a trial that is pruned ends with `Pruned` in `wandb.log`, until the code itself
-    calls `trial.report`: from then on only other metrics are taken from here.
+    Reports the sweep's metric, and raises `Pruned` in `wandb.log` if the trial is to be pruned. After the first call of
+    `trial.report` by the user's code, it only logs the other metrics.
     """
 
     def __init__(self) -> None:
         self._trial: Trial | None = None
         self._process = os.getpid()
-        self._from_threads: deque[tuple[dict[str, float], int]] = deque()  # the channel is for the main thread
+        self._from_threads: deque[tuple[dict[str, float], int]] = deque()  # only the main thread may use the channel
         self._last: dict[str, float] = {}
 
     def install(self, objectives: Sequence[str]) -> None:
-        """Have wandb forward to this sink, whether or not it is imported yet."""
+        """Forward from wandb to this sink, now or after its import."""
         install(self, json.dumps([*objectives]))
 
     def run(self, function: Callable[[Trial], Any], trial: Trial) -> Any:
-        """What the function returns, or where that is nothing, the values of the objectives that it logged."""
+        """The result of the function; if that is None, the logged values of the objectives."""
         self._trial = trial
         result = function(trial)
-        self._take_from_threads(trial)
+        self._log_from_threads(trial)
         if result is None and all(name in self._last for name in trial.objectives):
             return trial.early_finish.chosen(dict(self._last))
         return result
 
     def log(self, values: dict[str, float], step: int) -> None:
-        """One point of each metric. Raises `NonFiniteError` for the sweep's metric, and `Pruned`."""
+        """Log a point of each metric. Raises `NonFiniteError` for the sweep's metric, and `Pruned`."""
         if self._trial is None or os.getpid() != self._process:
             return
         if threading.current_thread() is not threading.main_thread():
             self._from_threads.append((values, step))
             return
-        self._take_from_threads(self._trial)
+        self._log_from_threads(self._trial)
         self._log(self._trial, values, step)
 
     def summarize(self, values: dict[str, float]) -> None:
-        """Values that are final unless others follow."""
+        """Set final values, until later ones replace them."""
         self._last |= values
 
-    def _take_from_threads(self, trial: Trial) -> None:
+    def _log_from_threads(self, trial: Trial) -> None:
         while self._from_threads:
             self._log(trial, *self._from_threads.popleft())
 
     def _log(self, trial: Trial, values: dict[str, float], step: int) -> None:
         self._last |= values
-        taken = dict(values)
-        if trial.metric not in taken or trial.has_own_reports:
-            taken.pop(trial.metric, None)
-            if taken:
-                trial.log(taken, step)
+        numbers = dict(values)
+        if trial.metric not in numbers or trial.has_own_reports:
+            numbers.pop(trial.metric, None)
+            if numbers:
+                trial.log(numbers, step)
             return
-        finite_number(taken[trial.metric], f"wandb.log({{{trial.metric!r}: {taken[trial.metric]!r}}})")
-        trial.log(taken, step)
+        finite_number(numbers[trial.metric], f"wandb.log({{{trial.metric!r}: {numbers[trial.metric]!r}}})")
+        trial.log(numbers, step)
         if trial.should_prune():
             raise Pruned

@@ -193,7 +193,7 @@ def test_a_command_for_another_attempt_has_no_effect(slots: Slots) -> None:
     assignment = slots.assignment("gives_up_when_told")
     report = scheduler.until(lambda event: isinstance(event, Reported), StartAttempt(assignment))
     assert isinstance(report, Reported)
-    wrong = [StopAttempt(OTHER, Cause.CANCELLED), PruneAnswer(OTHER, report.step, True)]
+    wrong: list[SlotCommand] = [StopAttempt(OTHER, Cause.CANCELLED), PruneAnswer(OTHER, report.step, True)]
     event = scheduler.until(
         lambda event: isinstance(event, Reported | Ended), *wrong, PruneAnswer(assignment.key, report.step, False)
     )

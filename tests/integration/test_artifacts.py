@@ -44,4 +44,4 @@ def test_what_a_script_puts_into_its_folder_is_kept_also_when_it_fails(slot: Slo
         assert _saved(events) == ["artifacts/plot.png"]
         directory = AttemptDirectory(Path(assignment.directory))
         assert (directory.artifacts / "plot.png").read_text() == "png"
-        assert "podium: the artifact is not kept: save_artifact(" in directory.log.read_text()
+        assert "podium: failed to save an artifact: save_artifact(" in directory.log.read_text()

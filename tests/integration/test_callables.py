@@ -31,8 +31,8 @@ def test_a_callable_is_a_function(slot: SlotDriver, name: str, value: float) -> 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("takes_two", "takes_two wants data beside its first argument"),
-        ("partial_short", "partial_short wants more beside its first argument"),
+        ("takes_two", "takes_two requires data in addition to its first argument"),
+        ("partial_short", "partial_short requires more in addition to its first argument"),
         ("partial_full", "partial_full takes no argument"),
         (
             "Objective",

@@ -52,7 +52,7 @@ def test_an_array_or_a_dict_will_do(slot: SlotDriver, constraints: str, found: d
         ("of_one_number", Cause.BAD_REPORT, "constrained:of_one_number returned 0.5; return a list of numbers"),
         ("of_words", Cause.BAD_REPORT, "constrained:of_words: 'large' is not a number"),
         ("raises", Cause.USER_ERROR, "KeyError: 'no such attribute'"),
-        ("takes_two", Cause.USER_ERROR, "takes_two wants more beside its first argument"),
+        ("takes_two", Cause.USER_ERROR, "takes_two requires more in addition to its first argument"),
         ("nowhere", Cause.USER_ERROR, "constrained.py has no function 'nowhere'"),
     ],
 )

@@ -210,7 +210,7 @@ def test_a_flood_of_the_log_stays_within_bounds(slot: SlotDriver) -> None:
     log = directory.log.read_bytes()
     assert MB < len(log) <= 2 * MB
     assert log.startswith(b"the beginning") and log.endswith(b"the end")
-    line = b" bytes were left out here ]\n"
+    line = b" bytes omitted ]\n"
     assert log.count(line) == 1
     end = log.index(line)
     left_out = int(log[:end].rsplit(b"[ ", 1)[1])
@@ -248,7 +248,7 @@ def test_what_nobody_fetches_waits_in_the_trial_and_not_in_the_slot(slot: SlotDr
     limits = Limits(silence_s=0.5, grace_s=0.1)  # not its own silence
     assignment = slot.begin(_program("reports_far_more_than_anyone_fetches"), limits=limits)
     slot.wait(asyncio.sleep(1.5))
-    assert 10_000 <= len(slot.open()["events"]) < 12_000
+    assert 10_000 <= len(slot.open().events) < 12_000
     calls = [slot.exchange()]
     while not isinstance(calls[-1][-1], Ended):
         calls.append(slot.exchange())

@@ -40,4 +40,4 @@ def test_a_training_is_pruned(slot: SlotDriver) -> None:
 def test_a_monitor_that_nobody_logs_is_named(slot: SlotDriver) -> None:
     ended = slot.result(_program("monitors_nothing"))
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
-    assert "monitor='accuracy': the module has logged error, score" in ended.message
+    assert "monitor='accuracy': not among the logged metrics (error, score)" in ended.message

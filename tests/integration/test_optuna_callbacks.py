@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Reported, StopAsked, StudyAsked, TrialState
 from tests.driver import SlotDriver, answer, run, study_answer
@@ -35,7 +36,9 @@ def _events(
     new = slot.exchange(run(assignment))
     events = new
     while not isinstance(events[-1], Ended):
-        commands = [answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable]
+        commands: list[SlotCommand] = [
+            answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable
+        ]
         commands += [study_answer(e, answers[e.what]) for e in new if isinstance(e, StudyAsked)]
         new = slot.exchange(*commands)
         events = events + new

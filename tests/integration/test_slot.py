@@ -73,7 +73,7 @@ def test_a_failed_trial_is_told_apart_and_the_slot_works_on(
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("nowhere:objective", "there is no module 'nowhere' in the code folder"),
+        ("nowhere:objective", "no module named 'nowhere' in the code folder"),
         ("podium:objective", "the name podium is reserved; rename your module"),
         ("podium.mine:objective", "rename your module"),
         ("broken:objective", "ZeroDivisionError"),

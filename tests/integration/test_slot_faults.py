@@ -118,7 +118,7 @@ def test_a_fork_server_that_hangs_does_not_keep_an_attempt_alive(
 def test_calls_that_arrive_out_of_order_are_taken_in_order(slot: SlotDriver) -> None:
     slot.clear()
     assignment = slot.assignment("sleeps", limits=Limits(grace_s=0.1))
-    commands = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
+    commands: dict[int, list[SlotCommand]] = {1: [run(assignment)], 2: [], 3: [stop(key_of(assignment))]}
     answers = slot.wait(_call_all(slot, {number: commands[number] for number in (3, 1, 2)}))
     assert answers[1] == answers[2] == SUPERSEDED
     _assert_cancelled(slot, assignment)

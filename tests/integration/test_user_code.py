@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from podium.sweep.protocol.slot_commands import SlotCommand
 from podium.sweep.runtime.layout import AttemptDirectory
 from podium.sweep.values.trial import Assignment, Cause, Ended, Event, Limits, Logged, Reported, TrialState, Wanted
 from tests.driver import SlotDriver, answer, run, suggested
@@ -28,7 +29,7 @@ def _answered(slot: SlotDriver, assignment: Assignment, values: dict[str, Any], 
     new = slot.exchange(run(assignment))
     events = new
     while not isinstance(events[-1], Ended):
-        answers = [suggested(e, values[e.name]) for e in new if isinstance(e, Wanted)]
+        answers: list[SlotCommand] = [suggested(e, values[e.name]) for e in new if isinstance(e, Wanted)]
         answers += [answer(e, e.step == prune_at) for e in new if isinstance(e, Reported) and assignment.prunable]
         new = slot.exchange(*answers)
         events = events + new
@@ -112,7 +113,7 @@ def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> Non
         ("of_anything", Cause.USER_ERROR, "'Trial' object is not subscriptable"),
         ("returns_another_name", Cause.BAD_REPORT, "'score'"),
         ("takes_nothing", Cause.USER_ERROR, "takes_nothing takes no argument; write `def takes_nothing(trial):`"),
-        ("takes_two", Cause.USER_ERROR, "takes_two wants data beside its first argument"),
+        ("takes_two", Cause.USER_ERROR, "takes_two requires data in addition to its first argument"),
         ("is_async", Cause.USER_ERROR, "the function is `async`"),
         ("number", Cause.USER_ERROR, "shapes.py has int 3, no function, 'number'"),
         ("chooses_a_list", Cause.USER_ERROR, "[1, 2] is no text, number, truth value or None"),
@@ -127,9 +128,9 @@ def test_a_function_that_cannot_work_is_told_why(slot: SlotDriver, function: str
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("exits:objective", "exits ends the process when it is imported, with sys.exit(2)"),
-        ("inspect:objective", "'inspect' is the name of another module"),
-        ("api.nowhere:objective", "there is no module 'api.nowhere' in the code folder"),
+        ("exits:objective", "importing exits calls sys.exit(2)"),
+        ("inspect:objective", "'inspect' is also the name of another module"),
+        ("api.nowhere:objective", "no module named 'api.nowhere' in the code folder"),
     ],
 )
 def test_a_module_that_cannot_be_used_is_told_why(slot: SlotDriver, function: str, message: str) -> None:

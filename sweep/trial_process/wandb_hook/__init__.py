@@ -1,4 +1,4 @@
-"""What forwards metrics of `wandb.log` to Podium, inside the user's process; no module here imports another of Podium.
+"""Forwards metrics of `wandb.log` to Podium, in the user's process; independent of the rest of Podium.
 
-This folder is the first of PYTHONPATH of a script, whose Python may be any other than Podium's, from 3.8 on.
+This folder is first in the PYTHONPATH of a script, whose Python may be another one than Podium's, from 3.8.
 """

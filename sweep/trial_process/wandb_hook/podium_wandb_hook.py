@@ -1,11 +1,11 @@
 """Forwards the numbers of `wandb.log`, `run.log` and `wandb.summary` to a sink; the user's process.
 
 `install` adds a finder to `sys.meta_path`. When the program imports wandb, `Run.log`, `Run.define_metric` and
-`Summary.update` of that module are wrapped: each first does what it does, then passes its numbers on. Nothing that
-goes wrong in here may end the user's program, except what the sink raises on purpose.
+`Summary.update` are wrapped: each calls the original, then forwards its numbers. An error in this module must not end
+the user's program, except those that the sink raises on purpose.
 
-Works with Python 3.8 and wandb 0.13 onwards, so it imports nothing but the standard library, and only public names of
-wandb matter: a name that is missing is skipped.
+Supports Python 3.8 and wandb 0.13 or later: it imports only the standard library, uses only public names of wandb, and
+skips missing ones.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False  # as `typing` has it; every Python process of a script pays for what is imported here
+TYPE_CHECKING = False  # as in `typing`, whose import would slow down every Python process of a script
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, MutableMapping
     from typing import Any, Protocol
 
     class Sink(Protocol):
-        """Where numbers go."""
+        """Receives the numbers."""
 
         def log(self, values: dict[str, float], step: int) -> None:
-            """Take one point of each metric."""
+            """Receive one point of each metric."""
 
         def summarize(self, values: dict[str, float]) -> None:
-            """Take values that are final unless others follow."""
+            """Receive final values, until later ones replace them."""
 
 
-MAX_NAME = 200  # characters; a longer name is no metric of Podium
-MAX_NAMES = 900  # metrics of one program; Podium keeps 1,000 curves of a trial
+MAX_NAME = 200  # characters, the limit of Podium
+MAX_NAMES = 900  # metrics of one program; Podium stores 1,000 curves per trial
 _NAMES_A_LINE = 100  # a line of the file has 64 KB at most
 _MAX_DEPTH = 16
 _WRAPPED = "_podium_wrapped"
 
 
 class JsonFile:
-    """Appends lines of JSON to the file that PODIUM_METRICS names, as a program could do itself."""
+    """Appends lines of JSON to the file that PODIUM_METRICS names."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -50,14 +50,14 @@ class JsonFile:
             self._append(line)
 
     def summarize(self, values: dict[str, float]) -> None:
-        """Append values that are final unless others follow."""
+        """Append final values, until later ones replace them."""
         for part in _parts(values):
             self._append({"summary": part})
 
     def _append(self, line: dict[str, Any]) -> None:
         import json
 
-        # One write to a file opened with O_APPEND is never mixed with that of another process.
+        # A single write to a file opened with O_APPEND is atomic with respect to other processes.
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, json.dumps(line).encode() + b"\n")
@@ -66,9 +66,9 @@ class JsonFile:
 
 
 def install(sink: Sink, objectives: str) -> None:
-    """Forward what is logged from now on to `sink`, which has the methods of `JsonFile`.
+    """Forward everything logged from now on to `sink`.
 
-    `objectives`: the names of the sweep's metrics as JSON; these are never left out.
+    `objectives`: the names of the sweep's objectives as JSON; these are never dropped.
     """
     if "wandb" in sys.modules:
         _wrap_wandb(sys.modules["wandb"], sink, objectives)
@@ -77,7 +77,7 @@ def install(sink: Sink, objectives: str) -> None:
 
 
 class _Finder:
-    """Finds wandb as Python would, and wraps it when it has been imported."""
+    """Finds wandb as Python does, and wraps it after its import."""
 
     def __init__(self, sink: Sink, objectives: str) -> None:
         self._sink = sink
@@ -113,7 +113,9 @@ def _wrap_wandb(wandb: Any, sink: Sink, objectives: str) -> None:
     run_class = getattr(sys.modules.get("wandb.sdk.wandb_run"), "Run", None)
     summary_class = getattr(sys.modules.get("wandb.sdk.wandb_summary"), "Summary", None)
     if run_class is None or not hasattr(wandb, "init"):
-        print("podium: this wandb has no class Run; its metrics do not reach Podium", file=sys.stderr)
+        print(
+            "podium: this version of wandb has no class Run; its metrics are not forwarded to Podium", file=sys.stderr
+        )
         return
     _wrap(run_class, "log", forwarder.after_log)
     _wrap(run_class, "define_metric", forwarder.after_define_metric)
@@ -123,7 +125,7 @@ def _wrap_wandb(wandb: Any, sink: Sink, objectives: str) -> None:
 
 
 def _wrap(owner: Any, name: str, after: Callable[..., None], *, is_method: bool = True) -> None:
-    """Have `after` called with the arguments, and the result, of each call that does not raise."""
+    """Call `after` with the arguments, or the result, of each call that does not raise."""
     import functools
 
     original = getattr(owner, name, None)
@@ -144,7 +146,7 @@ def _wrap(owner: Any, name: str, after: Callable[..., None], *, is_method: bool 
 
 
 class _Forwarder:
-    """Knows the step of each run, as wandb counts it, and which aggregate of a metric is its final value."""
+    """Tracks the step of each run, as wandb counts it, and the summary aggregate of each metric."""
 
     def __init__(self, sink: Sink, wandb: Any, objectives: str) -> None:
         import json
@@ -159,19 +161,19 @@ class _Forwarder:
         self._has_warned = False
 
     def after_init(self, run: Any) -> None:
-        """A disabled run (WANDB_MODE=disabled) is of a subclass with a `log` of its own."""
+        """A disabled run (WANDB_MODE=disabled) is of a subclass with its own `log`."""
         kind = type(run)
         if "log" in vars(kind):
             _lock_parameters(run)
             was_global = getattr(getattr(self._wandb, "log", None), "__self__", None) is run
             _wrap(kind, "log", self.after_log)
             if was_global:
-                self._wandb.log = run.log  # what `wandb.log` was bound to is not wrapped
+                self._wandb.log = run.log  # `wandb.log` was bound to the original
 
     def after_log(
         self, run: Any, data: Any = None, step: Any = None, commit: Any = None, *args: Any, **kwargs: Any
     ) -> None:
-        """`Run.log`; wandb ignores what is logged to a step before that of the call before, and says so."""
+        """`Run.log`; wandb ignores, with a warning, a step below that of the previous call."""
         current = self._steps.get(run, 0)
         at = current if step is None else int(step)
         if at < current:
@@ -219,13 +221,13 @@ class _Forwarder:
         return None
 
     def _known(self, values: dict[str, float]) -> dict[str, float]:
-        """Without names that Podium does not take."""
+        """The values without names that Podium rejects."""
         known = {}
         for name, value in values.items():
             if name not in self._names:
                 if len(name) > MAX_NAME or len(self._names) >= MAX_NAMES:
                     self._warn(
-                        f"{name[:60]!r} and other metrics of wandb.log are left out: too many, or too long names"
+                        f"{name[:60]!r} and other metrics of wandb.log are dropped: too many names, or too long ones"
                     )
                     continue
                 self._names.add(name)
@@ -256,12 +258,12 @@ def _lock_parameters(run: Any) -> None:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib takes 5 ms to import
             given = yaml.safe_load(file)
         lock({name: entry["value"] for name, entry in given.items() if isinstance(entry, dict)}, "sweep")
-    except Exception as error:  # noqa: BLE001 - the program goes on without
-        print(f"podium: wandb.config does not lock the parameters: {error}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - the program continues without it
+        print(f"podium: failed to lock the parameters in wandb.config: {error}", file=sys.stderr)
 
 
 def _numbers(data: Any, prefix: str = "", depth: int = 0) -> dict[str, float]:
-    """The numbers of a dictionary by name; nested ones get dotted names, as wandb shows them."""
+    """The numbers of a dict by name; nested ones have dotted names, as in wandb."""
     found: dict[str, float] = {}
     if not hasattr(data, "items") or depth > _MAX_DEPTH:
         return found
@@ -283,7 +285,7 @@ def _number(value: Any) -> float | None:
     if not isinstance(value, (int, float)) and hasattr(value, "item"):
         try:
             value = value.item()  # numpy scalars, and tensors of one number
-        except Exception:  # noqa: BLE001 - arrays of several raise one thing or another
+        except Exception:  # noqa: BLE001 - arrays of several numbers raise various errors
             return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

@@ -1,4 +1,4 @@
-"""Python imports this when it starts: installs the W&B hook, then runs the user's own `sitecustomize`; script."""
+"""Imported by Python at startup: installs the W&B hook, then imports the user's own `sitecustomize`; script."""
 
 import importlib
 import os
@@ -11,12 +11,12 @@ def _install() -> None:
     if path:
         hook = importlib.import_module("podium_wandb_hook")
         hook.install(hook.JsonFile(path), os.environ.get("PODIUM_OBJECTIVES", "[]"))
-    # The program sees the path that it would have without Podium. PYTHONPATH stays as it is, for child processes.
+    # The program gets the path that it would have without Podium. PYTHONPATH is unchanged, for child processes.
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != here]  # noqa: PTH100
 
 
-def _run_users_own() -> None:
-    """Import the `sitecustomize` that this one hides, if there is one."""
+def _import_shadowed() -> None:
+    """Import the `sitecustomize` that this one shadows, if there is one."""
     ours = sys.modules.pop("sitecustomize", None)
     try:
         importlib.import_module("sitecustomize")
@@ -28,4 +28,4 @@ def _run_users_own() -> None:
 
 
 _install()
-_run_users_own()
+_import_shadowed()

@@ -35,7 +35,7 @@ def test_more_loses_its_middle_and_says_how_much(tmp_path: Path, seed: int) -> N
         assert len(kept) <= MB
         assert kept.startswith(written[:HEAD_BYTES] if len(kept) >= HEAD_BYTES else written)
     log.close()
-    (line,) = re.finditer(rb"\n\[ (\d+) bytes were left out here \]\n", kept)
+    (line,) = re.finditer(rb"\n\[ (\d+) bytes omitted \]\n", kept)
     beginning, end = kept[: line.start()], kept[line.end() :]
     assert written.startswith(beginning) and written.endswith(end) and len(end) > 300_000
     assert int(line[1]) == len(written) - len(beginning) - len(end)

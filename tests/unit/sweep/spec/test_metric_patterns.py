@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from podium.sweep.spec.metric_patterns import MAX_LINE, Patterns, complaint_about_pattern
 from podium.sweep.spec.sweep_spec import parse_spec, spec_from_json
-from podium.sweep.trial_process.printed_metrics import MAX_JSON_LINE, JsonLines, Lines
+from podium.sweep.trial_process.printed_metrics import MAX_JSON_LINE, JsonLines, LineSplitter
 from podium.sweep.values.errors import BadReportError, InvalidSpecError
 from tests.specs import document
 
@@ -82,16 +82,16 @@ PIECES = st.lists(st.text(st.sampled_from("ab\r\n"), max_size=8).map(str.encode)
 
 @given(PIECES)
 def test_lines_are_the_same_however_they_come(pieces: list[bytes]) -> None:
-    lines = Lines()
-    found = [line for piece in pieces for line in lines.of(piece)] + list(lines.rest())
+    lines = LineSplitter()
+    found = [line for piece in pieces for line in lines.feed(piece)] + list(lines.rest())
     whole = b"".join(pieces).decode().replace("\r", "\n")
     assert found == [line for line in whole.split("\n") if line]
 
 
 def test_a_line_is_kept_within_bounds_and_without_colours() -> None:
-    lines = Lines()
-    assert list(lines.of(b"x" * 10_000)) == []
-    assert [len(line) for line in lines.of(b"y" * 10_000 + b"\n\x1b[32mgreen\x1b[0m\n")] == [MAX_LINE, 5]
+    lines = LineSplitter()
+    assert list(lines.feed(b"x" * 10_000)) == []
+    assert [len(line) for line in lines.feed(b"y" * 10_000 + b"\n\x1b[32mgreen\x1b[0m\n")] == [MAX_LINE, 5]
 
 
 def _append(path: Path, text: str) -> None:
@@ -140,16 +140,16 @@ def test_the_last_json_line_needs_no_end(tmp_path: Path) -> None:
     assert [*file.new(), *file.rest()] == []
     _append(path, '\n{"lo')
     assert list(file.new()) == []
-    with pytest.raises(BadReportError, match="line 4 of the file in PODIUM_METRICS is no JSON"):
+    with pytest.raises(BadReportError, match="line 4 of the file in PODIUM_METRICS is not valid JSON"):
         list(file.rest())
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("loss 3\n", "line 1 of the file in PODIUM_METRICS is no JSON: b'loss 3'"),
-        ("[1]\n", "line 1 of the file in PODIUM_METRICS is no object"),
-        ('{"a": 1}\n{"step": -1}\n', "line 2 of the file in PODIUM_METRICS has the step -1"),
+        ("loss 3\n", "line 1 of the file in PODIUM_METRICS is not valid JSON: b'loss 3'"),
+        ("[1]\n", "line 1 of the file in PODIUM_METRICS is not an object"),
+        ('{"a": 1}\n{"step": -1}\n', "line 2 of the file in PODIUM_METRICS has step -1"),
         ("x" * (MAX_JSON_LINE + 1), "is longer than"),
     ],
 )

@@ -55,12 +55,12 @@ def test_a_folder_becomes_an_archive_without_links(tmp_path: Path, directory: At
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "ä.png", "x" * 201, "-o"])
 def test_a_name_that_cannot_be_is_refused(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
-    with pytest.raises(UserCodeError, match="cannot be the name of an artifact; pass name= with"):
+    with pytest.raises(UserCodeError, match=r"invalid artifact name .*; pass name= with"):
         artifacts.save(directory, _file(tmp_path, "a b" if name == "" else "plot.png"), name or None)
     assert not directory.artifacts.exists()
 
 
-@pytest.mark.parametrize(("what", "message"), [("nothing", "there is no such file"), ("pipe", "neither a file nor a")])
+@pytest.mark.parametrize(("what", "message"), [("nothing", "no such file"), ("pipe", "not a regular file or a folder")])
 def test_what_is_no_file_is_refused(tmp_path: Path, directory: AttemptDirectory, what: str, message: str) -> None:
     path = tmp_path / "source"
     if what == "pipe":
@@ -76,7 +76,7 @@ def test_one_too_many_is_refused_and_one_in_place_of_another_is_not(
     source = _file(tmp_path)
     for name in ("a", "b", "a"):
         artifacts.save(directory, source, name)
-    with pytest.raises(UserCodeError, match="a trial saves 2 files at most; a folder becomes one archive"):
+    with pytest.raises(UserCodeError, match="a trial can save at most 2 artifacts; save a folder as one archive"):
         artifacts.save(directory, source, "c")
 
 
@@ -87,7 +87,7 @@ def test_too_many_bytes_together_are_refused(
     large = _file(tmp_path, "large", os.urandom(2 << 20))
     artifacts.save(directory, large)
     artifacts.save(directory, large)
-    with pytest.raises(UserCodeError, match="with it the trial's artifacts take 4 MB, and 3 MB are the most"):
+    with pytest.raises(UserCodeError, match="the artifacts of this trial would take 4 MB; the limit is 3 MB"):
         artifacts.save(directory, large, "again")
     assert [path.name for path in directory.artifacts.iterdir()] == ["large"]
 
@@ -101,5 +101,5 @@ def test_what_of_a_scripts_folder_cannot_be_kept_is_said_and_the_rest_is_kept(
     kept: list[Path] = []
     artifacts.collect(folder, lambda path: kept.append(artifacts.save(directory, path)))
     assert [path.name for path in kept] == ["good.txt", "zoo.txt"]
-    assert "podium: the artifact is not kept: " in capsys.readouterr().err
+    assert "podium: failed to save an artifact: " in capsys.readouterr().err
     artifacts.collect(tmp_path / "nowhere", kept.append)

@@ -75,4 +75,4 @@ def test_one_without_its_facts_is_passed_over_and_said(
     kept = checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")
     (kept.path.parent / "podium.json").write_text(facts)
     assert checkpoint_folders.newest(attempts[1], 2, "me") is None
-    assert "podium: the checkpoint of attempt 1 is not used" in capsys.readouterr().err
+    assert "podium: skipping the checkpoint of attempt 1" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_tied_weights_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserCodeError, match="cannot keep object"):
+    with pytest.raises(UserCodeError, match="a checkpoint cannot contain object"):
         trial_checkpoints.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
     assert not list(tmp_path.iterdir())
 
@@ -104,7 +104,7 @@ def test_a_damaged_one_is_passed_over_and_the_log_says_so(
     damaged = {"cut": bytes(content[:-9]), "flipped": bytes(content), "emptied": b"", "garbage": b"no" * 500}
     file.write_bytes(damaged[damage])
     assert _epoch(folders[2], 3) == 1
-    assert "the checkpoint of attempt 2 is not used" in capsys.readouterr().err
+    assert "skipping the checkpoint of attempt 2" in capsys.readouterr().err
 
 
 def test_one_of_another_trial_of_this_number_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +156,7 @@ class _Clock:
 
 def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
     clock, saved = _Clock(), 0
-    pace = trial_checkpoints.Pace(clock)
+    interval = trial_checkpoints.CheckpointInterval(clock)
 
     def save() -> None:
         nonlocal saved
@@ -165,15 +165,15 @@ def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
 
     for _ in range(1000):
         clock.now += 1.0  # an epoch
-        pace.save_if_due(save)
+        interval.save_if_due(save)
     assert saved * 0.5 <= 0.02 * (clock.now - 100.0) + 0.5
     assert saved >= 30
 
 
 def test_where_epochs_are_long_each_is_kept() -> None:
     clock, epochs = _Clock(), []
-    pace = trial_checkpoints.Pace(clock)
+    interval = trial_checkpoints.CheckpointInterval(clock)
     for epoch in range(5):
         clock.now += 60.0
-        pace.save_if_due(lambda epoch=epoch: epochs.append(epoch))  # type: ignore[misc]
+        interval.save_if_due(lambda epoch=epoch: epochs.append(epoch))  # type: ignore[misc]
     assert epochs == [0, 1, 2, 3, 4]
