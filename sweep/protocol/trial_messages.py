@@ -78,7 +78,7 @@ def encode_from_trial(message: TrialMessage) -> bytes:
     line = json.dumps(_FROM_TRIAL.to_json(message)).encode() + b"\n"
     if len(line) > MAX_LINE_BYTES:
         raise BadReportError(
-            f"message of {len(line):,} bytes: one call of report, log, set_user_attr or keep may send at most "
+            f"message of {len(line):,} bytes: one call of report, log or set_user_attr may send at most "
             f"{MAX_LINE_BYTES:,} bytes"
         )
     return line

@@ -63,18 +63,18 @@ class MetricCurves:
         self._clock = clock
         self._reports = Thinning()
         self._logs: dict[str, Thinning] = {}
-        self._last_report: Reported | None = None  # if it was not sent
+        self._last_report: tuple[int, float, float] | None = None  # step, value, time; if it was not sent
         self._last_logs: dict[str, tuple[int, float, float]] = {}  # step, value, time; by name, if it was not sent
         self._started_s = self._last_points_s = self._sent_s = clock()
 
     def report(self, step: int, value: float) -> bool:
         """Add a point of the sweep's metric; returns whether it was sent."""
-        point = Reported(self._key, step, value, time.time())
+        at = time.time()
         if self._reports.takes():
             self._last_report = None
-            self._send(point)
+            self._send(Reported(self._key, step, value, at))
             return True
-        self._last_report = point
+        self._last_report = (step, value, at)  # a message only when it is sent: most points are not
         self.heartbeat()
         return False
 
@@ -123,8 +123,9 @@ class MetricCurves:
 
     def _send_last_report(self) -> None:
         if self._last_report is not None:
-            point, self._last_report = self._last_report, None
-            self._send(point)
+            step, value, at = self._last_report
+            self._last_report = None
+            self._send(Reported(self._key, step, value, at))
 
     def _curve(self, name: str) -> Thinning:
         curve = self._logs.get(name)

@@ -192,7 +192,7 @@ class _TrainFunctions:
     def report(self, metrics: Mapping[str, Any], checkpoint: Any = None, **options: Any) -> None:
         if options.get("validation"):
             raise UserCodeError(
-                "ray.train.report(validation=…): not available in Podium; validate in the function and report the metrics"
+                "ray.train.report(validation=…): not available in Podium; validate and report in the function"
             )
         self._session.report(metrics, checkpoint)
 

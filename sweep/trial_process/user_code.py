@@ -70,8 +70,8 @@ def _module(name: str) -> ModuleType:
         raise UserCodeError(f"no module named {error.name!r} in the code folder") from None
     except SystemExit as error:
         raise UserCodeError(
-            f"importing {name} calls sys.exit({error.code!r:.40}); move the code under `if __name__ == '__main__':`, or "
-            "run it as a script with program.command"
+            f"importing {name} calls sys.exit({error.code!r:.40}); move the code under `if __name__ == '__main__':`, "
+            "or run it as a script with program.command"
         ) from None
 
 

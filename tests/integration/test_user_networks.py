@@ -237,7 +237,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "other layers": ("return nn.Sequential(nn.Linear(16, 3))", r"do not fit.*Missing key"),
     "the same weights but other answers": (
         "return nn.Sequential(OrderedDict(weight=Weight()))[0]",
-        r"takes the same weights but answers otherwise",
+        r"the same weights but different outputs",
     ),
 }
 FAULTY = """
@@ -292,7 +292,7 @@ class Odd(torch.nn.Linear):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("random", "drawn at random"),
+        ("random", "is not deterministic"),
         ("tuple", "returned a tuple"),
         ("turned", "the first dimension must be the rows"),
     ],
@@ -305,20 +305,20 @@ def test_a_network_whose_answers_are_none(rig: UserRig, how: str, words: str) ->
 def test_answers_that_depend_on_the_rows_beside_are_found(rig: UserRig) -> None:
     text = "from torch import nn\ndef build(params): return nn.BatchNorm2d(3, track_running_stats=False)"
     batch = torch.randn(4, 3, 2, 2)
-    with pytest.raises(UserCodeError, match="depends on the rows beside it"):
+    with pytest.raises(UserCodeError, match="depends on the other rows of the batch"):
         user_trial(rig, text).save_model(
             torch.nn.BatchNorm2d(3, track_running_stats=False), example=batch, outputs="values"
         )
 
 
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
-    "an example that it does not take": ({"example": torch.ones(4, 9)}, "the network raised on it, in eval mode"),
-    "several inputs": ({"example": (torch.ones(4, 16),)}, "give one tensor, the batch that goes into the network"),
-    "no row": ({"example": torch.ones(0, 16)}, "give a batch, rows first"),
-    "unknown outputs": ({"outputs": "classes"}, "one of logits, probabilities, values is wanted"),
-    "too few names": ({"classes": ["a", "b"]}, "classes=… has 2 names, the network 3 outputs"),
-    "parameters that cannot be written down": ({"params": {"act": torch.nn.ReLU()}}, "numbers, texts, lists"),
-    "our own name": ({"metadata": {"user_network": "x"}}, "'user_network' is Podium's own"),
+    "an example that it does not take": ({"example": torch.ones(4, 9)}, "the network in evaluation mode raised"),
+    "several inputs": ({"example": (torch.ones(4, 16),)}, "expected one tensor, a batch of inputs"),
+    "no row": ({"example": torch.ones(0, 16)}, "expected a batch, rows first"),
+    "unknown outputs": ({"outputs": "classes"}, "expected one of logits, probabilities, values"),
+    "too few names": ({"classes": ["a", "b"]}, "classes=… has 2 names, but the network has 3 outputs"),
+    "parameters that cannot be written down": ({"params": {"act": torch.nn.ReLU()}}, "numbers, strings, lists"),
+    "our own name": ({"metadata": {"user_network": "x"}}, "'user_network' is reserved"),
 }
 
 
@@ -354,7 +354,7 @@ UNFIT: dict[str, tuple[str, torch.nn.Module, str]] = {
     "no example": (
         "from torch import nn\ndef build(params): return nn.Conv2d(1, 2, 3)",
         torch.nn.Conv2d(1, 2, 3),
-        r"say it: trial.save_model\(model, example=batch\)",
+        r"pass it: trial.save_model\(model, example=batch\)",
     ),
 }
 
@@ -500,11 +500,11 @@ def test_what_was_not_saved_is_said(rig: UserRig) -> None:
 
 def test_with_shared_data_the_targets_are_known(rig: UserRig) -> None:
     trial = user_trial(rig, "", data={"name": "digits"})
-    with pytest.raises(UserCodeError, match="leave targets out"):
+    with pytest.raises(UserCodeError, match="omit targets"):
         trial.save_predictions({"validation": np.ones((1, 10))}, targets={"validation": [0]})
     with pytest.raises(UserCodeError, match="1 predictions for 180 rows of validation"):
         trial.save_predictions({"validation": np.full((1, 10), 0.1)})
-    with pytest.raises(UserCodeError, match="validation has 4 outputs a row, the data 10 classes"):
+    with pytest.raises(UserCodeError, match="validation has 4 outputs per row, but the data has 10 classes"):
         trial.save_predictions({"validation": np.full((180, 4), 0.25)})
     trial.save_predictions({"validation": np.zeros((180, 10))}, outputs="logits")
     found = trial_outputs.read_predictions(rig.data, replace(rig_files(rig), predictions_attempt=1), Split.VALIDATION)
@@ -536,7 +536,7 @@ def test_a_network_must_say_of_the_shared_rows_what_was_saved(rig: UserRig) -> N
     module = rig.module(bundle, "nets")
     module.objective(rig.trial(bundle, {"by": 1.0}, data={"name": "digits"}))
     assert rig.header(0)["classes"] == [str(digit) for digit in range(10)]
-    with pytest.raises(UserCodeError, match=r"before the network \(scaling, say\) belongs into the network"):
+    with pytest.raises(UserCodeError, match="preprocessing such as scaling must be part of the network"):
         module.objective(rig.trial(bundle, {"by": 16.0}, data={"name": "digits"}))
     built(rig, [0], k=1, select=Select.GREEDY)
 
@@ -552,15 +552,15 @@ def rig_files(rig: UserRig) -> Any:
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "nothing": ({}, {}, "give at least"),
-    "the test split": ({"test": [[1.0]]}, {}, "the test split is for the report alone"),
-    "no targets": ({"validation": [[1.0]]}, {}, "give targets="),
+    "the test split": ({"test": [[1.0]]}, {}, "the test split is reserved"),
+    "no targets": ({"validation": [[1.0]]}, {}, "pass targets="),
     "targets of another split": ({"validation": [[1.0]]}, {"targets": {"calibration": [0]}}, "for the same splits"),
-    "no numbers": ({"validation": [["a"]]}, {"targets": {"validation": [0]}}, "numbers are wanted"),
+    "no numbers": ({"validation": [["a"]]}, {"targets": {"validation": [0]}}, "expected numbers"),
     "too many dimensions": ({"validation": np.ones((2, 2, 2))}, {"targets": {"validation": [0, 1]}}, "(2, 2, 2)"),
-    "NaN": ({"validation": [[np.nan, 0.5]]}, {"targets": {"validation": [0]}}, "not all finite"),
+    "NaN": ({"validation": [[np.nan, 0.5]]}, {"targets": {"validation": [0]}}, "contain NaN or infinity"),
     "logits": ({"validation": [[3.0, -1.0]]}, {"targets": {"validation": [0]}}, "outputs='logits'"),
     "other rows": ({"validation": [[0.5, 0.5]]}, {"targets": {"validation": [0, 1]}}, "1 predictions for 2 rows"),
-    "a class too many": ({"validation": [[0.5, 0.5]]}, {"targets": {"validation": [2]}}, "from 2 to 2; of 2 classes"),
+    "a class too many": ({"validation": [[0.5, 0.5]]}, {"targets": {"validation": [2]}}, "in [2, 2]; with 2 classes"),
     "other values": (
         {"validation": [[0.5, 0.5]]},
         {"targets": {"validation": [1.5]}},
@@ -574,7 +574,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "widths": (
         {"validation": [[0.5, 0.5]], "calibration": [[0.2, 0.2, 0.6]]},
         {"targets": {"validation": [1], "calibration": [1]}},
-        "as many outputs in each split",
+        "all splits must have the same number of outputs",
     ),
 }
 
