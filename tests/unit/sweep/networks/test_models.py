@@ -1,4 +1,4 @@
-"""What a built network does around its layers: raw rows go in, and values come out in the units of the target."""
+"""Built-in networks: raw rows as input, outputs in the units of the target."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROWS = torch.tensor([[1.0, 120.0, -3.001], [1.5, 100.0, -3.0]])
 STANDARDIZED = torch.tensor([[0.0, 1.0, -1.0], [1.0, 0.0, 0.0]])
 
 
-def test_each_column_of_a_table_is_standardized_by_its_own_figures() -> None:
+def test_each_column_of_a_table_is_standardized_separately() -> None:
     network = models.build(TABLE)
     torch.testing.assert_close(network(ROWS), network.get_submodule("1")(STANDARDIZED), rtol=1e-3, atol=1e-3)
 
 
-def test_one_figure_for_all_pixels_is_the_same_as_that_figure_for_each() -> None:
+def test_one_mean_for_all_pixels_equals_the_same_mean_for_each() -> None:
     """A model file of either kind loads."""
     torch.manual_seed(0)
     one = models.build({**IMAGES, "mean": 4.0, "deviation": 2.0})
@@ -39,20 +39,20 @@ def test_values_come_out_in_the_units_of_the_target() -> None:
     torch.testing.assert_close(network(ROWS), standardized * torch.tensor([77.0, 0.1]) + torch.tensor([150.0, -1.0]))
 
 
-def test_an_untrained_network_of_values_starts_near_the_mean_of_the_targets() -> None:
+def test_an_untrained_regression_network_starts_near_the_mean_of_the_targets() -> None:
     network = models.build(VALUES)
     for parameter in network.parameters():
         torch.nn.init.zeros_(parameter)
     torch.testing.assert_close(network(ROWS), torch.tensor([[150.0, -1.0]] * 2))
 
 
-def test_a_network_of_values_is_built_again_from_json() -> None:
+def test_a_regression_network_is_rebuilt_from_json() -> None:
     network, again = models.build(VALUES), models.build(json.loads(json.dumps(VALUES)))
     again.load_state_dict(network.state_dict())
     assert torch.equal(network(ROWS), again(ROWS))
 
 
-def test_the_metrics_of_values_by_hand() -> None:
+def test_regression_metrics_match_a_manual_computation() -> None:
     """Two rows, two outputs; errors 3, 0.2, -4 and 0, of which the deviations make 3, 2, -4 and 0."""
     criterion = Regression(torch.tensor([1.0, 0.1]))
     targets = torch.tensor([[10.0, 1.0], [20.0, 2.0]])

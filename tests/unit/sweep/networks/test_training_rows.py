@@ -1,4 +1,4 @@
-"""Rows on their way to a network: few or many, they are the same; a network learns the same from them."""
+"""Training rows: resident on the device or gathered by batch, with the same results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def losses(data: Dataset, epochs: int = 2) -> list[float]:
     return [learner.train_epoch() for _ in range(epochs)]
 
 
-def test_many_rows_teach_the_same_as_few(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_on_gathered_rows_equals_training_on_resident_rows(
+    data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = losses(data)
     monkeypatch.setattr(training_rows, "ON_CPU_BYTES", 0)
     assert losses(data) == few

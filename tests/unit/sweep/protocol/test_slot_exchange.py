@@ -96,7 +96,7 @@ def test_a_superseded_call_has_no_events() -> None:
 @given(
     st.builds(SlotDescription, running=st.none() | _KEYS, events=st.lists(st.tuples(st.integers(), _EVENTS)).map(tuple))
 )
-def test_a_description_is_the_same_in_the_scheduler(description: SlotDescription) -> None:
+def test_a_description_is_the_same_after_encoding(description: SlotDescription) -> None:
     assert SlotDescription.from_json(description.to_json()) == description
 
 
@@ -105,6 +105,6 @@ def test_a_description_is_the_same_in_the_scheduler(description: SlotDescription
     [b"3", b"[3]", b'[{"kind": "stop"}]', b'[{"kind": "stop_attempt", "key": [1], "cause": "cancelled"}]',
      b'[{"kind": "stop_attempt", "key": [1, 1], "cause": "boredom"}]', b'[{"kind": "stop_attempt", "key": [1, 1]}]'],
 )  # fmt: skip
-def test_a_command_that_is_not_one_is_refused(commands: bytes) -> None:
+def test_an_invalid_command_is_refused(commands: bytes) -> None:
     with pytest.raises((TypeError, ValueError)):
         decode_commands(commands)

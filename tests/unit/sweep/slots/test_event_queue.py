@@ -1,4 +1,4 @@
-"""Events of a slot until they are acknowledged: in order, bounded, and urgent ones first noticed."""
+"""The event queue of a slot: order, limits and urgency."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_events_stay_until_they_are_acknowledged() -> None:
     assert (len(queue), queue.size_bytes, queue.last_number) == (0, 0, 3)
 
 
-def test_a_call_returns_so_many_events_and_bytes_and_at_least_one() -> None:
+def test_a_call_returns_a_limited_number_of_events_and_at_least_one() -> None:
     queue = EventQueue()
     _fill(queue, MAX_EVENTS_PER_CALL + 1)
     assert queue.is_urgent and len(_numbers(queue.oldest())) == MAX_EVENTS_PER_CALL

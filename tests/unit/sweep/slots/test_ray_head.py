@@ -1,4 +1,4 @@
-"""What the guardian of Ray reads of it."""
+"""The address of Ray, as the guardian reads it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.sweep.runtime.layout import RuntimeDirectory
 from podium.sweep.slots import ray_head
 
 
-def test_ray_is_up_when_its_address_is_written_and_not_when_the_file_is_created(tmp_path: Path) -> None:
+def test_ray_is_ready_when_its_address_file_has_content(tmp_path: Path) -> None:
     runtime = RuntimeDirectory(tmp_path)
     assert ray_head.address_of(runtime) == ""
     runtime.ray.mkdir(parents=True)

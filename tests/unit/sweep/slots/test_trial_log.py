@@ -1,4 +1,4 @@
-"""The log of an attempt: its beginning and its end, never more than it may, and how much is missing."""
+"""The log of an attempt: the beginning and the end within the limit, and the number of omitted bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podium.sweep.slots.trial_log import HEAD_BYTES, TrialLog
 MB = 1 << 20
 
 
-def test_what_fits_is_kept_as_it_is(tmp_path: Path) -> None:
+def test_output_below_the_limit_is_unchanged(tmp_path: Path) -> None:
     log = TrialLog(tmp_path / "log", MB)
     log.write(b"one\n")
     log.write(b"\xff\0two")
@@ -23,7 +23,7 @@ def test_what_fits_is_kept_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_more_loses_its_middle_and_says_how_much(tmp_path: Path, seed: int) -> None:
+def test_output_above_the_limit_loses_its_middle_and_counts_the_omitted_bytes(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     written = b""
     log = TrialLog(tmp_path / "log", MB)
@@ -42,7 +42,7 @@ def test_more_loses_its_middle_and_says_how_much(tmp_path: Path, seed: int) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
-def test_one_write_of_much_is_the_same(tmp_path: Path) -> None:
+def test_a_single_large_write_stays_below_the_limit(tmp_path: Path) -> None:
     log = TrialLog(tmp_path / "log", MB)
     log.write(bytes(10 * MB))
     log.close()

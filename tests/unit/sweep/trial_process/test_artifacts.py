@@ -1,4 +1,4 @@
-"""Files that a trial saves: whole, under names that can be, and not more than there is room for."""
+"""Artifacts of a trial: atomic copies, valid names, limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _file(tmp_path: Path, name: str = "plot.png", content: bytes = b"png") -> Pa
     return path
 
 
-def test_a_file_is_copied_and_the_last_of_a_name_stays(tmp_path: Path, directory: AttemptDirectory) -> None:
+def test_a_file_is_copied_and_replaces_one_of_the_same_name(tmp_path: Path, directory: AttemptDirectory) -> None:
     source = _file(tmp_path)
     assert artifacts.save(directory, source) == directory.artifacts / "plot.png"
     source.write_bytes(b"changed")
@@ -54,14 +54,16 @@ def test_a_folder_becomes_an_archive_without_links(tmp_path: Path, directory: At
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "../up", "a b", "ä.png", "x" * 201, "-o"])
-def test_a_name_that_cannot_be_is_refused(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path, directory: AttemptDirectory, name: str) -> None:
     with pytest.raises(UserCodeError, match=r"invalid artifact name .*; pass name= with"):
         artifacts.save(directory, _file(tmp_path, "a b" if name == "" else "plot.png"), name or None)
     assert not directory.artifacts.exists()
 
 
 @pytest.mark.parametrize(("what", "message"), [("nothing", "no such file"), ("pipe", "not a regular file or a folder")])
-def test_what_is_no_file_is_refused(tmp_path: Path, directory: AttemptDirectory, what: str, message: str) -> None:
+def test_a_missing_or_special_file_is_refused(
+    tmp_path: Path, directory: AttemptDirectory, what: str, message: str
+) -> None:
     path = tmp_path / "source"
     if what == "pipe":
         os.mkfifo(path)
@@ -69,7 +71,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, directory: AttemptDirectory,
         artifacts.save(directory, path)
 
 
-def test_one_too_many_is_refused_and_one_in_place_of_another_is_not(
+def test_too_many_artifacts_are_refused_but_one_may_be_replaced(
     tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MAX_FILES", 2)
@@ -80,7 +82,7 @@ def test_one_too_many_is_refused_and_one_in_place_of_another_is_not(
         artifacts.save(directory, source, "c")
 
 
-def test_too_many_bytes_together_are_refused(
+def test_too_many_bytes_are_refused(
     tmp_path: Path, directory: AttemptDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(artifacts, "MAX_BYTES", 3 << 20)
@@ -92,7 +94,7 @@ def test_too_many_bytes_together_are_refused(
     assert [path.name for path in directory.artifacts.iterdir()] == ["large"]
 
 
-def test_what_of_a_scripts_folder_cannot_be_kept_is_said_and_the_rest_is_kept(
+def test_an_artifact_of_a_script_that_cannot_be_saved_is_logged_and_the_rest_is_saved(
     tmp_path: Path, directory: AttemptDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = artifacts.folder_of_script(directory)

@@ -1,4 +1,4 @@
-"""Checkpoints that are folders: whole or not found, of the same trial, the newest first."""
+"""Checkpoint folders: complete or not found, of the same trial, the newest first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _text(found: checkpoint_folders.CheckpointFolder | None) -> str:
     return (found.path / "deep" / "state").read_text()
 
 
-def test_the_last_one_of_the_newest_attempt_is_found(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+def test_the_last_checkpoint_of_the_newest_attempt_is_found(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
     first, second, third = attempts
     assert checkpoint_folders.newest(third, 3, "me") is None
     checkpoint_folders.save(_source(tmp_path, "a"), first, 1, "me")
@@ -43,13 +43,13 @@ def test_the_last_one_of_the_newest_attempt_is_found(tmp_path: Path, attempts: l
     assert _text(checkpoint_folders.newest(second, 2, "me")) == "a"
 
 
-def test_one_of_another_trial_is_passed_over(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
+def test_a_checkpoint_of_another_trial_is_skipped(tmp_path: Path, attempts: list[AttemptDirectory]) -> None:
     checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")
     checkpoint_folders.save(_source(tmp_path, "b"), attempts[1], 1, "another")
     assert _text(checkpoint_folders.newest(attempts[2], 3, "me")) == "a"
 
 
-def test_a_copy_that_was_cut_short_is_never_found(
+def test_an_interrupted_copy_is_never_found(
     tmp_path: Path, attempts: list[AttemptDirectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second, _ = attempts
@@ -69,7 +69,7 @@ def test_a_copy_that_was_cut_short_is_never_found(
 
 
 @pytest.mark.parametrize("facts", ["", "[]", '{"iteration": "x", "owner": "me"}'])
-def test_one_without_its_facts_is_passed_over_and_said(
+def test_a_checkpoint_without_metadata_is_skipped_and_logged(
     tmp_path: Path, attempts: list[AttemptDirectory], capsys: pytest.CaptureFixture[str], facts: str
 ) -> None:
     kept = checkpoint_folders.save(_source(tmp_path, "a"), attempts[0], 1, "me")

@@ -1,4 +1,4 @@
-"""Hooks that run right after an import, whenever that is."""
+"""Hooks that run immediately after an import."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_a_hook_runs_after_the_import_and_once() -> None:
     assert seen == [1] and hooked.inner.value == 1
 
 
-def test_a_hook_of_a_module_that_is_there_runs_now() -> None:
+def test_a_hook_of_an_imported_module_runs_immediately() -> None:
     module = importlib.import_module("hooked.inner")
     seen: list[ModuleType] = []
     after_import({"hooked.inner": seen.append})
     assert seen == [module]
 
 
-def test_what_a_hook_raises_is_raised_by_the_import() -> None:
+def test_the_import_raises_the_error_of_a_hook() -> None:
     def refuse(module: ModuleType) -> None:
         raise ValueError("not this version")
 

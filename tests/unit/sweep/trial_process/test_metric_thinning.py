@@ -1,4 +1,4 @@
-"""Which points of a curve are sent: all of the first thousand, ever fewer after, and the last."""
+"""Downsampling of curves: the first thousand points, then fewer and fewer, and the last one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def curves(slot: _Slot) -> MetricCurves:
     return MetricCurves(AttemptKey(1, 1), slot.send, lambda: slot.now)
 
 
-def test_each_doubling_adds_some_five_hundred() -> None:
+def test_each_doubling_of_a_curve_adds_about_five_hundred_points() -> None:
     thinning = Thinning()
     taken = [position for position in range(8000) if thinning.takes()]
     assert taken[:1000] == list(range(1000))
@@ -57,7 +57,7 @@ def test_the_last_points_are_sent_at_the_end_once(slot: _Slot, curves: MetricCur
     assert slot.last_values() == {"a": 1.0, "b": 2.0} and slot.steps(Logged) == [*range(1001), 1001]
 
 
-def test_each_metric_is_thinned_by_itself(slot: _Slot, curves: MetricCurves) -> None:
+def test_each_metric_is_thinned_separately(slot: _Slot, curves: MetricCurves) -> None:
     for step in range(1002):
         curves.log(step, {"often": 1.0})
     curves.log(1002, {"often": 1.0, "seldom": 2.0})
@@ -65,12 +65,12 @@ def test_each_metric_is_thinned_by_itself(slot: _Slot, curves: MetricCurves) -> 
     assert slot.last_values() == {"seldom": 2.0}
 
 
-def test_it_says_whether_a_report_was_sent(curves: MetricCurves) -> None:
+def test_report_returns_whether_it_was_sent(curves: MetricCurves) -> None:
     assert [curves.report(step, 0.5) for step in range(1004)][-4:] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("every", [1, 3, 100, 997])
-def test_whoever_asks_now_and_then_is_heard_to_the_end(slot: _Slot, curves: MetricCurves, every: int) -> None:
+def test_occasional_prune_requests_are_answered_until_the_end(slot: _Slot, curves: MetricCurves, every: int) -> None:
     heard = []
     for step in range(20_000):
         curves.report(step, 0.5)
@@ -82,7 +82,7 @@ def test_whoever_asks_now_and_then_is_heard_to_the_end(slot: _Slot, curves: Metr
     assert len(slot.steps(Reported)) <= 2 * 3400
 
 
-def test_a_trial_that_is_killed_showed_where_it_was(slot: _Slot, curves: MetricCurves) -> None:
+def test_a_killed_trial_has_sent_a_recent_point(slot: _Slot, curves: MetricCurves) -> None:
     """Points every millisecond for 100 s: one more a second."""
     for step in range(100_000):
         slot.now += 0.001
@@ -91,7 +91,7 @@ def test_a_trial_that_is_killed_showed_where_it_was(slot: _Slot, curves: MetricC
     assert len(slot.steps(Reported)) < 1000 + 7 * 500 + 101
 
 
-def test_in_a_long_trial_even_these_are_few_but_it_shows_life(slot: _Slot, curves: MetricCurves) -> None:
+def test_a_long_trial_sends_few_points_but_regular_heartbeats(slot: _Slot, curves: MetricCurves) -> None:
     """A point a second for a day and a half."""
     silent_since, longest = slot.now, 0.0
     for step in range(130_000):
@@ -104,7 +104,7 @@ def test_in_a_long_trial_even_these_are_few_but_it_shows_life(slot: _Slot, curve
     assert len(slot.steps(Reported)) < 1000 + 7 * 500 + 6000
 
 
-def test_a_trial_cannot_make_up_names_without_end(curves: MetricCurves) -> None:
+def test_the_number_of_metrics_is_limited(curves: MetricCurves) -> None:
     for position in range(MAX_METRICS):
         curves.log(0, {f"m{position}": 0.5})
     curves.log(1, {"m0": 0.5})
@@ -112,7 +112,7 @@ def test_a_trial_cannot_make_up_names_without_end(curves: MetricCurves) -> None:
         curves.log(1, {"one more": 0.5})
 
 
-def test_a_name_is_one_that_people_can_read(curves: MetricCurves) -> None:
+def test_the_length_of_a_metric_name_is_limited(curves: MetricCurves) -> None:
     curves.log(0, {"n" * 200: 0.5})
     with pytest.raises(BadReportError, match="at most 200 characters"):
         curves.log(0, {"n" * 201: 0.5})

@@ -1,4 +1,4 @@
-"""What a trial says of its metrics: reports, and logs that are reports; once a step."""
+"""Reports and logs of a trial: once per step, also for logs that are reports."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from podium.sweep.trial_process.trial_handle import Trial
 from podium.sweep.values.trial import Assignment, Logged, Reported
 
 
-class Said:
-    """A trial that reports `loss`, and what it said."""
+class ReportingTrial:
+    """A trial that reports `loss`, and the messages that it sends."""
 
     def __init__(self, folder: Path) -> None:
         assignment = Assignment(
@@ -28,7 +28,7 @@ class Said:
         self._key, self._ours = assignment.key, ours
         self.trial = Trial(assignment, Channel(ours), torch.device("cpu"))
 
-    def all(self) -> list[tuple[type, int, Any]]:
+    def messages(self) -> list[tuple[type, int, Any]]:
         self._ours.shutdown(socket.SHUT_WR)
         found: list[tuple[type, int, Any]] = []
         with self._theirs.makefile("rb") as lines:
@@ -45,25 +45,25 @@ class Said:
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Iterator[Said]:
-    made = Said(tmp_path)
+def reporting(tmp_path: Path) -> Iterator[ReportingTrial]:
+    made = ReportingTrial(tmp_path)
     yield made
     made.close()
 
 
-def test_a_log_of_the_metric_that_is_pruned_on_is_a_report(said: Said) -> None:
-    said.trial.log({"loss": 0.5, "score": 0.25}, step=3)
-    assert said.all() == [(Reported, 3, 0.5), (Logged, 3, {"score": 0.25})]
+def test_a_log_of_the_pruning_metric_is_a_report(reporting: ReportingTrial) -> None:
+    reporting.trial.log({"loss": 0.5, "score": 0.25}, step=3)
+    assert reporting.messages() == [(Reported, 3, 0.5), (Logged, 3, {"score": 0.25})]
 
 
-def test_what_is_logged_and_reported_counts_once(said: Said) -> None:
-    said.trial.log({"loss": 0.5}, step=0)
-    said.trial.report(0.5, step=0)
-    said.trial.report(0.25, step=1)
-    said.trial.log({"loss": 0.25}, step=1)
-    assert said.all() == [(Reported, 0, 0.5), (Reported, 1, 0.25)]
+def test_a_value_that_is_logged_and_reported_counts_once(reporting: ReportingTrial) -> None:
+    reporting.trial.log({"loss": 0.5}, step=0)
+    reporting.trial.report(0.5, step=0)
+    reporting.trial.report(0.25, step=1)
+    reporting.trial.log({"loss": 0.25}, step=1)
+    assert reporting.messages() == [(Reported, 0, 0.5), (Reported, 1, 0.25)]
 
 
-def test_a_log_that_is_not_finite_is_no_report(said: Said) -> None:
-    said.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
-    assert said.all() == [(Logged, 0, {"score": 0.25})]
+def test_a_non_finite_log_is_no_report(reporting: ReportingTrial) -> None:
+    reporting.trial.log({"loss": float("nan"), "score": 0.25}, step=0)
+    assert reporting.messages() == [(Logged, 0, {"score": 0.25})]

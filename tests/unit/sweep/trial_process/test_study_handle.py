@@ -1,4 +1,4 @@
-"""`trial.study` on a played slot: what is read, what is refused, and that Optuna is not needed for it."""
+"""`trial.study` with a fake slot: queries, refused methods, and independence of Optuna."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _pages(*pages: list[dict[str, Any]]) -> Respond:
     return respond
 
 
-def test_the_summary_is_known_without_asking() -> None:
+def test_the_summary_needs_no_query() -> None:
     study, channel = _study(_pages([]))
     assert (study.study_name, study._study_id, study.metric_names) == ("digits", 4, ["score"])
     assert (study.direction, study.directions) == (StudyDirection.MAXIMIZE, [StudyDirection.MAXIMIZE])
@@ -87,7 +87,7 @@ def test_the_summary_is_known_without_asking() -> None:
     assert channel.sent == []
 
 
-def test_directions_are_optunas_own_members_where_optuna_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directions_are_optunas_own_members_if_optuna_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     import optuna
 
     study, _ = _study(_pages([_record(0, "finished", 1.0), _record(2, "running")]))
@@ -102,7 +102,7 @@ def test_directions_are_optunas_own_members_where_optuna_was_imported(monkeypatc
     assert [trial.state for trial in study.trials] == [optuna.trial.TrialState.COMPLETE, State.RUNNING]
 
 
-def test_trials_are_read_page_by_page_and_this_one_has_what_it_noted() -> None:
+def test_trials_are_read_by_page_and_the_running_one_has_its_own_attributes() -> None:
     study, channel = _study(_pages([_record(0, "finished", 0.5)], [_record(1, "failed"), _record(2, "running")]))
     trials = study.trials
     assert [(trial.number, trial.params["x"]) for trial in trials] == [(0, 0), (1, 1), (2, 7)]
@@ -113,7 +113,7 @@ def test_trials_are_read_page_by_page_and_this_one_has_what_it_noted() -> None:
     assert trials[0].duration is not None and trials[0].duration.total_seconds() == 1.0
 
 
-def test_the_curve_of_a_trial_is_read_when_it_is_looked_at() -> None:
+def test_the_curve_of_a_trial_is_read_on_first_access() -> None:
     pages = _pages([_record(0, "finished", 0.5), _record(2, "running")])
 
     def respond(query: StudyAsked) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_the_curve_of_a_trial_is_read_when_it_is_looked_at() -> None:
     assert len(channel.sent) == 2
 
 
-def test_the_best_trial_is_asked_for_alone() -> None:
+def test_the_best_trial_is_queried_alone() -> None:
     study, channel = _study(lambda _: {"answer": {"trials": [_record(0, "finished", 0.5)], "next": None}})
     assert (study.best_value, study.best_params, study.best_trial.number) == (0.5, {"x": 0}, 0)
     assert {query.what for query in channel.queries()} == {"best"}
@@ -167,7 +167,7 @@ def test_stop_is_sent_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["optimize", "ask", "tell", "enqueue_trial", "add_trial"])
-def test_what_belongs_to_the_service_is_refused(name: str) -> None:
+def test_methods_of_the_service_are_refused(name: str) -> None:
     study, channel = _study(_pages([]))
     with pytest.raises(NotInTrialError, match=f"trial.study.{name} is not available in a trial: "):
         getattr(study, name)({})
@@ -177,7 +177,7 @@ def test_what_belongs_to_the_service_is_refused(name: str) -> None:
     assert channel.sent == []
 
 
-def test_a_service_that_cannot_answer_is_said() -> None:
+def test_an_error_of_the_service_is_raised() -> None:
     study, _ = _study(lambda _: {"error": "DatabaseError: locked"})
     with pytest.raises(StudyUnavailableError, match="failed to read the study: DatabaseError: locked"):
         _ = study.trials

@@ -1,4 +1,4 @@
-"""Checkpoints: what goes in comes out, bit for bit; kills and damage leave the one before."""
+"""Checkpoints: bit-identical after loading; the previous one survives kills and damage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _step(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:
     return float(loss.detach())
 
 
-def test_training_goes_on_with_the_same_numbers(tmp_path: Path) -> None:
+def test_resumed_training_gives_the_same_results(tmp_path: Path) -> None:
     model, optimizer = _training()
     _step(model, optimizer)
     trial_checkpoints.save(tmp_path / "checkpoint", model, optimizer, 1)
@@ -41,7 +41,7 @@ def test_training_goes_on_with_the_same_numbers(tmp_path: Path) -> None:
     assert [_step(model, optimizer) for _ in range(3)] == expected
 
 
-def test_what_else_was_given_comes_back(tmp_path: Path) -> None:
+def test_extra_is_restored(tmp_path: Path) -> None:
     model, _ = _training()
     extra: dict[Any, Any] = {
         "best": 0.1 + 0.2, 3: [None, True, "text"], "pair": (1, float("inf")),
@@ -65,7 +65,7 @@ def test_tied_weights_are_kept(tmp_path: Path) -> None:
     trial_checkpoints.load(tmp_path / "checkpoint").load_into(model)
 
 
-def test_what_cannot_be_kept_is_named(tmp_path: Path) -> None:
+def test_an_unsupported_type_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserCodeError, match="a checkpoint cannot contain object"):
         trial_checkpoints.save(tmp_path / "checkpoint", torch.nn.Linear(1, 1), None, 0, {"bad": object()})
     assert not list(tmp_path.iterdir())
@@ -85,7 +85,7 @@ def _epoch(directory: AttemptDirectory, attempt: int) -> int | None:
     return None if found is None else found.epoch
 
 
-def test_the_newest_of_earlier_attempts_is_found(tmp_path: Path) -> None:
+def test_the_newest_checkpoint_of_earlier_attempts_is_found(tmp_path: Path) -> None:
     folders = _attempts(tmp_path, 12)
     assert _epoch(folders[0], 1) is None
     assert _epoch(folders[11], 12) == 11
@@ -94,7 +94,7 @@ def test_the_newest_of_earlier_attempts_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "garbage"])
-def test_a_damaged_one_is_passed_over_and_the_log_says_so(
+def test_a_damaged_checkpoint_is_skipped_and_logged(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = _attempts(tmp_path, 3)
@@ -107,7 +107,9 @@ def test_a_damaged_one_is_passed_over_and_the_log_says_so(
     assert "skipping the checkpoint of attempt 2" in capsys.readouterr().err
 
 
-def test_one_of_another_trial_of_this_number_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_of_another_trial_of_this_number_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, second = (AttemptDirectory(tmp_path / str(number)) for number in (1, 2))
     first.prepare()
     trial_checkpoints.save(first.checkpoint, torch.nn.Linear(2, 1), None, 3, owner="of a database that was put aside")
@@ -118,7 +120,7 @@ def test_one_of_another_trial_of_this_number_is_passed_over(tmp_path: Path, caps
     assert found is not None and found.epoch == 3
 
 
-def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_one(tmp_path: Path) -> None:
+def test_a_kill_during_a_write_leaves_a_valid_checkpoint(tmp_path: Path) -> None:
     (folder,) = _attempts(tmp_path, 1)
     draw = random.Random(0)
     for _ in range(40):
@@ -154,7 +156,7 @@ class _Clock:
         return self.now
 
 
-def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
+def test_periodic_checkpoints_take_two_percent_of_the_time() -> None:
     clock, saved = _Clock(), 0
     interval = trial_checkpoints.CheckpointInterval(clock)
 
@@ -170,7 +172,7 @@ def test_unasked_checkpoints_take_two_percent_of_the_time() -> None:
     assert saved >= 30
 
 
-def test_where_epochs_are_long_each_is_kept() -> None:
+def test_long_epochs_are_each_followed_by_a_checkpoint() -> None:
     clock, epochs = _Clock(), []
     interval = trial_checkpoints.CheckpointInterval(clock)
     for epoch in range(5):

@@ -1,4 +1,4 @@
-"""The hook that forwards what is logged to wandb, with a small wandb of our own in a fresh Python process."""
+"""The hook that forwards metrics of wandb, with a fake wandb in a new Python process."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _lines(folder: Path, program: str, **environment: str) -> list[dict[str, Any
     return [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
 
 
-def test_steps_are_counted_as_wandb_counts_them(tmp_path: Path) -> None:
+def test_steps_are_counted_as_in_wandb(tmp_path: Path) -> None:
     program = """
 import wandb
 run = wandb.init()
@@ -87,7 +87,7 @@ wandb.init().log({"loss": 8})  # a run of its own
     ]
 
 
-def test_numbers_are_taken_and_nothing_else(tmp_path: Path) -> None:
+def test_only_numbers_are_forwarded(tmp_path: Path) -> None:
     program = """
 import wandb
 class Item:
@@ -107,7 +107,7 @@ wandb.log({"text": "nothing here"})
     assert second["loss"] != second["loss"]
 
 
-def test_a_metric_called_step_is_not_taken_for_the_step(tmp_path: Path) -> None:
+def test_a_metric_called_step_is_not_the_step(tmp_path: Path) -> None:
     _lines(tmp_path, "import wandb\nwandb.init().log({'step': 128.0, 'loss': 0.5})\n")
     assert list(JsonLines(tmp_path / "metrics.jsonl").new()) == [(0, {"loss": 0.5, "step": 128.0})]
 
@@ -131,7 +131,7 @@ run.summary["best"] = 4
     ]
 
 
-def test_too_many_names_leave_out_others_than_the_objectives(tmp_path: Path) -> None:
+def test_with_too_many_names_the_objectives_are_never_dropped(tmp_path: Path) -> None:
     program = """
 import wandb
 wandb.init()
@@ -144,7 +144,7 @@ wandb.log({"loss": 1, "m1999": 1, "m0": 1})
 
 
 @pytest.mark.parametrize("own", ["", "raise ValueError('as planned')"])
-def test_the_users_sitecustomize_runs_and_the_path_is_theirs(tmp_path: Path, own: str) -> None:
+def test_the_users_sitecustomize_runs_and_the_path_is_restored(tmp_path: Path, own: str) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text(f"import sys\nsys.users_own = 1\n{own}\n")
     path = os.pathsep.join([str(HOOK_FOLDER), str(tmp_path / "own")])
@@ -159,11 +159,11 @@ wandb.init().log({{"loss": 1}})
     assert _lines(tmp_path, program, PYTHONPATH=path) == [{"step": 0, "loss": 1.0}]
 
 
-def test_a_file_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_does_not_end_the_program(tmp_path: Path) -> None:
     program = "import wandb\nwandb.init().log({'loss': 1})\n"
     assert _lines(tmp_path, program, PODIUM_METRICS=str(tmp_path / "nowhere" / "metrics")) == []
 
 
-def test_a_program_without_wandb_is_left_alone(tmp_path: Path) -> None:
+def test_a_program_without_wandb_is_unaffected(tmp_path: Path) -> None:
     program = "import sys\nassert 'json' not in sys.modules and 'typing' not in sys.modules, 'costs time'\n"
     assert _lines(tmp_path, program) == []

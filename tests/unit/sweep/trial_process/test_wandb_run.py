@@ -1,4 +1,4 @@
-"""The file by which `wandb.init` gets the parameters, and the variables of an offline run."""
+"""The parameter file for `wandb.init`, and the variables of an offline run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_dotted_name_is_written_flat_and_nested() -> None:
     }
 
 
-def test_a_run_is_offline_unless_the_user_chose(tmp_path: Path) -> None:
+def test_a_run_is_offline_unless_the_user_sets_the_mode(tmp_path: Path) -> None:
     file = str(tmp_path / "wandb-parameters.yaml")
     ours = wandb_variables({}, tmp_path, {"WANDB_QUIET": "false"})
     assert (ours["WANDB_MODE"], ours["WANDB_DIR"], ours["WANDB_QUIET"]) == ("offline", str(tmp_path), "false")

@@ -1,4 +1,4 @@
-"""What a function yields is reported, whichever library its numbers are of."""
+"""Values that a function yields are reported, for numbers of any library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FakeTrial(SimpleNamespace):
 
 @pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), torch.tensor(0.5), np.array(0.5), 0.5], ids=repr)
 @pytest.mark.parametrize("step", [3, np.int64(3), np.uint8(3), torch.tensor(3)], ids=repr)
-def test_numbers_of_all_libraries_are_kept(number: Any, step: Any) -> None:
+def test_numbers_of_all_libraries_are_reported(number: Any, step: Any) -> None:
     trial: Any = FakeTrial()
     assert _report({"score": number, "loss": number, "epoch": step}, 0, trial) == 3
     assert (trial.reported, trial.logged) == ([(3, 0.5)], [(3, {"loss": 0.5})])
@@ -40,7 +40,7 @@ def test_numbers_of_all_libraries_are_kept(number: Any, step: Any) -> None:
     [True, np.True_, "0.5", b"1", None, [1], np.array([1.0, 2.0]), torch.zeros(2), float("nan"), np.inf, 10**400],
     ids=lambda value: str(value)[:20],
 )
-def test_what_is_no_finite_number_is_left_out(other: Any) -> None:
+def test_values_other_than_finite_numbers_are_omitted(other: Any) -> None:
     trial: Any = FakeTrial()
     assert _report({"score": 1.0, "loss": other, "note": 2}, 7, trial) == 7
     assert trial.logged == [(7, {"note": 2.0})]
@@ -49,6 +49,6 @@ def test_what_is_no_finite_number_is_left_out(other: Any) -> None:
 @pytest.mark.parametrize(
     "step", [True, np.True_, 1.5, np.float32(2), "3", torch.tensor(1.5), np.array([1, 2])], ids=str
 )
-def test_what_is_no_whole_number_is_no_step(step: Any) -> None:
+def test_values_other_than_integers_are_no_step(step: Any) -> None:
     trial: Any = FakeTrial()
     assert _report({"score": 1.0, "epoch": step}, 7, trial) == 7
