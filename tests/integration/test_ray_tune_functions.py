@@ -87,7 +87,7 @@ def test_a_pruned_trial_ends_inside_its_report(slot: SlotDriver) -> None:
     [
         ("reports_another_name", Cause.BAD_REPORT, "tune.report was called with 'mean_loss', but never with 'score'"),
         ("reports_nan_at_the_end", Cause.NON_FINITE, "report(value=nan): not finite"),
-        ("reports_a_number", Cause.BAD_REPORT, "write a dict of metrics by name"),
+        ("reports_a_number", Cause.BAD_REPORT, "expected a dict of metrics by name"),
         ("asks_for_a_shard", Cause.USER_ERROR, "load the data in the function"),
     ],
 )
