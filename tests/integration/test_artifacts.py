@@ -30,7 +30,7 @@ def test_a_function_saves_files_and_folders(slot: SlotDriver) -> None:
 def test_a_file_that_is_not_there_fails_the_trial(slot: SlotDriver) -> None:
     ended = slot.result({"function": "callables:saves_nothing_there", "argument": None})
     assert (ended.state, ended.cause) == (TrialState.FAILED, Cause.USER_ERROR)
-    assert "save_artifact('nowhere.png'): there is no such file" in ended.message
+    assert "save_artifact('nowhere.png'): no such file" in ended.message
 
 
 def test_what_a_script_puts_into_its_folder_is_kept_also_when_it_fails(slot: SlotDriver) -> None:
