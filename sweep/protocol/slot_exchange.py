@@ -32,8 +32,8 @@ EVENT_KINDS: dict[str, type[Event]] = {
     "logged": Logged,
     "saved": Saved,
     "suggest_requested": Wanted,
-    "study_queried": StudyAsked,
-    "sweep_stop_requested": StopAsked,
+    "study_requested": StudyAsked,
+    "stop_requested": StopAsked,
     "ended": Ended,
 }
 SUPERSEDED = b"null"

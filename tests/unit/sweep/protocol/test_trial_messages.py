@@ -27,7 +27,7 @@ LOGGED: dict[str, Any] = {"kind": "logged", "step": 1, "values": {"loss": 0.5}, 
 SAVED: dict[str, Any] = {"kind": "saved", "name": "model.safetensors", "sha256": "ab", "size_bytes": 3}
 ATTRS: dict[str, Any] = {"kind": "attrs_reported", "constraints": {"size": 1.5}, "user_attrs": {"note": [1]}}
 SUGGEST: dict[str, Any] = {"kind": "suggest_requested", "name": "x", "distribution": {"values": [1]}}
-STUDY: dict[str, Any] = {"kind": "study_queried", "request": 1, "what": "curve", "number": 7}
+STUDY: dict[str, Any] = {"kind": "study_requested", "request": 1, "what": "curve", "number": 7}
 VALUE: dict[str, Any] = {"kind": "value", "values": [0.5], "reason": ""}
 DEEP: list[Any] = []
 for _ in range(600):
@@ -46,7 +46,7 @@ def test_every_message_is_parsed() -> None:
     assert _parse(STARTED) == Started(KEY, 7, 9.0, "", "cpu")
     assert _parse(SUGGEST) == Wanted(KEY, "x", {"values": [1]})
     assert _parse(STUDY) == StudyAsked(KEY, 1, "curve", 7)
-    assert _parse({"kind": "sweep_stop_requested"}) == StopAsked(KEY)
+    assert _parse({"kind": "stop_requested"}) == StopAsked(KEY)
     assert _parse(ATTRS) == AttrsReported({"size": 1.5}, {"note": [1]})
     assert _parse(VALUE) == Chosen((0.5,))
     assert _parse({"kind": "heartbeat"}) == Heartbeat()
@@ -103,7 +103,7 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
         STUDY | {"what": ["trials"]},
         STUDY | {"number": -1},
         STUDY | {"request": "1"},
-        {"kind": "sweep_stop_requested", "reason": "no"},
+        {"kind": "stop_requested", "reason": "no"},
         REPORTED | {"step": -1},
         REPORTED | {"step": 2**63},
         REPORTED | {"step": True},
