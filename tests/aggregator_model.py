@@ -15,7 +15,7 @@ from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.values.ensemble_spec import Mode, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from tests.aggregator_rig import FakeWire
+from tests.aggregator_rig import FakeConnection
 
 _STATUS = {
     "ok": MemberStatus.OK,
@@ -36,7 +36,7 @@ _COUNTED_AS = {
 class Line:
     """A connection: what the worker there owes."""
 
-    wire: FakeWire
+    connection: FakeConnection
     replica_id: int
     epoch: int
     down: bool = False

@@ -1,4 +1,4 @@
-"""An aggregator on fakes: time that moves when the test says so, and wires whose every message the test decides."""
+"""An aggregator on fakes: the test advances the time and decides every message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.aggregator_counts import MemberCounts
-from podium.ensemble.serving.pending_request import Ticket
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.pending_request import PendingRequest
 from podium.ensemble.serving.transport import Frames, Listener
 from podium.ensemble.values.ensemble_spec import Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Prediction
@@ -61,6 +62,10 @@ class FakeTimer:
         while self.step(until_s):
             pass
 
+    def stall(self, seconds: float) -> None:
+        """Advance the time without running the calls that become due, as in a delayed process."""
+        self._now_s += seconds
+
     def step(self, until_s: float) -> bool:
         """Go to the next call that is due by then, and run it; False: there is none, and it is then."""
         while self._calls and self._calls[0].due_s <= until_s:
@@ -73,7 +78,7 @@ class FakeTimer:
         return False
 
 
-class FakeWire:
+class FakeConnection:
     """A connection to a worker. What was sent lies in `sent` until the test has the worker answer, or not.
 
     `send` never calls the listener, as with sockets: what comes, comes later.
@@ -100,60 +105,67 @@ class FakeWire:
         """The worker sends this; nobody hears it once the connection is closed."""
         if not self.closed:
             frames = reply.frames() if isinstance(reply, Reply) else reply
-            self._listener.hear([bytes(frame) for frame in frames])
+            self._listener.on_message([bytes(frame) for frame in frames])
 
     def say(self, first: float = 0.5, **changes: object) -> None:
         """A sound answer, but for `changes`, to the last request."""
         self.answer(replace(ok(self.sent[-1], first), **changes))  # type: ignore[arg-type]
 
-    def lost(self) -> None:
+    def disconnect(self) -> None:
         """The worker's process is gone."""
         if not self.closed:
-            self._listener.lost()
+            self._listener.on_disconnect()
 
-    def back(self) -> None:
+    def reconnect(self) -> None:
         """It can be reached again."""
         if not self.closed:
-            self._listener.back()
+            self._listener.on_reconnect()
 
 
 class FakeTransport:
-    """Opens fake wires; the last one to each endpoint is at `transport[endpoint]`."""
+    """Opens fake connections; the last one to each endpoint is at `transport[endpoint]`."""
 
     def __init__(self) -> None:
-        self.wires: list[FakeWire] = []
+        self.connections: list[FakeConnection] = []
         self.closed = False
 
-    def open(self, endpoint: str, listener: Listener) -> FakeWire:
-        self.wires.append(FakeWire(endpoint, listener))
-        return self.wires[-1]
+    def open(self, endpoint: str, listener: Listener) -> FakeConnection:
+        self.connections.append(FakeConnection(endpoint, listener))
+        return self.connections[-1]
 
     def close(self) -> None:
         self.closed = True
 
-    def __getitem__(self, endpoint: str) -> FakeWire:
-        return next(wire for wire in reversed(self.wires) if wire.endpoint == endpoint)
+    def __getitem__(self, endpoint: str) -> FakeConnection:
+        return next(connection for connection in reversed(self.connections) if connection.endpoint == endpoint)
 
 
 class AggregatorRig:
     """An aggregator, all that it touches, and what it answered."""
 
-    def __init__(self, *traffic: Traffic) -> None:
+    def __init__(self, *traffic: Traffic, limits: AggregatorLimits | None = None) -> None:
         self.timer = FakeTimer()
         self.transport = FakeTransport()
         self.deaths: list[float] = []
         self.done: list[Prediction] = []
-        self.aggregator = Aggregator(self.transport, self.timer, lambda: self.deaths.append(self.timer.now_s()))
-        self.aggregator._random = Random(5)
+        self.aggregator = Aggregator(
+            self.transport,
+            self.timer,
+            lambda: self.deaths.append(self.timer.now_s()),
+            limits=limits,
+            rng=Random(5),
+        )
         self.update(*traffic)
 
     def update(self, *traffic: Traffic) -> None:
         self.aggregator.update(traffic)
 
-    def admit(self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS) -> Ticket:
+    def admit(
+        self, snapshot: Snapshot, deadline_ms: float | None = None, inputs: NDArray[np.float32] = ROWS
+    ) -> PendingRequest:
         return self.aggregator.admit(snapshot, inputs, deadline_ms, self.done.append)
 
-    def wires(self, *endpoints: str) -> list[FakeWire]:
+    def connections(self, *endpoints: str) -> list[FakeConnection]:
         return [self.transport[endpoint] for endpoint in endpoints]
 
     def counts(self, replica_id: int) -> MemberCounts:
@@ -171,8 +183,8 @@ class AggregatorRig:
         self.assert_identities()
         assert not any(each.in_flight for each in self.aggregator.counts.ensembles.values())
         assert not any(each.pending for each in self.aggregator.counts.members.values())
-        assert self.aggregator._in_flight == self.aggregator._in_flight_bytes == 0
-        assert not any(link._pending for link in self.aggregator._links._links.values())
+        assert self.aggregator.in_flight == self.aggregator.in_flight_bytes == 0
+        assert not any(link.pending for link in self.aggregator.links.by_replica.values())
         assert self.timer.waiting == 0
 
 

@@ -26,7 +26,7 @@ from podium.ensemble.values.ensemble_spec import (
     Task,
     Traffic,
 )
-from podium.ensemble.worker.network import Predicted
+from podium.ensemble.worker.network import NetworkOutputs
 
 CLASSES = ("cat", "dog")
 FEATURES = 3
@@ -152,7 +152,7 @@ class FakeNetwork:
         self._members = members
         self._in_graph = in_graph
 
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         self.batches.append(len(inputs))
         self.entered.release()
         assert self.gate.wait(30)
@@ -161,4 +161,4 @@ class FakeNetwork:
         one = np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)
         predictions = np.stack([one] * self._members)
         predictions[list(self.broken)] = np.nan
-        return Predicted(predictions, dict(self.broken), one if self._in_graph and not self.broken else None)
+        return NetworkOutputs(predictions, dict(self.broken), one if self._in_graph and not self.broken else None)

@@ -9,8 +9,8 @@ from typing import Any
 from podium.db.stores import ensemble_changes, ensembles
 from podium.db.stores.ensembles import EnsembleRow
 from podium.db.stores.replicas import ReplicaRow
-from podium.ensemble.host.host_loop import Host
-from podium.ensemble.host.worker_port import OnNews, Phase, Sight, WorkerPlan
+from podium.ensemble.host.host_loop import HostLoop
+from podium.ensemble.host.worker_launcher import OnChange, Phase, WorkerConfig, WorkerStatus
 from podium.ensemble.values.ensemble_spec import MemberState
 from podium.sweep.lifecycle.state_changes import DeviceChanged
 from podium.sweep.values.errors import EnsembleError
@@ -18,61 +18,61 @@ from tests.fakes import FakeClock
 from tests.service_rig import AT, ServiceRig, new_version
 
 
-class FakeWorker:
-    """Is seen as the test has set it; see `podium.ensemble.host.worker_port.Worker`."""
+class FakeWorkerHandle:
+    """Is seen as the test has set it; see `podium.ensemble.host.worker_launcher.WorkerHandle`."""
 
-    def __init__(self, plan: WorkerPlan, pid: int) -> None:
-        self._plan = plan
+    def __init__(self, config: WorkerConfig, pid: int) -> None:
+        self._config = config
         self.pid = pid
-        self.sight = Sight(Phase.STARTING)
+        self.status = WorkerStatus(Phase.STARTING)
         self.killed = False
 
     @property
-    def plan(self) -> WorkerPlan:
-        return self._plan
+    def config(self) -> WorkerConfig:
+        return self._config
 
-    def look(self) -> Sight:
-        return self.sight
+    def poll(self) -> WorkerStatus:
+        return self.status
 
     def kill(self) -> None:
         self.killed = True
 
     def come_up(self, **about: Any) -> None:
-        self.sight = Sight(Phase.READY, pid=self.pid, **about)
+        self.status = WorkerStatus(Phase.READY, pid=self.pid, **about)
 
 
-class FakeWorkers:
-    """Remembers every worker that was placed; see `podium.ensemble.host.worker_port.Workers`."""
+class FakeWorkerLauncher:
+    """Remembers every worker that was placed; see `podium.ensemble.host.worker_launcher.WorkerLauncher`."""
 
     def __init__(self) -> None:
-        self.placed: list[FakeWorker] = []
+        self.placed: list[FakeWorkerHandle] = []
         self.refuses = ""
 
-    def place(self, plan: WorkerPlan, on_news: OnNews) -> FakeWorker:
-        assert plan.name not in {worker.plan.name for worker in self.placed}, "a name is never used twice"
+    def launch(self, config: WorkerConfig, on_change: OnChange) -> FakeWorkerHandle:
+        assert config.name not in {worker.config.name for worker in self.placed}, "a name is never used twice"
         if self.refuses:
             raise EnsembleError(self.refuses)
-        self.placed.append(FakeWorker(plan, 1000 + len(self.placed)))
+        self.placed.append(FakeWorkerHandle(config, 1000 + len(self.placed)))
         return self.placed[-1]
 
-    def find(self, plan: WorkerPlan, on_news: OnNews) -> FakeWorker | None:
-        return next((worker for worker in self.living if worker.plan.name == plan.name), None)
+    def find(self, config: WorkerConfig, on_change: OnChange) -> FakeWorkerHandle | None:
+        return next((worker for worker in self.living if worker.config.name == config.name), None)
 
-    def end_all_but(self, names: Collection[str]) -> None:
+    def kill_all_except(self, names: Collection[str]) -> None:
         for worker in self.living:
-            worker.killed = worker.plan.name not in names
+            worker.killed = worker.config.name not in names
 
     @property
-    def living(self) -> list[FakeWorker]:
+    def living(self) -> list[FakeWorkerHandle]:
         """Those that nobody has ended and that did not end by themselves."""
-        return [w for w in self.placed if not w.killed and w.sight.phase is not Phase.GONE]
+        return [w for w in self.placed if not w.killed and w.status.phase is not Phase.EXITED]
 
     @property
     def names(self) -> list[str]:
-        return [worker.plan.name for worker in self.living]
+        return [worker.config.name for worker in self.living]
 
-    def __getitem__(self, name: str) -> FakeWorker:
-        return next(worker for worker in self.placed if worker.plan.name == name)
+    def __getitem__(self, name: str) -> FakeWorkerHandle:
+        return next(worker for worker in self.placed if worker.config.name == name)
 
 
 class HostRig:
@@ -81,7 +81,7 @@ class HostRig:
     def __init__(self, folder: Path, *device_ids: str, trials: int = 3) -> None:
         self.service = ServiceRig(folder)
         self.clock = FakeClock()
-        self.workers = FakeWorkers()
+        self.workers = FakeWorkerLauncher()
         for device_id in device_ids:
             self.device(device_id)
         self.sweep_id = self.service.sweep()
@@ -90,7 +90,7 @@ class HostRig:
 
     def restart(self) -> None:
         """Another host comes up; what the one before it had in memory is gone."""
-        self.host = Host(self.service.settings, self.service.database, self.workers, self.clock)
+        self.host = HostLoop(self.service.settings, self.service.database, self.workers, self.clock)
 
     def device(self, device_id: str, state: str = "ready", reason: str = "") -> None:
         """What the scheduler writes of a device."""
@@ -121,12 +121,12 @@ class HostRig:
         """Every worker that is starting gets ready, and the host hears of it."""
         self.step()
         for worker in self.workers.living:
-            if worker.sight.phase in (Phase.STARTING, Phase.WARMING):
+            if worker.status.phase in (Phase.STARTING, Phase.WARMING):
                 worker.come_up()
         self.step()
 
     def die(self, name: str, reason: str = "killed, as played") -> None:
-        self.workers[name].sight = Sight(Phase.GONE, reason)
+        self.workers[name].status = WorkerStatus(Phase.EXITED, reason)
         self.step()
 
     def row(self, ensemble_id: int = 1) -> EnsembleRow:

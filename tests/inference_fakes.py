@@ -16,7 +16,7 @@ from podium.api.http.request_body import IncomingBodies
 from podium.db.access.tokens import Holder, Role
 from podium.ensemble.serving.aggregator import Aggregator
 from podium.ensemble.serving.replica_link import LinkHealth
-from podium.ensemble.serving.transport import Cancellable, Frames, Listener, Wire
+from podium.ensemble.serving.transport import Cancellable, Connection, Frames, Listener
 from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
@@ -63,7 +63,7 @@ def traffic(active: Snapshot, canary: Snapshot | None = None, state: EnsembleSta
 class Nowhere:
     """A transport whose wires lead nowhere."""
 
-    def open(self, endpoint: str, listener: Listener) -> Wire:
+    def open(self, endpoint: str, listener: Listener) -> Connection:
         return self
 
     def send(self, frames: Frames) -> bool:

@@ -10,17 +10,17 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from podium.ensemble.worker.network import Predicted
+from podium.ensemble.worker.network import NetworkOutputs
 from podium.ensemble.worker.worker_server import MemberServer
 
 
 class Repeats:
     """Says `inputs[:, 0]` of the first class, and fails on NaN."""
 
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         if np.isnan(inputs).any():
             raise ArithmeticError("poison")
-        return Predicted(np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)[np.newaxis], {}, None)
+        return NetworkOutputs(np.stack([inputs[:, 0], 1 - inputs[:, 0]], axis=1)[np.newaxis], {}, None)
 
 
 def serve(endpoint: str, epoch: int) -> None:

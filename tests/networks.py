@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Task
-from podium.ensemble.worker.architecture_groups import Placed
+from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph import WholeEnsemble
 from podium.ensemble.worker.network import ModelFile
-from podium.ensemble.worker.network_loading import Answering
+from podium.ensemble.worker.network_loading import ServingModule
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.runtime.atomic_files import sha256_of
 
@@ -47,15 +47,15 @@ def saved(folder: Path, seed: int, model: str = "mlp", **changes: Any) -> ModelF
     return ModelFile(str(path), sha256_of(path), 0)
 
 
-def placed(module: nn.Module, slot: int = 0, task: Task = Task.CLASSIFICATION) -> Placed:
-    return Placed(Answering(module, task).eval(), CPU, slot)
+def placed(module: nn.Module, slot: int = 0, task: Task = Task.CLASSIFICATION) -> PlacedNetwork:
+    return PlacedNetwork(ServingModule(module, task).eval(), CPU, slot)
 
 
 def combination(weights: Sequence[float], rule: Rule = Rule.WEIGHTED, task: Task = Task.CLASSIFICATION) -> Combination:
     return Combination(task, rule, tuple(weight / sum(weights) for weight in weights))
 
 
-def whole(members: Sequence[Placed], weights: Sequence[float] | None = None) -> WholeEnsemble:
+def whole(members: Sequence[PlacedNetwork], weights: Sequence[float] | None = None) -> WholeEnsemble:
     return WholeEnsemble(members, combination(weights or [1.0] * len(members)))
 
 

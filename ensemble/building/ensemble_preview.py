@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from podium.ensemble.building import selection
 from podium.ensemble.building.selection import Candidate, Selection
-from podium.ensemble.building.version_building import POOL, Builder, Decision
+from podium.ensemble.building.version_building import MAX_CANDIDATES, Builder, Decision
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.scoring.degradation import Scores, scores_of
 from podium.ensemble.scoring.evaluation import Evaluation, evaluate
@@ -68,7 +68,7 @@ class Preview:
     """What `Builder.build` would make of a request."""
 
     decision: Decision
-    contenders: tuple[Contender, ...]  # the best `POOL` by the sweep's metric, best first
+    contenders: tuple[Contender, ...]  # the best `MAX_CANDIDATES` by the sweep's metric, best first
     path: tuple[PathStep, ...]
     evaluation: Evaluation | None
     rows_there: int  # of the split that the evaluation is on; it may be on fewer
@@ -106,7 +106,7 @@ def _pool(found: Decision, request: EnsembleRequest) -> tuple[int, ...]:
     if request.select is Select.EXPLICIT:
         return tuple(range(len(found.usable)))
     candidates = [Candidate(t.trial_id, t.number, t.value) for t in found.usable if t.value is not None]
-    pool = selection.top_k(candidates, min(POOL, len(candidates)), found.usable[0].goal).chosen
+    pool = selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), found.usable[0].goal).chosen
     return (*pool, *(position for position in found.chosen.chosen if position not in pool))
 
 
@@ -185,10 +185,10 @@ def _order(request: EnsembleRequest, found: Decision, pool: Sequence[int], known
     if request.select is Select.TOP_K:
         return list(pool[: max(SIZES, len(chosen.chosen))]), len(chosen.chosen)
     if request.select is Select.DIVERSE:
-        finite = selection.standing(known.predictions)
+        finite = selection.finite_candidates(known.predictions)
         wanted = max(min(SIZES, len(finite)), len(chosen.chosen))
         more = selection.diverse(known.predictions, known.targets, k=wanted, task=found.architecture.task)
-        same = more.among(pool).chosen
+        same = more.reindexed(pool).chosen
         if same[: len(chosen.chosen)] == chosen.chosen:  # but for what was left out of the rows
             return list(same), len(chosen.chosen)
     return list(chosen.chosen), len(chosen.chosen)
@@ -222,13 +222,13 @@ def _evaluated(builder: Builder, found: Decision) -> tuple[Evaluation | None, in
 
 
 def _evaluate(found: Decision, rows: _Rows) -> Evaluation:
-    flags = [reason for used, reason in used_splits(found.account).items() if used is rows.split]
+    flags = [reason for used, reason in used_splits(found.selection_record).items() if used is rows.split]
     return evaluate(
         rows.split.value,
         rows.predictions,
         rows.targets,
         found.combination,
         quorum=found.quorum,
-        best_member=found.account["best_member"],
+        best_member=found.selection_record["best_member"],
         flags=flags,
     )

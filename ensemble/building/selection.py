@@ -61,7 +61,7 @@ class Selection:
     path: tuple[Step, ...] = ()
     note: str = ""
 
-    def among(self, pool: Sequence[int]) -> Selection:
+    def reindexed(self, pool: Sequence[int]) -> Selection:
         """The same, where the candidates were those at the positions in `pool`."""
         path = tuple(Step(pool[step.position], step.score) for step in self.path)
         return replace(self, chosen=tuple(pool[position] for position in self.chosen), path=path)
@@ -122,7 +122,7 @@ def diverse(
     finite = _finite(predictions, k)
     if len(finite) < len(predictions):
         found = diverse(predictions[finite], targets, k=k, task=task, diversity=diversity)
-        return found.among([int(position) for position in finite])
+        return found.reindexed([int(position) for position in finite])
     scores, distance = _scores(predictions, targets, task), _distance(predictions, targets, task)
     apart = np.zeros(len(predictions))
     path: list[Step] = []
@@ -135,14 +135,14 @@ def diverse(
     return Selection(tuple(step.position for step in path), (1 / k,) * k, tuple(path))
 
 
-def standing(predictions: Predictions) -> NDArray[np.intp]:
+def finite_candidates(predictions: Predictions) -> NDArray[np.intp]:
     """The candidates whose predictions are all numbers."""
     return np.flatnonzero([np.isfinite(one).all() for one in predictions])
 
 
 def _finite(predictions: Predictions, k: int) -> NDArray[np.intp]:
     _check_enough(len(predictions), k)
-    found = standing(predictions)
+    found = finite_candidates(predictions)
     if len(found) < k:
         raise EnsembleError(
             f"k is {k}, but only {len(found)} of {len(predictions)} trials left predictions that are all finite; "

@@ -30,8 +30,8 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 from podium.sweep.values.trial import TrialState
 
-LEAST = 2  # members of an ensemble that may have fewer than it was to have
-POOL = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
+MIN_MEMBERS = 2  # members of an ensemble that may have fewer than it was to have
+MAX_CANDIDATES = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Decision:
     architecture: Architecture
     combination: Combination
     quorum: int
-    account: dict[str, Any]  # how the members were found, and which splits were used up by it
+    selection_record: dict[str, Any]  # how the members were found, and which splits were used up by it
 
 
 class Builder:
@@ -53,13 +53,13 @@ class Builder:
     def __init__(self, data: DataDirectory) -> None:
         self._data = data
 
-    def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool = False) -> NewVersion:
+    def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool = False) -> NewVersion:
         """The version that `request` asks for, from the finished trials of its sweep or the trials it names.
 
         With `fewer`, what was asked for before anybody knew how many trials would finish: where those are fewer than
-        `k`, it is built from all of them, `LEAST` at least, with no larger quorum, and its selection's note says so.
+        `k`, it is built from all of them, `MIN_MEMBERS` at least, with no larger quorum, and its selection's note says so.
         """
-        found = self.decide(request, trials, fewer=fewer)
+        found = self.decide(request, trials, allow_fewer=allow_fewer)
         for member in found.members:
             self._check_files(member)
         return NewVersion(
@@ -71,19 +71,19 @@ class Builder:
             placement=request.placement,
             precision=request.precision,
             combination=found.combination,
-            selection=found.account,
+            selection=found.selection_record,
             classes=found.architecture.classes,
             features=found.architecture.features,
         )
 
-    def decide(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool = False) -> Decision:
+    def decide(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool = False) -> Decision:
         """What `build` would build."""
-        usable = _usable(request, trials, fewer=fewer)
-        chosen = self._select(request, usable, fewer=fewer)
-        if fewer:
-            request, chosen = _within_reach(request, chosen, usable, trials)
+        usable = _usable_trials(request, trials, allow_fewer=allow_fewer)
+        chosen = self._select(request, usable, allow_fewer=allow_fewer)
+        if allow_fewer:
+            request, chosen = _fit_to_available(request, chosen, usable, trials)
         members = [usable[position] for position in chosen.chosen]
-        architecture = self._agreed(members)
+        architecture = self._common_architecture(members)
         combination = self._fit(request, members, chosen.weights, architecture)
         return Decision(
             usable=usable,
@@ -92,37 +92,37 @@ class Builder:
             architecture=architecture,
             combination=combination,
             quorum=_quorum(request, len(members)),
-            account=_account(request, chosen, usable, members, combination),
+            selection_record=_selection_record(request, chosen, usable, members, combination),
         )
 
     # Selection.
 
-    def _select(self, request: EnsembleOptions, usable: list[TrialFiles], *, fewer: bool) -> Selection:
+    def _select(self, request: EnsembleOptions, usable: list[TrialFiles], *, allow_fewer: bool) -> Selection:
         if isinstance(request, EnsembleRequest) and request.trial_ids is not None:
             weights = request.weights or [1.0] * len(usable)
             return Selection(tuple(range(len(usable))), tuple(w / sum(weights) for w in weights), (), "")
         candidates = [Candidate(t.trial_id, t.number, t.value) for t in usable if t.value is not None]
         goal = usable[0].goal
         if request.select is Select.TOP_K:
-            return selection.top_k(candidates, _reach(request.k, len(candidates), fewer=fewer), goal)
-        pool = selection.top_k(candidates, min(POOL, len(candidates)), goal).chosen
-        return self._select_by_predictions(request, usable, pool, fewer=fewer)
+            return selection.top_k(candidates, _member_count(request.k, len(candidates), allow_fewer=allow_fewer), goal)
+        pool = selection.top_k(candidates, min(MAX_CANDIDATES, len(candidates)), goal).chosen
+        return self._select_by_predictions(request, usable, pool, allow_fewer=allow_fewer)
 
     def _select_by_predictions(
-        self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int], *, fewer: bool
+        self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int], *, allow_fewer: bool
     ) -> Selection:
         """Greedy or diverse among the positions in `pool`, by what the trials said of the validation rows."""
         trials = [usable[position] for position in pool]
-        architecture = self._agreed(trials)
+        architecture = self._common_architecture(trials)
         predictions, targets = self.predictions(trials, architecture, Split.VALIDATION)
-        k = _reach(request.k, len(selection.standing(predictions)), fewer=fewer)
+        k = _member_count(request.k, len(selection.finite_candidates(predictions)), allow_fewer=allow_fewer)
         if request.select is Select.GREEDY:
             found = selection.greedy(predictions, targets, k=k, task=architecture.task, bags=request.bags)
         else:
             found = selection.diverse(predictions, targets, k=k, task=architecture.task)
-        return found.among(pool)
+        return found.reindexed(pool)
 
-    def _agreed(self, trials: Sequence[TrialFiles]) -> Architecture:
+    def _common_architecture(self, trials: Sequence[TrialFiles]) -> Architecture:
         """What all of them say of task, classes and inputs."""
         first, *others = [self._architecture(trial) for trial in trials]
         for trial, other in zip(trials[1:], others, strict=True):
@@ -199,7 +199,7 @@ class Builder:
         return np.stack(predictions), targets
 
 
-def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bool) -> list[TrialFiles]:
+def _usable_trials(request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool) -> list[TrialFiles]:
     """Those that can be members: all that were named, or the finished ones of the sweep that saved a model."""
     if request.select is Select.EXPLICIT:
         for trial in trials:
@@ -211,7 +211,7 @@ def _usable(request: EnsembleOptions, trials: Sequence[TrialFiles], *, fewer: bo
         return list(trials)
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
     not_kept = _not_kept(trials)
-    if not_kept and len(usable) < _reach(request.k, LEAST, fewer=fewer):
+    if not_kept and len(usable) < _member_count(request.k, MIN_MEMBERS, allow_fewer=allow_fewer):
         raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; of another, {not_kept}")
     if not usable:
         raise EnsembleError(
@@ -226,19 +226,19 @@ def _not_kept(trials: Sequence[TrialFiles]) -> str:
     return next((trial.not_kept for trial in trials if trial.not_kept), "")
 
 
-def _reach(k: int, found: int, *, fewer: bool) -> int:
-    """How many members there are to be, of so many that can be one. Raises `EnsembleError` below `LEAST`."""
-    if not fewer or found >= k:
+def _member_count(k: int, found: int, *, allow_fewer: bool) -> int:
+    """How many members there are to be, of so many that can be one. Raises `EnsembleError` below `MIN_MEMBERS`."""
+    if not allow_fewer or found >= k:
         return k
-    if found < LEAST:
+    if found < MIN_MEMBERS:
         raise EnsembleError(
-            f"k is {k}, and an ensemble has {LEAST} members at least, but only {found} finished trials of this sweep "
+            f"k is {k}, and an ensemble has {MIN_MEMBERS} members at least, but only {found} finished trials of this sweep "
             "left a model that can be one"
         )
     return found
 
 
-def _within_reach(
+def _fit_to_available(
     request: EnsembleOptions, chosen: Selection, usable: Sequence[TrialFiles], trials: Sequence[TrialFiles]
 ) -> tuple[EnsembleOptions, Selection]:
     """The request as it can be met by those that were chosen, and their note saying what it asked for."""
@@ -271,7 +271,7 @@ def _quorum(request: EnsembleOptions, members: int) -> int:
     return request.quorum
 
 
-def _account(
+def _selection_record(
     request: EnsembleOptions,
     chosen: Selection,
     usable: Sequence[TrialFiles],

@@ -1,4 +1,4 @@
-"""Evaluates what somebody asked to have evaluated, oldest first; host process."""
+"""Runs queued evaluations, oldest first; host process, background thread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.settings import ServiceSettings
 from podium.sweep.values.errors import PodiumError
 
-log = logging.getLogger("podium.evaluating")
+log = logging.getLogger("podium.evaluations")
 
 
-class Evaluating:
-    """Works on what is queued; what a dead host was on is tried once more."""
+class EvaluationQueue:
+    """Runs queued evaluations; one that an earlier host did not finish is retried once."""
 
     def __init__(self, settings: ServiceSettings, database: Database, evaluator: Evaluator, clock: Clock) -> None:
         self._settings = settings
@@ -26,7 +26,7 @@ class Evaluating:
         self._recovered = False
 
     def step(self) -> None:
-        """Do all that is queued."""
+        """Run all queued evaluations."""
         if not self._recovered:
             self._recover()
         with self._database.read() as connection:
@@ -53,9 +53,9 @@ class Evaluating:
             reason = str(error)
         except Exception as error:
             log.exception("evaluation %d failed", evaluation.id)
-            reason = f"{type(error).__name__}: {error}; the host's log has the rest"
+            reason = f"{type(error).__name__}: {error}; see the host's log"
         with self._database.write() as connection:
-            evaluations.finish(connection, evaluation.id, result, reason, self._clock.wall_s())
+            evaluations.finish(connection, evaluation.id, result, reason, at=self._clock.wall_s())
         self._forget_rows(evaluation.id)
 
     def _forget_rows(self, evaluation_id: int) -> None:

@@ -1,6 +1,6 @@
-"""Asks a running ensemble for its predictions on a split and scores them; host process.
+"""Evaluates a running ensemble: requests its predictions on a split and scores them; host process, background thread.
 
-The rows go through the gateway, the way of every prediction, so what is measured is what users get.
+The rows are sent through the gateway like any request, so the evaluation measures what users receive.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from podium.sweep.values.errors import EnsembleError
 
 BATCH_ROWS = 512
 REQUEST_S = 120.0
-RETRY_S = 10.0  # a member that dies is back sooner, as a rule
+RETRY_S = 10.0  # a member that dies is usually restarted sooner
 PAUSE_S = 0.5
 _LATER = (429, 503)
 
 
 class Evaluator:
-    """Measures ensembles of one service."""
+    """Evaluates the ensembles of one service."""
 
     def __init__(
         self,
@@ -53,18 +53,15 @@ class Evaluator:
         self._clock = clock or SystemClock()
         self._pause = pause
 
-    def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, keep: Path) -> dict[str, Any]:
-        """Scores on a split of the data the members were trained on, or on posted rows; the answers go to `keep`.
-
-        Raises `EnsembleError`.
-        """
+    def evaluate(self, row: EnsembleRow, evaluation: EvaluationRow, predictions_path: Path) -> dict[str, Any]:
+        """Evaluate on a split of the members' training data, or on posted rows, and write the predictions to a file."""
         version = row.versions[evaluation.version]
         architectures = [trial_outputs.read_architecture(self._model(member)) for member in version.members]
         inputs, targets = self._rows(evaluation, architectures[0])
-        combined, members = self._ask(row.id, version.number, inputs)
+        combined, members = self._predict_all(row.id, version.number, inputs)
         content = io.BytesIO()
         np.save(content, combined, allow_pickle=False)
-        write_whole(keep, content.getvalue())
+        write_whole(predictions_path, content.getvalue())
         found = evaluate(
             evaluation.split,
             members,
@@ -86,8 +83,8 @@ class Evaluator:
             return posted["inputs"], posted["targets"]
         if architecture.data is None:
             raise EnsembleError(
-                f"the members brought data of their own, whose {evaluation.split} rows are not known here; post rows "
-                "with their targets, or name the data in the sweep file (program.data)"
+                f"the {evaluation.split} rows are unknown: the members loaded their own data; post rows with targets, "
+                "or set program.data in the sweep file"
             )
         data = architecture.load_rows(self._settings.data.data_cache)
         return data.inputs_of(evaluation.split), data.targets_of(evaluation.split)
@@ -95,21 +92,21 @@ class Evaluator:
     def _calibration(
         self, version: VersionRow, architectures: Sequence[Architecture]
     ) -> tuple[NDArray[np.float32], NDArray[Any]] | None:
-        """What the members said of the calibration rows when they were trained; None where they left nothing."""
+        """The members' predictions on the calibration rows, with targets; None if they saved none."""
         if not _same_rows(architectures):
             return None
         data = self._settings.data
         files = [member.files for member in version.members]
         try:
-            said = [trial_outputs.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
-            return np.stack(said), trial_outputs.targets_of(data, files, architectures[0], Split.CALIBRATION)
+            predictions = [trial_outputs.read_predictions(data, trial, Split.CALIBRATION) for trial in files]
+            return np.stack(predictions), trial_outputs.targets_of(data, files, architectures[0], Split.CALIBRATION)
         except EnsembleError:
             return None
 
-    def _ask(
+    def _predict_all(
         self, ensemble_id: int, version: int, inputs: NDArray[Any] | InputsOfSplit
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What the ensemble says of each row, (rows, outputs), and every member, (members, rows, outputs)."""
+        """Request predictions: combined (rows, outputs), and of every member (members, rows, outputs)."""
         starts = range(0, len(inputs), BATCH_ROWS)
         answers = [self._predict(ensemble_id, version, inputs[start : start + BATCH_ROWS]) for start in starts]
         return (
@@ -122,15 +119,15 @@ class Evaluator:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         body = io.BytesIO()
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
-        until_s = self._clock.monotonic_s() + RETRY_S
+        retry_until_s = self._clock.monotonic_s() + RETRY_S
         response = self._post(ensemble_id, version, body.getvalue())
-        while response.status_code in _LATER and self._clock.monotonic_s() < until_s:
+        while response.status_code in _LATER and self._clock.monotonic_s() < retry_until_s:
             self._pause(PAUSE_S)
             response = self._post(ensemble_id, version, body.getvalue())
         answer = response.json()
         if response.status_code != 200:
-            said = answer.get("detail", response.status_code)
-            raise EnsembleError(f"all members are needed for an evaluation: {said}; evaluate again when all are ready")
+            detail = answer.get("detail", response.status_code)
+            raise EnsembleError(f"an evaluation needs all members: {detail}; retry when all are ready")
         return (
             np.asarray(answer["outputs"], dtype=np.float32),
             np.asarray(answer["member_outputs"], dtype=np.float32),
@@ -148,7 +145,7 @@ class Evaluator:
                 },
             )
         except httpx2.HTTPError as error:
-            raise EnsembleError(f"the gateway did not answer: {error}; evaluate again when it is back") from error
+            raise EnsembleError(f"the gateway is unreachable: {error}; retry when it is running") from error
 
     def _model(self, member: MemberRow) -> Path:
         return trial_outputs.model_path(self._settings.data, member.files)
@@ -167,8 +164,10 @@ def _same_rows(architectures: Sequence[Architecture]) -> bool:
 
 
 def _flags(version: VersionRow, architectures: Sequence[Architecture], split: str) -> list[str]:
-    """What makes the figures less than they seem."""
+    """Warnings that limit what the scores mean."""
     flags = [reason for used, reason in used_splits(version.selection).items() if used.value == split]
     if split != POSTED and not _same_rows(architectures):
-        flags.append("the members were trained on other splits of the data: some may have seen these rows")
+        flags.append(
+            "the members were trained on different splits of the data: some may have been trained on these rows"
+        )
     return flags

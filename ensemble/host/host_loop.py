@@ -1,8 +1,8 @@
-"""Keeps the ensembles that the database wants: a worker on every post, and each one's state; host process.
+"""The host's loop: reconciles replicas with the database and updates the state of each ensemble; host process.
 
-A loop over what is wanted and what is there. It holds nothing that it could not find again: killed and started anew,
-it takes the workers that live, and replaces those that do not. What takes long is done elsewhere, so that a dead
-member is replaced at once: loading in the workers, building and evaluating in `podium.ensemble.host.background`.
+All state can be rebuilt from the database and the running workers: after a restart, the host adopts the workers that
+are alive and replaces the others. Slow work runs elsewhere, so that a failed replica is replaced immediately: networks
+are loaded in the workers; building and evaluating run in `podium.ensemble.host.background_thread`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 from podium.db.schema.engine import Database
 from podium.db.stores import ensemble_changes, ensembles, replicas
 from podium.db.stores.ensembles import EnsembleRow
-from podium.ensemble.host.ensemble_status import has_ready_member, may_take_over, standing
-from podium.ensemble.host.replica_controller import Keeper
-from podium.ensemble.host.replica_spec import posts_of
-from podium.ensemble.host.worker_port import Workers
+from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
+from podium.ensemble.host.replica_controller import ReplicaController
+from podium.ensemble.host.replica_spec import replica_specs
+from podium.ensemble.host.worker_launcher import WorkerLauncher
 from podium.ensemble.values.ensemble_spec import EnsembleState
 from podium.sweep.runtime.clock import Clock
 from podium.sweep.runtime.component import wake
@@ -29,55 +29,55 @@ TICK_S = 0.5
 log = logging.getLogger("podium.host")
 
 
-class Host:
-    """See the module."""
+class HostLoop:
+    """Runs reconciliation steps until stopped."""
 
-    def __init__(self, settings: ServiceSettings, database: Database, workers: Workers, clock: Clock) -> None:
+    def __init__(self, settings: ServiceSettings, database: Database, launcher: WorkerLauncher, clock: Clock) -> None:
         self._settings = settings
         self._database = database
         self._clock = clock
-        self._keeper = Keeper(settings, database, workers, clock, self.wake)
-        self._news = threading.Event()
-        self._first = True
+        self._controller = ReplicaController(settings, database, launcher, clock, on_change=self.wake)
+        self._wake_event = threading.Event()
+        self._first_step = True
         self._stopping = False
 
     def wake(self) -> None:
-        """Look at the database and at the workers now: somebody asked, or found a worker's socket broken."""
-        self._news.set()
+        """Run the next step now: a request arrived, or a worker's socket was found broken."""
+        self._wake_event.set()
 
     def stop(self) -> None:
-        """End the loop; the workers live on, for the next host."""
+        """End the loop; the workers keep running for the next host."""
         self._stopping = True
-        self._news.set()
+        self._wake_event.set()
 
     def run(self) -> None:
-        """Keep things as they are wanted until `stop`."""
+        """Run steps until `stop` is called."""
         while not self._stopping:
             try:
                 self.step()
             except PodiumError as error:
-                log.error("%s; trying again", error)
+                log.error("%s; retrying", error)
             except Exception:
-                log.exception("a step failed; trying again")
-            self._news.wait(self._keeper.rest_s(TICK_S))
-            self._news.clear()
+                log.exception("a step failed; retrying")
+            self._wake_event.wait(self._controller.idle_s(TICK_S))
+            self._wake_event.clear()
 
     def step(self) -> None:
-        """Compare what is wanted with what is there, act on the difference, and write down how it stands."""
+        """Reconcile the replicas, update the states, and notify the gateway of changes."""
         with self._database.read() as connection:
             rows = ensembles.wanted(connection)
             running = replicas.running(connection)
-        changed = self._keeper.tend([post for row in rows for post in posts_of(row)], running)
-        changed |= self._judge()
-        self._first = False
+        changed = self._controller.reconcile([spec for row in rows for spec in replica_specs(row)], running)
+        changed |= self._update_states()
+        self._first_step = False
         if changed:
             wake(self._settings.runtime.wake_socket("gateway"))
 
-    def _judge(self) -> bool:
-        """Let versions take over that are ready, and write each ensemble's state; whether anything changed."""
+    def _update_states(self) -> bool:
+        """Activate target versions that are ready and write each ensemble's state. Returns whether any changed."""
         with self._database.read() as connection:
             rows = ensembles.wanted(connection)
-        due = [row for row in rows if self._takes_over(row) or self._standing(row) != (row.state, row.reason)]
+        due = [row for row in rows if self._can_take_over(row) or self._status_of(row) != (row.state, row.reason)]
         for row in due:
             try:
                 with self._database.write() as connection:
@@ -85,24 +85,24 @@ class Host:
             except DatabaseError:
                 raise
             except Exception:
-                log.exception("ensemble %d cannot be judged; trying again", row.id)
+                log.exception("cannot update the state of ensemble %d; retrying", row.id)
         return bool(due)
 
     def _write(self, connection: Connection, row: EnsembleRow) -> None:
         at = self._clock.wall_s()
-        if row.target is not None and self._takes_over(row):
+        if row.target is not None and self._can_take_over(row):
             log.info("version %d of ensemble %s takes over from version %d", row.target, row.name, row.version)
             ensemble_changes.activate(connection, row.id, row.target, at)
             row = ensembles.get(connection, row.id)
-        state, reason = self._standing(row)
+        state, reason = self._status_of(row)
         if (state, reason) != (row.state, row.reason):
-            ensemble_changes.change(connection, row.id, state, reason, at)
+            ensemble_changes.change(connection, row.id, state, reason, at=at)
 
-    def _standing(self, row: EnsembleRow) -> tuple[EnsembleState, str]:
-        """The ensembles that we find without one living member begin anew: the service was stopped meanwhile."""
-        anew = self._first and not has_ready_member(row.active)
-        return standing(row, EnsembleState.WARMING if anew else row.state)
+    def _status_of(self, row: EnsembleRow) -> tuple[EnsembleState, str]:
+        """The current status. At the host's first step, an ensemble without a ready member is warming up again."""
+        restarted = self._first_step and not has_ready_member(row.active)
+        return status_of(row, EnsembleState.WARMING if restarted else row.state)
 
     @staticmethod
-    def _takes_over(row: EnsembleRow) -> bool:
-        return row.target is not None and may_take_over(row.versions[row.target])
+    def _can_take_over(row: EnsembleRow) -> bool:
+        return row.target is not None and can_take_over(row.versions[row.target])

@@ -1,6 +1,6 @@
-"""The ensemble host's process: wires Ray, the database and the gateway together, and runs the loop.
+"""Entry point of the ensemble host: connects Ray, the database and the gateway, and runs the loop; host process.
 
-`python -P -m podium.ensemble.host.main SETTINGS RAY_ADDRESS`, started by `serve`.
+Started by `serve` as `python -P -m podium.ensemble.host.main SETTINGS RAY_ADDRESS`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 
 from podium.db.schema.engine import Database
 from podium.ensemble.building.version_building import Builder
-from podium.ensemble.host.background import Background
-from podium.ensemble.host.evaluation_queue import Evaluating
+from podium.ensemble.host.background_thread import BackgroundThread
+from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import Evaluator
-from podium.ensemble.host.host_loop import Host
-from podium.ensemble.host.ray_workers import RayWorkers
-from podium.ensemble.host.sweep_ensembles import Requested
+from podium.ensemble.host.host_loop import HostLoop
+from podium.ensemble.host.ray_launcher import RayWorkerLauncher
+from podium.ensemble.host.sweep_ensembles import SweepEnsembleBuilder
 from podium.sweep.runtime.clock import SystemClock
 from podium.sweep.runtime.component import begin, on_wake, say_ready
 from podium.sweep.runtime.settings import ServiceSettings
@@ -23,13 +23,13 @@ from podium.sweep.values.errors import PodiumError
 
 
 def run(settings: ServiceSettings, ray_address: str) -> None:
-    """Work until SIGTERM; the workers live on, for the next host. Raises `PodiumError`."""
+    """Run until SIGTERM; the workers keep running for the next host. Raises `PodiumError`."""
     database = Database(settings.data.database)
     clock = SystemClock()
-    host = Host(settings, database, RayWorkers(ray_address), clock)
-    evaluating = Evaluating(settings, database, Evaluator(settings), clock)
-    requested = Requested(database, Builder(settings.data), settings.data, clock)
-    background = Background([requested.step, evaluating.step])
+    host = HostLoop(settings, database, RayWorkerLauncher(ray_address), clock)
+    evaluation_queue = EvaluationQueue(settings, database, Evaluator(settings), clock)
+    sweep_ensembles = SweepEnsembleBuilder(database, Builder(settings.data), settings.data, clock)
+    background = BackgroundThread([sweep_ensembles.step, evaluation_queue.step])
 
     def wake() -> None:
         host.wake()
@@ -45,7 +45,7 @@ def run(settings: ServiceSettings, ray_address: str) -> None:
 
 
 def main() -> None:
-    """See the module."""
+    """Run the host; exit with the message of a `PodiumError`."""
     try:
         run(begin(), sys.argv[2])
     except PodiumError as error:

@@ -1,7 +1,7 @@
-"""Keeps a worker on every post: takes over, places, watches, replaces, ends; host process.
+"""Reconciles replicas with the database: adopts, places, watches, restarts and stops their processes; host process.
 
-What it does is in the database before it is done, so that the next host finds every process by its name: a post's
-epoch is one higher for each process that was ever started for it.
+Each action is written to the database before it is carried out, so that a restarted host finds every process by its
+name: the epoch of a replica increases with each process that is started for it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 
 from podium.db.schema.engine import Database
 from podium.db.stores import devices, ensemble_changes, ensembles, replicas
 from podium.ensemble.building.trial_outputs import model_path
 from podium.ensemble.host import placement
-from podium.ensemble.host.placement import Place
-from podium.ensemble.host.replica_spec import Post, PostKey
-from podium.ensemble.host.worker_port import Phase, Sight, Worker, WorkerPlan, Workers
+from podium.ensemble.host.placement import DeviceOccupancy
+from podium.ensemble.host.replica_runtime import STABLE_S, ReplicaRuntime, restart_delay_s
+from podium.ensemble.host.replica_spec import ReplicaKey, ReplicaSpec
+from podium.ensemble.host.worker_launcher import Phase, WorkerConfig, WorkerHandle, WorkerLauncher, WorkerStatus
 from podium.ensemble.values.ensemble_spec import HOLDING, MemberState, Mode, Placement
 from podium.ensemble.worker.network import ModelFile
 from podium.sweep.runtime.clock import Clock
@@ -25,204 +25,163 @@ from podium.sweep.runtime.component import wake
 from podium.sweep.runtime.settings import ServiceSettings, cores
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 
-START_S = 60.0  # until there is a process
-LOAD_S = 120.0  # from then until its networks are loaded and warm
-HUNG_S = 30.0  # without an answer
-FIRST_RESTART_S = 0.2  # doubled with each death in a row, up to the next line
-MAX_RESTART_S = 30.0
-SETTLED_S = 60.0  # a worker that was ready so long begins a new row of deaths
-MIN_DRAIN_S = 2.0  # the gateway may need a second to hear that a version is not wanted
-MAX_DRAIN_S = 60.0
 _PLACED = frozenset({MemberState.STARTING, MemberState.WARMING, MemberState.READY})
-log = logging.getLogger("podium.keeper")
+log = logging.getLogger("podium.replicas")
 
 
-def restart_s(deaths: int, jitter: float) -> float:
-    """How long to wait after so many deaths in a row; `jitter` in [0, 1) keeps workers that died together apart.
-
-    Brooker, "Exponential backoff and jitter", 2015: "equal jitter".
-    """
-    return float(min(FIRST_RESTART_S * 2 ** min(deaths - 1, 20), MAX_RESTART_S)) * (0.5 + jitter / 2)
-
-
-@dataclass(slots=True)
-class _Life:
-    """A post as it was last wanted, and the process on it."""
-
-    post: Post
-    worker: Worker | None = None
-    phase: Phase = Phase.STARTING
-    since_s: float = 0.0  # when the phase began
-    sharing: list[str] = field(default_factory=list)  # by member
-    deaths: int = 0  # in a row
-    due_s: float = 0.0  # not before this is another process started
-    unwanted_s: float | None = None  # since when nobody wants it
-
-    @property
-    def drain_s(self) -> float:
-        """How long requests may still be under way once the post is not wanted any more."""
-        return min(max(self.post.version.deadline_ms / 1000, MIN_DRAIN_S), MAX_DRAIN_S)
-
-
-class Keeper:
-    """See the module."""
+class ReplicaController:
+    """Compares the replicas that the database wants with the processes that exist, and acts on the difference."""
 
     def __init__(
-        self, settings: ServiceSettings, database: Database, workers: Workers, clock: Clock,
-        on_news: Callable[[], None], jitter: Callable[[], float] = random.random,
+        self, settings: ServiceSettings, database: Database, launcher: WorkerLauncher, clock: Clock, *,
+        on_change: Callable[[], None], jitter: Callable[[], float] = random.random,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._database = database
-        self._workers = workers
+        self._launcher = launcher
         self._clock = clock
-        self._on_news = on_news
+        self._on_change = on_change
         self._jitter = jitter
-        self._lives: dict[PostKey, _Life] = {}
-        self._begun = False
+        self._runtimes: dict[ReplicaKey, ReplicaRuntime] = {}
+        self._reconciled_before = False
 
-    def tend(self, posts: Sequence[Post], running: Collection[int]) -> bool:
-        """Act on the difference between what is wanted and what is there; whether the database changed.
+    def reconcile(self, specs: Sequence[ReplicaSpec], running: Collection[int]) -> bool:
+        """Act on the difference between desired and actual state. Returns whether the database changed.
 
-        `running` are the replicas that the database does not call stopped.
+        `running` are the ids of the replicas that the database does not list as stopped.
         """
-        if not self._begun:
-            self._workers.end_all_but({post.name(post.epoch) for post in posts if post.state in _PLACED})
-            self._begun = True
-        changed = self._let_go(posts, running)
-        for post in posts:
-            changed |= self._tend(post)
+        if not self._reconciled_before:
+            self._launcher.kill_all_except({spec.name(spec.epoch) for spec in specs if spec.state in _PLACED})
+            self._reconciled_before = True
+        changed = self._stop_unwanted(specs, running)
+        for spec in specs:
+            changed |= self._reconcile(spec)
         return changed
 
-    def _tend(self, post: Post) -> bool:
-        """What goes wrong on one post holds up no other."""
+    def _reconcile(self, spec: ReplicaSpec) -> bool:
+        """Reconcile one replica. A failure is logged and does not affect the other replicas."""
         try:
-            life = self._lives.get(post.key) or self._take_over(post)
-            life.post, life.unwanted_s = post, None
-            return self._fill(life) if life.worker is None else self._watch(life, life.worker)
+            runtime = self._runtimes.get(spec.key) or self._adopt(spec)
+            runtime.spec, runtime.unwanted_since_s = spec, None
+            return self._start_if_due(runtime) if runtime.worker is None else self._watch(runtime, runtime.worker)
         except DatabaseError:
             raise
         except Exception:
-            log.exception("%s cannot be tended; trying again", post.name(post.epoch))
+            log.exception("cannot reconcile %s; retrying", spec.name(spec.epoch))
             return False
 
-    def rest_s(self, at_most: float) -> float:
-        """How long nothing is due."""
-        due_s = [life.due_s - self._clock.monotonic_s() for life in self._lives.values() if life.worker is None]
-        return max(0.0, min([at_most, *(wait_s for wait_s in due_s if wait_s > 0)]))
+    def idle_s(self, at_most: float) -> float:
+        """Seconds until the next restart is due, at most `at_most`."""
+        now_s = self._clock.monotonic_s()
+        waits_s = [runtime.restart_at_s - now_s for runtime in self._runtimes.values() if runtime.worker is None]
+        return max(0.0, min([at_most, *(wait_s for wait_s in waits_s if wait_s > 0)]))
 
-    # Posts that are not wanted any more.
+    # Replicas that are no longer wanted.
 
-    def _let_go(self, posts: Sequence[Post], running: Collection[int]) -> bool:
-        """End what has drained; replicas that then are nobody's are stopped, whoever left them."""
-        wanted = {post.key for post in posts}
-        for key, life in [(key, life) for key, life in self._lives.items() if key not in wanted]:
-            if self._has_drained(life):
-                if life.worker is not None:
-                    life.worker.kill()
-                del self._lives[key]
-        kept = {replica.id for post in posts for replica in post.replicas}
-        kept |= {replica.id for life in self._lives.values() for replica in life.post.replicas}
-        nobodys = [replica_id for replica_id in running if replica_id not in kept]
-        if nobodys:
+    def _stop_unwanted(self, specs: Sequence[ReplicaSpec], running: Collection[int]) -> bool:
+        """Kill processes that have drained, and mark replicas without a spec or process as stopped."""
+        wanted = {spec.key for spec in specs}
+        for key, runtime in [(key, runtime) for key, runtime in self._runtimes.items() if key not in wanted]:
+            if runtime.has_drained(self._clock.monotonic_s()):
+                runtime.kill()
+                del self._runtimes[key]
+        kept = {replica.id for spec in specs for replica in spec.replicas}
+        kept |= {replica.id for runtime in self._runtimes.values() for replica in runtime.spec.replicas}
+        orphans = [replica_id for replica_id in running if replica_id not in kept]
+        if orphans:
             with self._database.write() as connection:
-                for replica_id in nobodys:
+                for replica_id in orphans:
                     replicas.change(
                         connection, replica_id, MemberState.STOPPED, device_id=None, node=None, pid=None, endpoint=None
                     )
-        return bool(nobodys)
+        return bool(orphans)
 
-    def _has_drained(self, life: _Life) -> bool:
-        now_s = self._clock.monotonic_s()
-        if life.unwanted_s is None:
-            life.unwanted_s = now_s
-        return life.worker is None or now_s - life.unwanted_s >= life.drain_s
+    # Replicas without a process.
 
-    # Posts without a worker.
+    def _adopt(self, spec: ReplicaSpec) -> ReplicaRuntime:
+        """Track a new spec; its process may exist already, started by an earlier host."""
+        runtime = self._runtimes[spec.key] = ReplicaRuntime(spec, since_s=self._clock.monotonic_s())
+        assigned = self._assigned_devices(spec, self._occupancy(spec))
+        if spec.epoch and spec.state in _PLACED and assigned:
+            runtime.sharing = [replica.reason for replica in spec.replicas]
+            runtime.worker = self._launcher.find(self._config(spec, assigned, spec.epoch), self._on_change)
+        return runtime
 
-    def _take_over(self, post: Post) -> _Life:
-        """A post that we see for the first time may have a worker from the host before us."""
-        life = self._lives[post.key] = _Life(post, since_s=self._clock.monotonic_s())
-        places = self._chosen_before(post, self._places(post))
-        if post.epoch and post.state in _PLACED and places:
-            life.sharing = [replica.reason for replica in post.replicas]
-            life.worker = self._workers.find(self._plan(post, places, post.epoch), self._on_news)
-        return life
-
-    def _fill(self, life: _Life) -> bool:
-        post = life.post
-        if post.state is MemberState.FAILED or self._clock.monotonic_s() < life.due_s:
+    def _start_if_due(self, runtime: ReplicaRuntime) -> bool:
+        spec = runtime.spec
+        if spec.state is MemberState.FAILED or self._clock.monotonic_s() < runtime.restart_at_s:
             return False
-        chosen = self._choose(post)
+        chosen = self._choose(spec)
         if not chosen:
-            return self._wait(post, "no device is ready", [None] * len(post.replicas))
-        taken = dict.fromkeys(place.device_id for place in chosen if not place.free_of_trials)
-        if post.version.placement is Placement.DEDICATED and taken:
-            return self._reserve(post, chosen, f"waiting for {', '.join(taken)} to be free of trials")
-        self._start(life, chosen)
+            return self._wait(spec, "no device is ready", [None] * len(spec.replicas))
+        busy = dict.fromkeys(device.device_id for device in chosen if not device.free_of_trials)
+        if spec.version.placement is Placement.DEDICATED and busy:
+            return self._reserve(spec, chosen, f"waiting for {', '.join(busy)} to be free of trials")
+        self._start(runtime, chosen)
         return True
 
-    def _choose(self, post: Post) -> list[Place]:
-        places = [place for place in self._places(post) if place.usable]
-        if post.version.placement is Placement.SHARED:
-            return placement.shared(places, post.member_ids)
-        reserved = self._chosen_before(post, places) if post.state in HOLDING else []
-        return reserved or placement.dedicated(places, post.member_ids)
+    def _choose(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
+        usable = [device for device in self._occupancy(spec) if device.usable]
+        if spec.version.placement is Placement.SHARED:
+            return placement.shared(usable, spec.member_ids)
+        reserved = self._assigned_devices(spec, usable) if spec.state in HOLDING else []
+        return reserved or placement.dedicated(usable, spec.member_ids)
 
-    def _reserve(self, post: Post, chosen: list[Place], reason: str) -> bool:
-        """A device written down is set aside by the scheduler; we look again until it is free."""
-        if not self._wait(post, reason, [place.device_id for place in chosen]):
+    def _reserve(self, spec: ReplicaSpec, chosen: list[DeviceOccupancy], reason: str) -> bool:
+        """Write the devices to the database, so that the scheduler drains them; the start is tried again later."""
+        if not self._wait(spec, reason, [device.device_id for device in chosen]):
             return False
         wake(self._settings.runtime.wake_socket("scheduler"))
         return True
 
-    def _wait(self, post: Post, reason: str, device_ids: Sequence[str | None]) -> bool:
-        state = MemberState.RESTARTING if post.state is MemberState.RESTARTING else MemberState.STARTING
-        before = [(replica.state, replica.reason, replica.device_id) for replica in post.replicas]
+    def _wait(self, spec: ReplicaSpec, reason: str, device_ids: Sequence[str | None]) -> bool:
+        state = MemberState.RESTARTING if spec.state is MemberState.RESTARTING else MemberState.STARTING
+        before = [(replica.state, replica.reason, replica.device_id) for replica in spec.replicas]
         if before == [(state, reason, device_id) for device_id in device_ids]:
             return False
         with self._database.write() as connection:
-            for replica, device_id in zip(post.replicas, device_ids, strict=True):
+            for replica, device_id in zip(spec.replicas, device_ids, strict=True):
                 replicas.change(connection, replica.id, state, reason, device_id=device_id, pid=None, endpoint=None)
         return True
 
-    def _start(self, life: _Life, chosen: list[Place]) -> None:
-        post = life.post
-        plan = self._plan(post, chosen, post.epoch + 1)
-        why = post.replicas[0].reason if post.state is MemberState.RESTARTING else ""
+    def _start(self, runtime: ReplicaRuntime, chosen: list[DeviceOccupancy]) -> None:
+        spec = runtime.spec
+        config = self._config(spec, chosen, spec.epoch + 1)
+        reason = spec.replicas[0].reason if spec.state is MemberState.RESTARTING else ""
         with self._database.write() as connection:
-            for replica, device_id in zip(post.replicas, plan.device_ids, strict=True):
+            for replica, device_id in zip(spec.replicas, config.device_ids, strict=True):
                 replicas.change(
-                    connection, replica.id, MemberState.STARTING, why, device_id=device_id, node=plan.node, pid=None,
-                    epoch=plan.epoch, endpoint=plan.endpoint,
+                    connection, replica.id, MemberState.STARTING, reason, device_id=device_id, node=config.node,
+                    pid=None, epoch=config.epoch, endpoint=config.endpoint,
                 )  # fmt: skip
-        life.phase, life.since_s = Phase.STARTING, self._clock.monotonic_s()
-        life.sharing = placement.sharing(chosen, [member.id for member in post.version.members])
+        runtime.enter(Phase.STARTING, self._clock.monotonic_s())
+        runtime.sharing = placement.sharing(chosen, [member.id for member in spec.version.members])
         try:
-            life.worker = self._workers.place(plan, self._on_news)
+            runtime.worker = self._launcher.launch(config, self._on_change)
         except EnsembleError as error:
-            self._lose(life, str(error))
+            self._schedule_restart(runtime, str(error))
 
-    def _plan(self, post: Post, places: Sequence[Place], epoch: int) -> WorkerPlan:
-        version = post.version
-        visible = list(dict.fromkeys(place.visible for place in places if place.visible))
+    def _config(self, spec: ReplicaSpec, chosen: Sequence[DeviceOccupancy], epoch: int) -> WorkerConfig:
+        version = spec.version
+        visible = list(dict.fromkeys(device.visible for device in chosen if device.visible))
         files = tuple(
             ModelFile(
-                str(model_path(self._settings.data, member.files)),
-                member.files.model_sha256 or "",
-                visible.index(place.visible) if place.visible else 0,
-                str(self._settings.data.root),
+                path=str(model_path(self._settings.data, member.files)),
+                sha256=member.files.model_sha256 or "",
+                device_index=visible.index(device.visible) if device.visible else 0,
+                data_dir=str(self._settings.data.root),
             )
-            for member, place in zip(post.members, places, strict=True)
+            for member, device in zip(spec.members, chosen, strict=True)
         )
-        processes = sum(len(member.replicas) for member in version.members) // len(post.members)
-        return WorkerPlan(
-            name=post.name(epoch),
+        processes = sum(len(member.replicas) for member in version.members) // len(spec.members)
+        return WorkerConfig(
+            name=spec.name(epoch),
             files=files,
-            device_ids=tuple(place.device_id for place in places),
-            node=places[0].node,
+            device_ids=tuple(device.device_id for device in chosen),
+            node=chosen[0].node,
             visible=",".join(visible),
             in_graph=version.mode is Mode.IN_GRAPH,
-            endpoint=f"ipc://{self._settings.runtime.replica_socket(post.replicas[0].id, epoch)}",
+            endpoint=f"ipc://{self._settings.runtime.replica_socket(spec.replicas[0].id, epoch)}",
             epoch=epoch,
             features=version.features,
             combination=version.combination.to_json(),
@@ -230,101 +189,90 @@ class Keeper:
             threads=max(1, cores() // processes),
         )
 
-    def _places(self, post: Post) -> list[Place]:
-        """The devices, with what is on them beside this post."""
-        mine = {replica.id for replica in post.replicas}
-        on: dict[str | None, list[int]] = {}
+    def _occupancy(self, spec: ReplicaSpec) -> list[DeviceOccupancy]:
+        """All devices, with the members on them other than those of this replica."""
+        own = {replica.id for replica in spec.replicas}
+        member_ids: dict[str | None, list[int]] = {}
         with self._database.read() as connection:
             found = devices.all_of(connection)
             dedicated = replicas.dedicated(connection)
             for row in ensembles.wanted(connection):
                 for member in [member for version in row.versions.values() for member in version.members]:
                     for replica in member.replicas:
-                        if replica.state in HOLDING and replica.id not in mine:
-                            on.setdefault(replica.device_id, []).append(member.id)
+                        if replica.state in HOLDING and replica.id not in own:
+                            member_ids.setdefault(replica.device_id, []).append(member.id)
         return [
-            Place(
-                device.id, device.kind, device.node, device.visible, tuple(on.get(device.id, ())),
-                dedicated=device.id in dedicated, runs_trial=device.trial_id is not None,
-                set_aside=device.state == "dedicated", usable=device.state in ("ready", "busy", "dedicated"),
+            DeviceOccupancy(
+                device_id=device.id,
+                kind=device.kind,
+                node=device.node,
+                visible=device.visible,
+                member_ids=tuple(member_ids.get(device.id, ())),
+                dedicated=device.id in dedicated,
+                runs_trial=device.trial_id is not None,
+                reserved=device.state == "dedicated",
+                usable=device.state in ("ready", "busy", "dedicated"),
             )
             for device in found
-        ]  # fmt: skip
+        ]
 
     @staticmethod
-    def _chosen_before(post: Post, places: Sequence[Place]) -> list[Place]:
-        """Where the database has the post's members; none when it has one of them nowhere that we know of."""
-        known = {place.device_id: place for place in places}
-        chosen = [known[replica.device_id] for replica in post.replicas if replica.device_id in known]
-        return chosen if len(chosen) == len(post.replicas) else []
+    def _assigned_devices(spec: ReplicaSpec, known: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
+        """The devices that the database assigns to the members; empty unless all of them are known."""
+        by_id = {device.device_id: device for device in known}
+        assigned = [by_id[replica.device_id] for replica in spec.replicas if replica.device_id in by_id]
+        return assigned if len(assigned) == len(spec.replicas) else []
 
-    # Posts with a worker.
+    # Replicas with a process.
 
-    def _watch(self, life: _Life, worker: Worker) -> bool:
-        sight = worker.look()
-        if sight.phase is Phase.GONE:
-            return self._lose(life, sight.reason)
-        if sight.phase is Phase.BROKEN:
-            return self._fail(life, sight.reason)
-        now_s = self._clock.monotonic_s()
-        if sight.phase is not life.phase:
-            life.phase, life.since_s = sight.phase, now_s
-            return self._advance(life, sight)
-        if (reason := _overdue(sight, now_s - life.since_s)) is not None:
-            return self._lose(life, reason)
-        if sight.phase is Phase.READY and now_s - life.since_s >= SETTLED_S:
-            life.deaths = 0
+    def _watch(self, runtime: ReplicaRuntime, worker: WorkerHandle) -> bool:
+        status, now_s = worker.poll(), self._clock.monotonic_s()
+        if status.phase is Phase.EXITED:
+            return self._schedule_restart(runtime, status.reason)
+        if status.phase is Phase.LOAD_FAILED:
+            return self._fail(runtime, status.reason)
+        if status.phase is not runtime.phase:
+            runtime.enter(status.phase, now_s)
+            return self._record_phase(runtime, status)
+        if (reason := runtime.timeout_reason(status, now_s)) is not None:
+            return self._schedule_restart(runtime, reason)
+        if status.phase is Phase.READY and now_s - runtime.since_s >= STABLE_S:
+            runtime.failures = 0
         return False
 
-    def _advance(self, life: _Life, sight: Sight) -> bool:
-        post = life.post
-        if sight.phase is Phase.WARMING and post.state is MemberState.STARTING:
-            self._write(post, MemberState.WARMING, post.replicas[0].reason)
+    def _record_phase(self, runtime: ReplicaRuntime, status: WorkerStatus) -> bool:
+        spec = runtime.spec
+        if status.phase is Phase.WARMING and spec.state is MemberState.STARTING:
+            self._write(spec, MemberState.WARMING, spec.replicas[0].reason)
             return True
-        if sight.phase is not Phase.READY:
+        if status.phase is not Phase.READY:
             return False
         with self._database.write() as connection:
-            for replica, sharing in zip(post.replicas, life.sharing, strict=True):
-                replicas.change(connection, replica.id, MemberState.READY, sharing, pid=sight.pid)
-            if sight.plan and sight.plan != post.version.plan:
-                ensemble_changes.set_plan(connection, post.key.ensemble_id, post.version.number, dict(sight.plan))
+            for replica, sharing in zip(spec.replicas, runtime.sharing, strict=True):
+                replicas.change(connection, replica.id, MemberState.READY, sharing, pid=status.pid)
+            if status.plan and status.plan != spec.version.plan:
+                ensemble_changes.set_plan(connection, spec.key.ensemble_id, spec.version.number, dict(status.plan))
         return True
 
-    def _lose(self, life: _Life, reason: str) -> bool:
-        """The process is gone, or as good as gone: another one starts after a while."""
-        life.deaths += 1
-        wait_s = restart_s(life.deaths, self._jitter())
-        log.warning("%s is gone (%s); another in %.1f s", life.post.name(life.post.epoch), reason, wait_s)
-        life.due_s = self._clock.monotonic_s() + wait_s
-        restarts = life.post.replicas[0].restarts + 1
-        self._write(life.post, MemberState.RESTARTING, reason, pid=None, endpoint=None, restarts=restarts)
-        self._end(life)
+    def _schedule_restart(self, runtime: ReplicaRuntime, reason: str) -> bool:
+        """The process has exited or does not respond: kill it and start another one after a delay."""
+        runtime.failures += 1
+        delay_s = restart_delay_s(runtime.failures, self._jitter())
+        log.warning("%s failed (%s); restarting in %.1f s", runtime.spec.name(runtime.spec.epoch), reason, delay_s)
+        runtime.restart_at_s = self._clock.monotonic_s() + delay_s
+        restarts = runtime.spec.replicas[0].restarts + 1
+        self._write(runtime.spec, MemberState.RESTARTING, reason, pid=None, endpoint=None, restarts=restarts)
+        runtime.kill()
         return True
 
-    def _fail(self, life: _Life, reason: str) -> bool:
-        """Its networks cannot be loaded: another process could not either."""
-        log.error("%s cannot be loaded: %s", life.post.name(life.post.epoch), reason)
-        self._write(life.post, MemberState.FAILED, reason, pid=None, endpoint=None)
-        self._end(life)
+    def _fail(self, runtime: ReplicaRuntime, reason: str) -> bool:
+        """Its networks cannot be loaded: a restart would not help."""
+        log.error("%s failed to load: %s", runtime.spec.name(runtime.spec.epoch), reason)
+        self._write(runtime.spec, MemberState.FAILED, reason, pid=None, endpoint=None)
+        runtime.kill()
         return True
 
-    def _end(self, life: _Life) -> None:
-        if life.worker is not None:
-            life.worker.kill()
-            life.worker = None
-
-    def _write(self, post: Post, state: MemberState, reason: str = "", **values: object) -> None:
+    def _write(self, spec: ReplicaSpec, state: MemberState, reason: str = "", **values: object) -> None:
         with self._database.write() as connection:
-            for replica in post.replicas:
+            for replica in spec.replicas:
                 replicas.change(connection, replica.id, state, reason, **values)
-
-
-def _overdue(sight: Sight, age_s: float) -> str | None:
-    """Why a worker is given up that shows no sign of its end."""
-    if sight.phase is Phase.STARTING and age_s > START_S:
-        return f"no process within {START_S:.0f} s"
-    if sight.phase is Phase.WARMING and age_s > LOAD_S:
-        return f"not loaded within {LOAD_S:.0f} s"
-    if sight.phase is Phase.READY and sight.silent_s > HUNG_S:
-        return f"no answer for {HUNG_S:.0f} s"
-    return None

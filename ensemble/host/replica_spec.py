@@ -1,4 +1,4 @@
-"""The posts to be filled, one worker each: which replicas it runs, and what it is called; pure, host."""
+"""The replicas that should exist: which members each runs, and the name of its process; host process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from podium.ensemble.values.ensemble_spec import MemberState, Mode
 
 
 @dataclass(frozen=True, slots=True)
-class PostKey:
-    """Which worker: `position` is its first member's, `number` the replica's."""
+class ReplicaKey:
+    """The identity of a replica: the `position` of its first member, and its `number` among that member's replicas."""
 
     ensemble_id: int
     version: int
@@ -21,10 +21,13 @@ class PostKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """One worker that is wanted, as the database has it now. Its replicas say all the same but for the device."""
+class ReplicaSpec:
+    """One replica as the database wants it: a process that runs one member, or in-graph all members.
 
-    key: PostKey
+    The database has a row for each member of the replica; these rows differ only in their device.
+    """
+
+    key: ReplicaKey
     version: VersionRow
     members: tuple[MemberRow, ...]
     replicas: tuple[ReplicaRow, ...]  # by member
@@ -39,22 +42,22 @@ class Post:
 
     @property
     def epoch(self) -> int:
-        """Of the last process that was here; 0 before the first."""
+        """The epoch of the last process; 0 before the first."""
         return max(replica.epoch for replica in self.replicas)
 
     def name(self, epoch: int) -> str:
-        """What the worker of an epoch is called."""
+        """The name of the process in an epoch."""
         key = self.key
         return f"worker-{key.ensemble_id}-{key.version}-{key.position}-{key.number}-{epoch}"
 
 
-def posts_of(row: EnsembleRow) -> Iterator[Post]:
-    """The workers that an ensemble wants: in-graph one for all members, between-graph one for each; times replicas."""
+def replica_specs(row: EnsembleRow) -> Iterator[ReplicaSpec]:
+    """The replicas of an ensemble: in-graph one for all members, between-graph one for each, times `replicas`."""
     for version in row.kept:
         for members in _groups(version):
             for number, replicas in enumerate(zip(*(member.replicas for member in members), strict=True)):
-                key = PostKey(row.id, version.number, members[0].position, number)
-                yield Post(key, version, members, replicas)
+                key = ReplicaKey(row.id, version.number, members[0].position, number)
+                yield ReplicaSpec(key, version, members, replicas)
 
 
 def _groups(version: VersionRow) -> list[tuple[MemberRow, ...]]:

@@ -1,4 +1,4 @@
-"""Builds what finished sweeps asked for with an `ensemble:` block, once each; host process."""
+"""Builds the ensembles that sweeps request with an `ensemble:` block, once each; host process, background thread."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from podium.sweep.runtime.weights_lock import building
 from podium.sweep.spec.sweep_spec import spec_from_json
 from podium.sweep.values.errors import DatabaseError, PodiumError
 
-log = logging.getLogger("podium.requested")
+log = logging.getLogger("podium.sweep_ensembles")
 
 
-class Requested:
-    """Looks for sweeps that have ended without their ensemble; what cannot be built is said at the sweep."""
+class SweepEnsembleBuilder:
+    """Builds requested ensembles of finished sweeps; a failure is recorded at the sweep."""
 
     def __init__(self, database: Database, builder: Builder, data: DataDirectory, clock: Clock) -> None:
         self._database = database
@@ -27,10 +27,10 @@ class Requested:
         self._clock = clock
 
     def step(self) -> None:
-        """Build all that is asked for."""
+        """Build all requested ensembles."""
         with self._database.read() as connection:
-            asked = ensembles.requested(connection)
-        for sweep_id, spec in asked:
+            requested = ensembles.requested(connection)
+        for sweep_id, spec in requested:
             options = spec_from_json(spec).ensemble
             if options is not None:
                 self._build(sweep_id, options)
@@ -41,23 +41,23 @@ class Requested:
             with building(self._data):
                 self._create(sweep_id, options, at)
         except DatabaseError:
-            raise  # it says nothing of the sweep; the next step tries again
+            raise  # not caused by the sweep; the next step retries
         except PodiumError as error:
-            log.error("the ensemble of sweep %d cannot be built: %s", sweep_id, error)
-            self._give_up(sweep_id, str(error), at)
+            log.error("cannot build the ensemble of sweep %d: %s", sweep_id, error)
+            self._record_error(sweep_id, str(error), at)
         except Exception as error:
-            log.exception("the ensemble of sweep %d cannot be built", sweep_id)
-            self._give_up(sweep_id, f"{type(error).__name__}: {error}; the host's log has the rest", at)
+            log.exception("cannot build the ensemble of sweep %d", sweep_id)
+            self._record_error(sweep_id, f"{type(error).__name__}: {error}; see the host's log", at)
 
     def _create(self, sweep_id: int, options: EnsembleOptions, at: float) -> None:
         with self._database.read() as connection:
             trials = candidates.of_sweep(connection, sweep_id)
-        version = self._builder.build(options, trials, fewer=True)
+        version = self._builder.build(options, trials, allow_fewer=True)
         if version.selection["note"]:
-            log.warning("the ensemble of sweep %d: %s", sweep_id, version.selection["note"])
+            log.warning("ensemble of sweep %d: %s", sweep_id, version.selection["note"])
         with self._database.write() as connection:
             ensemble_changes.create(connection, options.name, sweep_id, version, at, requested=True)
 
-    def _give_up(self, sweep_id: int, reason: str, at: float) -> None:
+    def _record_error(self, sweep_id: int, reason: str, at: float) -> None:
         with self._database.write() as connection:
             sweeps.set_ensemble_error(connection, sweep_id, reason, at)

@@ -1,6 +1,6 @@
-"""What the aggregator counts, so that nothing it does is lost from sight; pure, gateway.
+"""The aggregator's counters; gateway process.
 
-Two identities hold at every moment: admitted = the sum of the outcomes + in flight, and for each replica
+Two identities hold at all times: admitted = sum of the outcomes + in flight, and for each replica
 sent = ok + late + error + died + dropped + pending.
 """
 
@@ -30,17 +30,17 @@ class MemberCounts:
     sent: int = 0
     ok: int = 0
     late: int = 0
-    error: int = 0  # failed, or its answer was invalid
+    error: int = 0  # failed, or the reply was invalid
     died: int = 0
-    dropped: int = 0  # refused or expired there, or nobody waits for it any more
+    dropped: int = 0  # refused or expired at the worker, or no longer needed
     pending: int = 0
-    skipped: int = 0  # not sent: breaker open, queue full
-    hedges: int = 0  # of `sent`
-    probes: int = 0  # not in `sent`
+    skipped: int = 0  # not sent: circuit breaker open, or queue full
+    hedges: int = 0  # included in `sent`
+    probes: int = 0  # not included in `sent`
     latency_ms: Histogram = field(default_factory=Histogram)
 
-    def ended(self, status: MemberStatus | None) -> None:
-        """One that was sent has ended; None: nobody waits for it any more."""
+    def record(self, status: MemberStatus | None) -> None:
+        """Count the end of a sent request; None: it is no longer needed."""
         self.pending -= 1
         if status is MemberStatus.OK:
             self.ok += 1
@@ -55,8 +55,8 @@ class MemberCounts:
 
 
 @dataclass(slots=True)
-class Counts:
-    """Everything since the process began."""
+class AggregatorCounts:
+    """All counters since the process started."""
 
     ensembles: defaultdict[tuple[int, int], EnsembleCounts] = field(default_factory=lambda: defaultdict(EnsembleCounts))
     members: defaultdict[int, MemberCounts] = field(default_factory=lambda: defaultdict(MemberCounts))  # by replica id

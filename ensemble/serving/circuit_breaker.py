@@ -1,4 +1,4 @@
-"""When a member is not asked any more, and how it comes back (Nygard 2018, chapter 5); pure, gateway."""
+"""The circuit breaker of a replica (Nygard 2018, chapter 5); gateway process."""
 
 from __future__ import annotations
 
@@ -6,74 +6,74 @@ from collections import deque
 
 from podium.ensemble.values.ensemble_spec import MemberState
 
-OPEN_AFTER = 5  # failures in a row
-WINDOW = 20  # the last requests
+OPEN_AFTER = 5  # consecutive failures
+WINDOW = 20  # last requests
 OPEN_SHARE = 0.5  # of the window
 SUSPECT_SHARE = 0.2
 FIRST_PROBE_S = 0.5
 MAX_PROBE_S = 10.0
 
 
-class Breaker:
-    """The breaker of one replica. While it is open the replica is skipped at once; a probe closes it."""
+class CircuitBreaker:
+    """Opens after repeated failures of one replica. An open replica is skipped until a probe succeeds."""
 
     def __init__(self) -> None:
         self._recent: deque[bool] = deque(maxlen=WINDOW)  # True: failed
-        self._in_a_row = 0
+        self._consecutive_failures = 0
         self._open = False
         self._probing = False
-        self._wait_s = FIRST_PROBE_S
-        self._probe_at_s = 0.0
+        self._probe_delay_s = FIRST_PROBE_S
+        self._next_probe_s = 0.0
         self.reason = ""
 
     @property
     def state(self) -> MemberState:
         if self._open:
             return MemberState.HALF_OPEN if self._probing else MemberState.OPEN
-        suspect = self._in_a_row or sum(self._recent) > SUSPECT_SHARE * len(self._recent)
+        suspect = self._consecutive_failures or sum(self._recent) > SUSPECT_SHARE * len(self._recent)
         return MemberState.SUSPECT if suspect else MemberState.READY
 
     @property
     def is_open(self) -> bool:
-        """Whether the replica is not to be asked."""
+        """Whether requests must skip the replica."""
         return self._open
 
-    def succeeded(self) -> None:
-        """It answered a request."""
+    def record_success(self) -> None:
+        """The replica answered a request."""
         self._recent.append(False)
-        self._in_a_row = 0
+        self._consecutive_failures = 0
         if self.state is MemberState.READY and len(self._recent) >= WINDOW // 2:
-            self._wait_s = FIRST_PROBE_S
+            self._probe_delay_s = FIRST_PROBE_S
 
-    def failed(self, why: str, now_s: float) -> None:
-        """It failed a request, or let it wait too long."""
+    def record_failure(self, reason: str, now_s: float) -> None:
+        """The replica failed a request, or did not answer it for too long."""
         self._recent.append(True)
-        self._in_a_row += 1
+        self._consecutive_failures += 1
         share_is_high = len(self._recent) >= WINDOW // 2 and sum(self._recent) >= OPEN_SHARE * len(self._recent)
-        if not self._open and (self._in_a_row >= OPEN_AFTER or share_is_high):
+        if not self._open and (self._consecutive_failures >= OPEN_AFTER or share_is_high):
             self._open = True
-            self.reason = why
-            self._probe_after_a_wait(now_s)
+            self.reason = reason
+            self._schedule_probe(now_s)
 
     def probe_due(self, now_s: float) -> bool:
         """Whether to send a probe now."""
-        return self._open and not self._probing and now_s >= self._probe_at_s
+        return self._open and not self._probing and now_s >= self._next_probe_s
 
     def probe_sent(self) -> None:
         self._probing = True
 
     def probe_ended(self, ok: bool, now_s: float) -> None:
-        """The probe came back: closed and with a clean record, or open for twice as long."""
+        """Close the breaker and clear its history if the probe succeeded; otherwise double the delay."""
         self._probing = False
         if not ok:
-            self._probe_after_a_wait(now_s)
+            self._schedule_probe(now_s)
             return
         self._open = False
         self._recent.clear()
-        self._in_a_row = 0
+        self._consecutive_failures = 0
         self.reason = ""
 
-    def _probe_after_a_wait(self, now_s: float) -> None:
-        """Longer each time, until it has done well for a while: some answer every probe and no request."""
-        self._probe_at_s = now_s + self._wait_s
-        self._wait_s = min(2 * self._wait_s, MAX_PROBE_S)
+    def _schedule_probe(self, now_s: float) -> None:
+        """Double the delay until requests succeed again: some replicas answer probes only."""
+        self._next_probe_s = now_s + self._probe_delay_s
+        self._probe_delay_s = min(2 * self._probe_delay_s, MAX_PROBE_S)

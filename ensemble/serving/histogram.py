@@ -1,12 +1,12 @@
-"""How long things took, counted in fixed buckets: it never grows, and quantiles are read from it; pure, everywhere."""
+"""A histogram of latencies in fixed buckets: constant size, with estimated quantiles; all processes."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-# From a tenth of a millisecond, a link's own time, to ten minutes, the longest deadline; each bound is 1.2 to 2.5
-# times the one before, closest where answers usually lie.
+# From 0.1 ms, the overhead of a link, to ten minutes, the longest deadline. Each bound is 1.2 to 2.5 times the one
+# before, with the finest resolution around typical latencies.
 LATENCY_MS = (
     0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 75.0, 100.0,
     150.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1_000.0, 1_200.0, 1_500.0, 2_000.0, 5_000.0, 10_000.0, 20_000.0,
@@ -16,7 +16,7 @@ LATENCY_MS = (
 
 @dataclass(slots=True)
 class Histogram:
-    """Counts of values by bucket: value <= buckets[0], <= buckets[1], ..., and above the last bound.
+    """AggregatorCounts of values by bucket: value <= buckets[0], <= buckets[1], ..., and above the last bound.
 
     `buckets` are upper bounds, ascending; `counts` has one more, and is not cumulative.
     """
@@ -31,19 +31,19 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values it has seen."""
+        """Number of observed values."""
         return sum(self.counts)
 
     def observe(self, value: float) -> None:
-        """Count one value."""
+        """Add one value."""
         self.counts[bisect_left(self.buckets, value)] += 1
         self.sum += value
 
     def quantile(self, q: float) -> float | None:
-        """The value that a share `q` (0 to 1) of all values do not exceed; None where nothing was counted.
+        """The estimated value below which a share `q` (0 to 1) of all values lie; None without values.
 
-        Linear within its bucket, which starts at 0 if it is the first; above the last bound it is that bound: the
-        estimate of Prometheus' `histogram_quantile`.
+        Interpolates linearly within the bucket; the first bucket starts at 0. Above the last bound, returns that bound.
+        This is the estimate of Prometheus' `histogram_quantile`.
         """
         count = self.count
         if count == 0:

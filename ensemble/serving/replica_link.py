@@ -1,8 +1,8 @@
-"""One replica as the gateway sees it: what it owes us, how quick it is, and whether to ask it; gateway."""
+"""The gateway's link to one replica: its requests in flight, latency and circuit breaker; gateway process."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,25 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request, WireError
-from podium.ensemble.serving.aggregator_counts import Counts
-from podium.ensemble.serving.circuit_breaker import Breaker
+from podium.ensemble.serving.aggregator_counts import AggregatorCounts
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.circuit_breaker import CircuitBreaker
+from podium.ensemble.serving.latency_statistics import LatencyStatistics
 from podium.ensemble.serving.transport import Timer, Transport
-from podium.ensemble.values.ensemble_spec import MemberState
+from podium.ensemble.values.ensemble_spec import MemberState, Replica
 from podium.ensemble.values.prediction import MemberStatus
 
-MAX_OWED = 256  # requests that a worker has and has not answered, whether somebody still waits for them or not
-MAX_OWED_BYTES = 128 << 20
-OWED_FOR_S = 120.0  # a worker that has not answered by then never will
-SHED_FROM = 8  # owed requests, before an estimate of the wait is believed
+ABANDON_AFTER_S = 120.0  # a request without a reply for this long is no longer counted as in flight
+MIN_IN_FLIGHT_FOR_ESTIMATE = 8  # the wait is not estimated while fewer requests are in flight
 _REMEMBERED = 4096
-_LATENCIES = 512
-_QUANTILES_EVERY = 16
-
-Heard = Callable[[Reply | None, MemberStatus, str], None]
+_PROCESS_GONE = "its process is gone"
 
 
 @dataclass(frozen=True, slots=True)
-class _Owed:
+class LinkReply:
+    """How a request to one replica ended: with a reply, or with the reason why there is none."""
+
+    reply: Reply | None
+    status: MemberStatus
+    message: str = ""
+
+
+OnReply = Callable[[LinkReply], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _InFlight:
     """A request that the worker has not answered."""
 
     bytes: int
@@ -38,7 +47,7 @@ class _Owed:
 
 @dataclass(frozen=True, slots=True)
 class LinkHealth:
-    """How a replica does, over its last requests."""
+    """The state and latency of a replica over its last requests."""
 
     replica_id: int
     state: MemberState
@@ -47,235 +56,241 @@ class LinkHealth:
     p50_ms: float | None
     p99_ms: float | None
     late_share: float
-    waiting: int  # requests that it has and has not answered
+    waiting: int  # requests that the replica has not answered
 
 
-class Link:
-    """Speaks to one worker in one epoch; a restarted worker is another link.
+class ReplicaLink:
+    """A connection to one replica in one epoch; a restarted replica gets a new link.
 
-    A reply counts only if it names a request that is pending here; everything else is dropped and counted.
+    A reply counts only if its request is pending on this link; any other reply is dropped and counted.
     """
 
     def __init__(
-        self, replica_id: int, endpoint: str, epoch: int, transport: Transport, timer: Timer, counts: Counts,
-        died: Callable[[], None],
+        self, replica: Replica, transport: Transport, timer: Timer, *, counts: AggregatorCounts,
+        limits: AggregatorLimits, on_death: Callable[[], None],
     ) -> None:  # fmt: skip
-        self.replica_id = replica_id
-        self.endpoint = endpoint
-        self.epoch = epoch
-        self.breaker = Breaker()
-        self.counts = counts.member(replica_id)
+        assert replica.endpoint is not None
+        self.replica_id = replica.replica_id
+        self.endpoint = replica.endpoint
+        self.epoch = replica.epoch
+        self.breaker = CircuitBreaker()
+        self.counts = counts.member(replica.replica_id)
         self.down = False
-        self._dropped = counts.dropped
+        self._dropped_replies = counts.dropped
         self._timer = timer
-        self._died = died
-        self._pending: dict[int, Heard] = {}
-        self._owed: OrderedDict[int, _Owed] = OrderedDict()
-        self._owed_bytes = 0
+        self._limits = limits
+        self._on_death = on_death
+        self._pending: dict[int, OnReply] = {}  # a client waits for these
+        self._in_flight: OrderedDict[int, _InFlight] = OrderedDict()  # the worker has not answered these
+        self._in_flight_bytes = 0
         self._answered: OrderedDict[int, None] = OrderedDict()
-        self._recent: deque[bool] = deque(maxlen=_LATENCIES)  # whether it was late
-        self._times_ms: deque[float] = deque(maxlen=_LATENCIES)  # of its answers, in time or late
-        self._since_quantiles = 0
-        self._p95_ms: float | None = None
-        self._service_s = 0.0  # between two answers while it is busy, smoothed
-        self._last_answer_s = 0.0
-        self._silent_since_s: float | None = None  # while it owes answers
-        self._wire = transport.open(endpoint, self)
+        self._latency = LatencyStatistics(limits.replies_per_quantile)
+        self._service_s = 0.0  # time between two replies while busy, smoothed
+        self._last_reply_s = 0.0
+        self._unresponsive_since_s: float | None = None  # None while nothing is in flight
+        self._connection = transport.open(self.endpoint, self)
 
-    # Asking.
+    # Sending.
 
-    def refusal(self) -> tuple[MemberStatus, str] | None:
-        """Why not to ask it now, or None."""
+    def unavailable_reason(self) -> tuple[MemberStatus, str] | None:
+        """Why no request can be sent now, or None if one can."""
         if self.down:
-            return MemberStatus.UNAVAILABLE, "its process is gone"
+            return MemberStatus.UNAVAILABLE, _PROCESS_GONE
         if self.breaker.is_open:
             return MemberStatus.SKIPPED_OPEN, self.breaker.reason
-        if len(self._owed) >= MAX_OWED or self._owed_bytes >= MAX_OWED_BYTES:
-            self._forget_the_oldest()
-            if len(self._owed) >= MAX_OWED or self._owed_bytes >= MAX_OWED_BYTES:
-                return MemberStatus.QUEUE_FULL, f"{len(self._owed)} requests wait for it"
+        if self._is_full():
+            self._drop_abandoned()
+            if self._is_full():
+                return MemberStatus.QUEUE_FULL, f"{self.in_flight} requests are in flight to it"
         return None
 
     @property
-    def owed(self) -> int:
-        """How many requests the worker has and has not answered."""
-        return len(self._owed)
+    def in_flight(self) -> int:
+        """Number of requests that the worker has not answered."""
+        return len(self._in_flight)
+
+    @property
+    def in_flight_ids(self) -> list[int]:
+        """Ids of the requests that the worker has not answered, in the order they were sent."""
+        return list(self._in_flight)
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Bytes of input in the requests that the worker has not answered."""
+        return self._in_flight_bytes
+
+    @property
+    def pending(self) -> int:
+        """Number of requests and probes whose reply is still waited for."""
+        return len(self._pending)
 
     def wait_s(self) -> float:
-        """How long a request would wait there, estimated; 0 while few do."""
-        return len(self._owed) * self._service_s if len(self._owed) >= SHED_FROM else 0.0
+        """Estimated time until a new request is answered; 0 while few are in flight."""
+        return self.in_flight * self._service_s if self.in_flight >= MIN_IN_FLIGHT_FOR_ESTIMATE else 0.0
 
     @property
     def p95_ms(self) -> float | None:
-        """The latency that 95 of 100 answers stay below; None while there are too few."""
-        return self._p95_ms
+        """95th percentile of the latency; None while there are too few replies."""
+        return self._latency.p95_ms
 
     def waited_ms(self, request_id: int) -> float:
-        """How long ago this request was sent here, if the worker has not answered it; else 0."""
-        owed = self._owed.get(request_id)
-        return 0.0 if owed is None else (self._timer.now_s() - owed.sent_s) * 1000
+        """How long ago this request was sent; 0 if the worker has answered it."""
+        sent = self._in_flight.get(request_id)
+        return 0.0 if sent is None else (self._timer.now_s() - sent.sent_s) * 1000
 
-    def silent_ms(self) -> float:
-        """How long the worker has owed answers and given none."""
-        return 0.0 if self._silent_since_s is None else (self._timer.now_s() - self._silent_since_s) * 1000
+    def unresponsive_ms(self) -> float:
+        """How long requests have been in flight without any reply."""
+        return 0.0 if self._unresponsive_since_s is None else (self._timer.now_s() - self._unresponsive_since_s) * 1000
 
-    def send(self, request: Request, heard: Heard) -> bool:
-        """Hand a request to the worker's queue; never blocks. False: the queue is full."""
-        if not self._wire.send(request.frames()):
+    def send(self, request: Request, on_reply: OnReply) -> bool:
+        """Send a request without blocking. Returns False if the connection's queue is full."""
+        if not self._connection.send(request.frames()):
             return False
-        self._pending[request.request_id] = heard
-        self._owe(request, is_probe=False)
+        self._pending[request.request_id] = on_reply
+        self._track(request, is_probe=False)
         self.counts.sent += 1
         self.counts.pending += 1
         return True
 
-    def probe(self, request: Request, heard: Heard) -> bool:
-        """Send a request of our own, which counts nowhere but in `probes`."""
-        self._forget_the_oldest()
-        if not self._wire.send(request.frames()):
+    def probe(self, request: Request, on_reply: OnReply) -> bool:
+        """Send a probe, which is counted in `probes` only. Returns False if the connection's queue is full."""
+        self._drop_abandoned()
+        if not self._connection.send(request.frames()):
             return False
-        self._pending[request.request_id] = heard
-        self._owe(request, is_probe=True)
+        self._pending[request.request_id] = on_reply
+        self._track(request, is_probe=True)
         self.counts.probes += 1
         return True
 
-    def forget(self, request_id: int, status: MemberStatus | None) -> None:
-        """Nobody waits for this any more: it is late, or (None) was not needed."""
+    def abandon(self, request_id: int, status: MemberStatus | None) -> None:
+        """Stop waiting for a request because it is late, or (None) because it is no longer needed."""
         if self._pending.pop(request_id, None) is None:
             return
-        self.counts.ended(status)
+        self.counts.record(status)
         if status is MemberStatus.LATE:
-            self._recent.append(True)
+            self._latency.record_late()
 
-    def give_up_probe(self, request_id: int) -> None:
-        """The probe's time is over."""
-        if (heard := self._pending.pop(request_id, None)) is not None:
-            heard(None, MemberStatus.LATE, "")
+    def expire_probe(self, request_id: int) -> None:
+        """Stop waiting for a probe whose deadline has passed."""
+        if (on_reply := self._pending.pop(request_id, None)) is not None:
+            on_reply(LinkReply(None, MemberStatus.LATE))
 
     def close(self) -> None:
-        """The worker is gone: what waits for it is resolved now, not at the deadline."""
+        """Close the connection; pending requests complete immediately with status `died`."""
         self.down = True
-        self._wire.close()
-        self._end_all("its process is gone")
+        self._connection.close()
+        self._fail_pending()
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits for it."""
+        """Whether nothing is pending."""
         return not self._pending
 
-    # Hearing (`Listener`).
+    # Receiving (`Listener`).
 
-    def hear(self, frames: list[bytes]) -> None:
+    def on_message(self, frames: list[bytes]) -> None:
         try:
             reply = Reply.parse(frames)
         except WireError:
-            self._dropped["garbled"] += 1
+            self._dropped_replies["garbled"] += 1
             return
         if reply.epoch != self.epoch:
-            self._dropped["stale_epoch"] += 1
+            self._dropped_replies["stale_epoch"] += 1
             return
-        owed = self._owed.pop(reply.request_id, None)
-        if owed is None:
-            self._dropped["duplicate" if reply.request_id in self._answered else "unknown"] += 1
+        sent = self._in_flight.pop(reply.request_id, None)
+        if sent is None:
+            self._dropped_replies["duplicate" if reply.request_id in self._answered else "unknown"] += 1
             return
-        self._settle(reply.request_id, owed)
-        heard = self._pending.pop(reply.request_id, None)
-        if reply.status == "ok" and not owed.is_probe:
-            self._observe(owed, late=heard is None)
-        if heard is None:
-            self._dropped["late"] += 1
+        self._complete(reply.request_id, sent)
+        on_reply = self._pending.pop(reply.request_id, None)
+        if reply.status == "ok" and not sent.is_probe:
+            self._observe(sent, late=on_reply is None)
+        if on_reply is None:
+            self._dropped_replies["late"] += 1
             return
-        heard(reply, *_status_of(reply))
+        on_reply(LinkReply(reply, _status_of(reply), reply.message))
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         if not self.down:
             self.down = True
-            self._end_all("its process is gone")
-            self._died()
+            self._fail_pending()
+            self._on_death()
 
-    def back(self) -> None:
+    def on_reconnect(self) -> None:
         self.down = False
 
     def health(self) -> LinkHealth:
-        """How it does now."""
-        times_ms = sorted(self._times_ms)  # once, and no numpy: there are hundreds of replicas to tell of
-        late = sum(self._recent) / len(self._recent) if self._recent else 0.0
+        """The state and latency of the replica now."""
+        p50_ms, p99_ms = self._latency.quantiles(0.5, 0.99)
         return LinkHealth(
-            self.replica_id,
-            MemberState.RESTARTING if self.down else self.breaker.state,
-            self.breaker.reason,
-            self.epoch,
-            _quantile(times_ms, 0.5),
-            _quantile(times_ms, 0.99),
-            late,
-            len(self._owed),
+            replica_id=self.replica_id,
+            state=MemberState.RESTARTING if self.down else self.breaker.state,
+            reason=self.breaker.reason,
+            epoch=self.epoch,
+            p50_ms=p50_ms,
+            p99_ms=p99_ms,
+            late_share=self._latency.late_share(),
+            waiting=self.in_flight,
         )
 
-    def _end_all(self, message: str) -> None:
-        self._owed.clear()
-        self._owed_bytes = 0
-        self._silent_since_s = None
-        while self._pending:  # one by one: who hears it may withdraw another
-            heard = self._pending.pop(next(iter(self._pending)))
-            heard(None, MemberStatus.DIED, message)
+    def _is_full(self) -> bool:
+        limits = self._limits
+        return self.in_flight >= limits.replica_requests or self._in_flight_bytes >= limits.replica_bytes
 
-    def _owe(self, request: Request, *, is_probe: bool) -> None:
+    def _fail_pending(self) -> None:
+        self._in_flight.clear()
+        self._in_flight_bytes = 0
+        self._unresponsive_since_s = None
+        while self._pending:  # one at a time: a callback may abandon another request
+            on_reply = self._pending.pop(next(iter(self._pending)))
+            on_reply(LinkReply(None, MemberStatus.DIED, _PROCESS_GONE))
+
+    def _track(self, request: Request, *, is_probe: bool) -> None:
         size, now_s = request.inputs.nbytes, self._timer.now_s()
-        self._owed[request.request_id] = _Owed(size, now_s, is_probe)
-        self._owed_bytes += size
-        if self._silent_since_s is None:
-            self._silent_since_s = now_s
+        self._in_flight[request.request_id] = _InFlight(size, now_s, is_probe)
+        self._in_flight_bytes += size
+        if self._unresponsive_since_s is None:
+            self._unresponsive_since_s = now_s
 
-    def _settle(self, request_id: int, owed: _Owed) -> None:
+    def _complete(self, request_id: int, sent: _InFlight) -> None:
         now_s = self._timer.now_s()
-        self._owed_bytes -= owed.bytes
-        self._silent_since_s = now_s if self._owed else None
+        self._in_flight_bytes -= sent.bytes
+        self._unresponsive_since_s = now_s if self._in_flight else None
         self._answered[request_id] = None
         if len(self._answered) > _REMEMBERED:
             self._answered.popitem(last=False)
-        spell_s = now_s - max(self._last_answer_s, owed.sent_s)
-        self._service_s += 0.1 * (spell_s - self._service_s)
-        self._last_answer_s = now_s
+        interval_s = now_s - max(self._last_reply_s, sent.sent_s)
+        self._service_s += 0.1 * (interval_s - self._service_s)
+        self._last_reply_s = now_s
 
-    def _forget_the_oldest(self) -> None:
-        """A worker that dropped an answer must not be full for ever; what somebody waits for stays."""
-        long_ago_s = self._timer.now_s() - OWED_FOR_S
-        while self._owed:
-            request_id, owed = next(iter(self._owed.items()))
-            if owed.sent_s >= long_ago_s or request_id in self._pending:
+    def _drop_abandoned(self) -> None:
+        """Stop counting old requests that nobody waits for: a worker that lost replies must not stay full."""
+        oldest_s = self._timer.now_s() - ABANDON_AFTER_S
+        while self._in_flight:
+            request_id, sent = next(iter(self._in_flight.items()))
+            if sent.sent_s >= oldest_s or request_id in self._pending:
                 return
-            del self._owed[request_id]
-            self._owed_bytes -= owed.bytes
-        self._silent_since_s = None
+            del self._in_flight[request_id]
+            self._in_flight_bytes -= sent.bytes
+        self._unresponsive_since_s = None
 
-    def _observe(self, owed: _Owed, *, late: bool) -> None:
-        """A late answer too tells how quick it is; that nobody waited so long says nothing of it."""
-        latency_ms = (self._timer.now_s() - owed.sent_s) * 1000
-        self._times_ms.append(latency_ms)
+    def _observe(self, sent: _InFlight, *, late: bool) -> None:
+        latency_ms = (self._timer.now_s() - sent.sent_s) * 1000
+        self._latency.record(latency_ms, late=late)
         if not late:
-            self._recent.append(False)
             self.counts.latency_ms.observe(latency_ms)
-        self._since_quantiles += 1
-        if self._since_quantiles >= _QUANTILES_EVERY:
-            self._since_quantiles = 0
-            self._p95_ms = _quantile(sorted(self._times_ms), 0.95)
 
 
-def _quantile(ascending: list[float], q: float) -> float | None:
-    """The value at rank `q` (0 to 1), rounded down; None where there is none."""
-    return ascending[int(q * (len(ascending) - 1))] if ascending else None
-
-
-def _status_of(reply: Reply) -> tuple[MemberStatus, str]:
+def _status_of(reply: Reply) -> MemberStatus:
     known = {
         "ok": MemberStatus.OK,
         "error": MemberStatus.ERROR,
         "expired": MemberStatus.EXPIRED,
         "refused": MemberStatus.REFUSED,
     }
-    return known.get(reply.status, MemberStatus.INVALID), reply.message
+    return known.get(reply.status, MemberStatus.INVALID)
 
 
 def probe_rows(features: int) -> NDArray[np.float32]:
-    """What a probe asks: one row of zeros."""
+    """The input of a probe: one row of zeros."""
     return np.zeros((1, features), dtype=np.float32)

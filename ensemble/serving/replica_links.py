@@ -1,45 +1,59 @@
-"""The links to all replicas: opened and closed as the host says, skipped while open, probed back; gateway."""
+"""The gateway's links to all replicas: opened, closed and probed as replicas come and go; gateway process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from podium.ensemble.protocol.wire import Reply, Request
-from podium.ensemble.serving.aggregator_counts import Counts
-from podium.ensemble.serving.pending_request import Ticket, workers_of
-from podium.ensemble.serving.replica_link import Link, LinkHealth, probe_rows
-from podium.ensemble.serving.reply_join import verdict
+from podium.ensemble.serving.aggregator_counts import AggregatorCounts
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.pending_request import PendingRequest, workers_of
+from podium.ensemble.serving.replica_link import LinkHealth, LinkReply, ReplicaLink, probe_rows
+from podium.ensemble.serving.reply_join import check_reply
 from podium.ensemble.serving.transport import Timer, Transport
 from podium.ensemble.values.ensemble_spec import MemberState, Replica, Snapshot
 from podium.ensemble.values.prediction import MemberStatus
 
-SLOW_FACTOR = 10  # a wait of so many times its own p95 counts against a member, whatever the client's deadline was
-SLOW_FROM_MS = 250.0  # but not a shorter one: a process may not get a core for so long, ours or its own
-_ENOUGH = 0.9  # of such a wait: timers ring a little early too
-OVERSLEPT_S = 0.05
+SLOW_FACTOR = 10  # a wait of this many times the replica's own p95 is a failure, whatever the client's deadline was
+MIN_SLOW_MS = 250.0  # shorter waits never are: either process may have been without a core for that long
+_TIMER_TOLERANCE = 0.9  # share of such a wait: timers also fire slightly early
+MAX_LOOP_DELAY_S = 0.05
 
 
-class Links:
-    """One link for each replica that is up, by replica id; those of versions that are gone drain."""
+class ReplicaLinks:
+    """One link for each replica that is up; links of removed versions drain before they close."""
 
     def __init__(
         self,
         transport: Transport,
         timer: Timer,
-        counts: Counts,
-        ids: Iterator[int],
+        *,
+        counts: AggregatorCounts,
+        request_ids: Iterator[int],
+        limits: AggregatorLimits,
         on_death: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._timer = timer
         self._counts = counts
-        self._ids = ids
+        self._request_ids = request_ids
+        self._limits = limits
         self._on_death = on_death
-        self._links: dict[int, Link] = {}
-        self._draining: list[Link] = []
+        self._links: dict[int, ReplicaLink] = {}
+        self._draining: list[ReplicaLink] = []
+
+    @property
+    def by_replica(self) -> Mapping[int, ReplicaLink]:
+        """The links in use, by replica id; those that drain are not included."""
+        return self._links
+
+    @property
+    def draining(self) -> int:
+        """Number of links to removed versions that still have pending requests."""
+        return len(self._draining)
 
     def update(self, snapshots: Iterable[Snapshot]) -> None:
-        """What is up from now on."""
+        """Open links to the replicas in `snapshots` that are up, and close or drain all others."""
         found = {
             replica.replica_id: (replica, snapshot)
             for snapshot in snapshots
@@ -58,90 +72,89 @@ class Links:
             link.close()
         self._forget_counts(found.keys())
 
-    def askable(self, replicas: Iterable[Replica]) -> list[Link]:
-        """The links that can be asked now."""
+    def available(self, replicas: Iterable[Replica]) -> list[ReplicaLink]:
+        """The links to these replicas that can take a request now."""
         links = (self._links.get(replica.replica_id) for replica in replicas)
-        return [link for link in links if link is not None and link.refusal() is None]
+        return [link for link in links if link is not None and link.unavailable_reason() is None]
 
-    def why_not(self, replicas: tuple[Replica, ...], snapshot: Snapshot) -> tuple[MemberStatus, str]:
-        """Why none of these can be asked; one that is open may get a probe."""
+    def unavailable_status(self, replicas: tuple[Replica, ...], snapshot: Snapshot) -> tuple[MemberStatus, str]:
+        """Why none of these replicas can take a request; probes one whose circuit breaker is open."""
         for replica in replicas:
             link = self._links.get(replica.replica_id)
-            refusal = None if link is None else link.refusal()
-            if link is not None and refusal is not None:
+            unavailable_reason = None if link is None else link.unavailable_reason()
+            if link is not None and unavailable_reason is not None:
                 link.counts.skipped += 1
                 self._probe_if_due(link, snapshot)
-                return refusal
+                return unavailable_reason
         first = replicas[0]
         return MemberStatus.UNAVAILABLE, f"{first.state.value}: {first.reason}" if first.reason else first.state.value
 
-    def may_answer(self, snapshot: Snapshot) -> bool:
-        """Whether enough members for a quorum can be asked now."""
-        able = (len(positions) for positions, replicas in workers_of(snapshot) if self.askable(replicas))
+    def can_reach_quorum(self, snapshot: Snapshot) -> bool:
+        """Whether enough members for a quorum can take a request now."""
+        able = (len(positions) for positions, replicas in workers_of(snapshot) if self.available(replicas))
         return sum(able) >= snapshot.quorum
 
     def health(self) -> dict[int, LinkHealth]:
-        """How each replica does, by its id."""
+        """The state and latency of each replica, by its id."""
         return {replica_id: link.health() for replica_id, link in self._links.items()}
 
     def close(self) -> None:
-        """Close all; what is under way ends as if all members had died."""
+        """Close all links; pending calls complete with status `died`."""
         links = [*self._links.values(), *self._draining]
-        self._links.clear()  # first: none is to take over from another
+        self._links.clear()  # first, so that no call is retried on another replica
         self._draining.clear()
         for link in links:
             link.close()
 
-    # Who is to blame, and who comes back.
+    # Failures and probes.
 
-    def blame_late(self, ticket: Ticket) -> None:
-        """A wait counts if it was long by the member's own measure: no client with a tiny deadline opens breakers.
+    def record_late(self, pending: PendingRequest) -> None:
+        """Record a failure for each replica that is late by its own measure.
 
-        If it has been silent for so long, the wait counts too: no member that stands still hides behind such clients.
+        A client with a very short deadline must not open circuit breakers, so the wait is compared with the replica's
+        own p95. A replica that has sent no reply at all for that long fails too, even if each request is recent.
         """
-        if self._timer.now_s() - ticket.due_s > OVERSLEPT_S:
-            return  # we stood still, and may not have heard its answer yet
-        own_ms = ticket.snapshot.deadline_ms
-        for link in [link for ask in ticket.asks if ask.status is None for link in ask.links]:
-            slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, SLOW_FROM_MS))
-            waited_ms = max(link.waited_ms(ticket.request_id), link.silent_ms())
-            if waited_ms >= _ENOUGH * slow_ms:
-                link.breaker.failed(f"late: no answer for {waited_ms:.0f} ms", self._timer.now_s())
+        if self._timer.now_s() - pending.due_s > MAX_LOOP_DELAY_S:
+            return  # this process was delayed: replies may be unread
+        own_ms = pending.snapshot.deadline_ms
+        for link in [link for call in pending.calls if call.status is None for link in call.links]:
+            slow_ms = own_ms if link.p95_ms is None else min(own_ms, max(SLOW_FACTOR * link.p95_ms, MIN_SLOW_MS))
+            waited_ms = max(link.waited_ms(pending.request_id), link.unresponsive_ms())
+            if waited_ms >= _TIMER_TOLERANCE * slow_ms:
+                link.breaker.record_failure(f"late: no answer for {waited_ms:.0f} ms", self._timer.now_s())
 
-    def blame_errors(self, ticket: Ticket) -> None:
-        """An error counts if another member could answer: if none could, it was the input."""
-        if any(ask.status is MemberStatus.OK for ask in ticket.asks):
-            for link, message in [fault for ask in ticket.asks for fault in ask.faults]:
-                link.breaker.failed(message, self._timer.now_s())
+    def record_errors(self, pending: PendingRequest) -> None:
+        """Record errors as failures if another member answered; otherwise the input is assumed to be the cause."""
+        if any(call.status is MemberStatus.OK for call in pending.calls):
+            for link, message in [failure for call in pending.calls for failure in call.failures]:
+                link.breaker.record_failure(message, self._timer.now_s())
 
-    def _probe_if_due(self, link: Link, snapshot: Snapshot) -> None:
-        """Ask an open replica for a row of zeros, beside the traffic."""
+    def _probe_if_due(self, link: ReplicaLink, snapshot: Snapshot) -> None:
+        """Send one row of zeros to a replica whose circuit breaker is open."""
         if link.down or not link.breaker.probe_due(self._timer.now_s()):
             return
-        request = Request(next(self._ids), link.epoch, snapshot.deadline_ms, probe_rows(snapshot.features))
+        request = Request(next(self._request_ids), link.epoch, snapshot.deadline_ms, probe_rows(snapshot.features))
         link.breaker.probe_sent()
-        deadline = self._timer.call_later(snapshot.deadline_ms / 1000, lambda: link.give_up_probe(request.request_id))
+        deadline = self._timer.call_later(snapshot.deadline_ms / 1000, lambda: link.expire_probe(request.request_id))
 
-        def heard(reply: Reply | None, status: MemberStatus, message: str) -> None:
+        def on_reply(answer: LinkReply) -> None:
             deadline.cancel()
-            sound = reply is not None and status is MemberStatus.OK and _is_sound(reply, snapshot)
-            link.breaker.probe_ended(sound, self._timer.now_s())
+            valid = answer.reply is not None and answer.status is MemberStatus.OK and _is_valid(answer.reply, snapshot)
+            link.breaker.probe_ended(valid, self._timer.now_s())
 
-        if not link.probe(request, heard):
-            heard(None, MemberStatus.QUEUE_FULL, "")
+        if not link.probe(request, on_reply):
+            on_reply(LinkReply(None, MemberStatus.QUEUE_FULL))
 
-    def _open(self, replica: Replica) -> Link:
+    def _open(self, replica: Replica) -> ReplicaLink:
         link = self._links.get(replica.replica_id)
         if link is None:
-            assert replica.endpoint is not None
-            link = self._links[replica.replica_id] = Link(
-                replica.replica_id, replica.endpoint, replica.epoch, self._transport, self._timer, self._counts,
-                self._on_death,
-            )  # fmt: skip
+            link = self._links[replica.replica_id] = ReplicaLink(
+                replica, self._transport, self._timer, counts=self._counts, limits=self._limits, on_death=self._on_death
+            )
         return link
 
-    def _drop(self, link: Link, *, drain: bool) -> None:
-        """Its process is gone; or its version is, and what waits for it may still come."""
+    def _drop(self, link: ReplicaLink, *, drain: bool) -> None:
+        """Close the link, or with `drain` let its pending requests complete first."""
         del self._links[link.replica_id]
         if drain and not link.idle:
             self._draining.append(link)
@@ -149,29 +162,29 @@ class Links:
             link.close()
 
     def _forget_counts(self, replica_ids: Iterable[int]) -> None:
-        """Counts of what is gone go too, once nothing of it is under way."""
+        """Delete the counters of removed replicas that have nothing pending."""
         keep = set(replica_ids) | {link.replica_id for link in self._draining}
         for replica_id in [r for r, counts in self._counts.members.items() if r not in keep and not counts.pending]:
             del self._counts.members[replica_id]
 
 
-def _is_sound(reply: Reply, snapshot: Snapshot) -> bool:
-    """Whether a probe's answer would count for a request."""
+def _is_valid(reply: Reply, snapshot: Snapshot) -> bool:
+    """Whether a probe's reply would count for a request."""
     positions, _ = workers_of(snapshot)[0]
-    return verdict(reply, len(positions), 1, snapshot.outputs)[0] is MemberStatus.OK
+    return check_reply(reply, members=len(positions), rows=1, outputs=snapshot.outputs)[0] is MemberStatus.OK
 
 
 def is_up(replica: Replica) -> bool:
-    """Whether it can be asked, as far as the host knows."""
+    """Whether the host reports the replica as ready."""
     return replica.state is MemberState.READY and replica.endpoint is not None
 
 
 def can_answer(snapshot: Snapshot) -> bool:
-    """Whether enough of its members are up for a quorum."""
+    """Whether the host reports enough members as ready for a quorum."""
     return sum(any(map(is_up, member.replicas)) for member in snapshot.members) >= snapshot.quorum
 
 
 def is_warming(snapshot: Snapshot) -> bool:
-    """Whether some of its processes are on their way up."""
+    """Whether any replica is starting or warming."""
     states = {replica.state for member in snapshot.members for replica in member.replicas}
     return not states.isdisjoint({MemberState.STARTING, MemberState.WARMING})

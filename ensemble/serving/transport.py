@@ -1,4 +1,4 @@
-"""The two queues of a worker as the gateway sees them, on ZeroMQ; and the port that tests fake; gateway."""
+"""The connection to a worker over ZeroMQ, and the ports that tests fake; gateway process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 Frames = Sequence[bytes | memoryview]
-_SEND_QUEUE = 1024  # the link's own bound is lower
+_SEND_QUEUE = 1024  # the link's own limit is lower
 _COPY_BELOW_BYTES = 65536
 
 
 class Cancellable(Protocol):
-    """A call that is to come."""
+    """A scheduled call."""
 
     def cancel(self) -> object: ...
 
 
 class Timer(Protocol):
-    """The monotonic clock, and calls that are to come."""
+    """The monotonic clock, and scheduled calls."""
 
     def now_s(self) -> float: ...
 
@@ -31,22 +31,22 @@ class Timer(Protocol):
 
 
 class Listener(Protocol):
-    """Who hears what comes from a worker."""
+    """Receives the messages and connection events of a worker."""
 
-    def hear(self, frames: list[bytes]) -> None: ...
+    def on_message(self, frames: list[bytes]) -> None: ...
 
-    def lost(self) -> None:
-        """The other end is gone."""
+    def on_disconnect(self) -> None:
+        """The worker has closed the connection."""
 
-    def back(self) -> None:
-        """The other end is there again."""
+    def on_reconnect(self) -> None:
+        """The connection is established again."""
 
 
-class Wire(Protocol):
+class Connection(Protocol):
     """An open connection to a worker."""
 
     def send(self, frames: Frames) -> bool:
-        """Queue a message; False, at once, when that cannot be done."""
+        """Queue a message without blocking. Returns False if it cannot be queued."""
 
     def close(self) -> None: ...
 
@@ -54,31 +54,31 @@ class Wire(Protocol):
 class Transport(Protocol):
     """Opens connections."""
 
-    def open(self, endpoint: str, listener: Listener) -> Wire: ...
+    def open(self, endpoint: str, listener: Listener) -> Connection: ...
 
     def close(self) -> None: ...
 
 
 class ZmqTransport:
-    """Sockets of one context, read in the running event loop."""
+    """ZeroMQ sockets of one context, read in the running event loop."""
 
     def __init__(self) -> None:
         self._context = zmq.Context()
-        # Three sockets a worker, of 1023 by default: an ensemble with 350 processes would be more than there are.
+        # Each worker needs three sockets, and the default limit of 1023 is too low for 350 workers.
         self._context.set(zmq.MAX_SOCKETS, int(self._context.get(zmq.SOCKET_LIMIT)))
 
-    def open(self, endpoint: str, listener: Listener) -> Wire:
-        return _ZmqWire(self._context, endpoint, listener)
+    def open(self, endpoint: str, listener: Listener) -> Connection:
+        return _ZmqConnection(self._context, endpoint, listener)
 
     def close(self) -> None:
         self._context.destroy(linger=0)
 
 
-class _ZmqWire:
-    """A DEALER and its monitor, which tells at once when the worker's process is gone.
+class _ZmqConnection:
+    """A DEALER socket and its monitor, which reports immediately when the worker's process is gone.
 
-    Read without zmq.asyncio, which makes a future for each message. ZeroMQ signals an edge, not a level: whoever
-    touches the socket must look whether something has come meanwhile, and drain it.
+    It is read without zmq.asyncio, which creates a future for each message. ZeroMQ signals edges, not levels: after any
+    use of the socket, check for new messages and drain it.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str, listener: Listener) -> None:
@@ -117,16 +117,16 @@ class _ZmqWire:
     def _drain(self) -> None:
         with contextlib.suppress(zmq.ZMQError):
             while not self._closed:
-                self._listener.hear(self._socket.recv_multipart(zmq.NOBLOCK))
+                self._listener.on_message(self._socket.recv_multipart(zmq.NOBLOCK))
 
     def _drain_monitor(self) -> None:
         with contextlib.suppress(zmq.ZMQError):
             while not self._closed:
                 event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))["event"]
                 if event == zmq.EVENT_DISCONNECTED:
-                    self._listener.lost()
+                    self._listener.on_disconnect()
                 else:
-                    self._listener.back()
+                    self._listener.on_reconnect()
 
 
 class LoopTimer:
@@ -136,7 +136,7 @@ class LoopTimer:
         self._loop = asyncio.get_running_loop()
 
     def now_s(self) -> float:
-        return time.monotonic()  # uvloop's own clock stands still within a step, and counts whole milliseconds
+        return time.monotonic()  # uvloop's clock does not advance within a step, and has a resolution of 1 ms
 
     def call_later(self, delay_s: float, callback: Callable[[], object]) -> Cancellable:
         return self._loop.call_later(max(0.0, delay_s), callback)

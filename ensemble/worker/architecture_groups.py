@@ -15,7 +15,7 @@ _OF_ANY = frozenset(vars(nn.Module()))  # what a module has before its own class
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedNetwork:
     """A member: its network, on its device. On a machine without GPUs, CPU slots stand in for devices."""
 
     module: nn.Module
@@ -34,7 +34,7 @@ class Group:
     modules: tuple[nn.Module, ...]
 
 
-def groups(members: Sequence[Placed]) -> list[Group]:
+def groups(members: Sequence[PlacedNetwork]) -> list[Group]:
     """Every member in one group, in the order in which the groups first appear."""
     found: dict[tuple[torch.device, int, Signature], list[int]] = {}
     for position, member in enumerate(members):

@@ -26,7 +26,7 @@ _SAMPLES = 5  # batches of one size
 _FRESH_S = 10.0  # how long a time is believed without another of its size
 
 
-class Waits(Protocol):
+class Batchable(Protocol):
     """What the rules must know of a request that waits."""
 
     @property
@@ -39,7 +39,7 @@ class Waits(Protocol):
     def due_s(self) -> float: ...
 
 
-W = TypeVar("W", bound=Waits)
+W = TypeVar("W", bound=Batchable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Batch(Generic[W]):
     wait_s: float = 0.0
 
 
-class Batching:
+class DynamicBatcher:
     """The next batch, from what waits and from what the last batches took."""
 
     def __init__(self, max_rows: int, wait_s: float = 0.0) -> None:
@@ -70,7 +70,7 @@ class Batching:
         """How many rows the next batch may have."""
         return self._limit.rows
 
-    def came(self, request: Waits) -> None:
+    def came(self, request: Batchable) -> None:
         """A request came; the time that requests have sets what a batch may take."""
         self._limit.allow(request.due_s - request.arrived_s)
 

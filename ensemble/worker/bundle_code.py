@@ -32,7 +32,7 @@ def importable(folder: Path, *, alone: bool) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def function(folder: Path, reference: str) -> Build:
+def load_function(folder: Path, reference: str) -> Build:
     """The function `module:function` of the folder. Raises `EnsembleError` where that cannot be imported."""
     name, _, attribute = reference.partition(":")
     if not is_reference(reference):

@@ -35,7 +35,7 @@ QUICK = (Plan.STACKED, Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)  # prepared wi
 SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # many seconds, and a C++ compiler or Triton
 
 
-class Plans:
+class GroupPlans:
     """The plans of one group. The members' weights become slices of the stacked ones, so nothing is kept twice."""
 
     def __init__(self, group: Group) -> None:

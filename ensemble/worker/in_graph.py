@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Combination
 from podium.ensemble.worker import plan_selection
-from podium.ensemble.worker.architecture_groups import Group, Placed, groups
-from podium.ensemble.worker.execution_plans import Plan, Plans
-from podium.ensemble.worker.network import Predicted
-from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, Choice, Trial
+from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups
+from podium.ensemble.worker.execution_plans import GroupPlans, Plan
+from podium.ensemble.worker.network import NetworkOutputs
+from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, PlanBenchmark, PlanChoice
 from podium.sweep.networks.flat_input import check_rows
 
 THREAD_ROUNDS = 5
@@ -32,7 +32,7 @@ _REASON_CHARACTERS = 500
 
 
 @dataclass(slots=True)
-class Answers:
+class GroupOutputs:
     """What one group gave: float32 (its members, rows, outputs), and why a member of it failed, by position."""
 
     group: Group
@@ -41,13 +41,13 @@ class Answers:
     failed: dict[int, str] = field(default_factory=dict)
 
 
-class RunningGroup:
+class GroupRunner:
     """A group, the plan for each size of a batch, and what to do when that plan raises."""
 
     def __init__(self, group: Group, precision: torch.dtype) -> None:
         self.group = group
-        self.choices: dict[int, Choice] = {}
-        self._plans = Plans(group)
+        self.choices: dict[int, PlanChoice] = {}
+        self._plans = GroupPlans(group)
         self._precision = precision
         self._fell_back = ""
 
@@ -58,7 +58,7 @@ class RunningGroup:
 
         Where the loop itself raises there is nothing to compare, and the loop it is.
         """
-        trial = Trial(self._plans, self.group.device, self._precision, slow)
+        trial = PlanBenchmark(self._plans, self.group.device, self._precision, slow)
         try:
             for size, sample in samples.items():
                 use_threads(threads[size])
@@ -66,17 +66,17 @@ class RunningGroup:
         except Exception as error:  # noqa: BLE001 - a member's own fault: requests will tell whose
             self._fell_back = reason(error)
 
-    def run(self, rows: torch.Tensor) -> Answers:
-        """Answers to rows on this group's device; a GPU may still be computing them."""
+    def run(self, rows: torch.Tensor) -> GroupOutputs:
+        """GroupOutputs to rows on this group's device; a GPU may still be computing them."""
         try:  # of one type of rows: it is part of what makes them a group
             check_rows(self.group.modules[0], rows)
         except ValueError as error:
-            return Answers(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
+            return GroupOutputs(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
         try:
             answers = self._compute(len(rows))(rows)
         except Exception as error:  # noqa: BLE001 - a member's own fault, or the plan's: each is asked alone
             return self._one_by_one(rows, error)
-        return Answers(self.group, [answers], list(self.group.positions))
+        return GroupOutputs(self.group, [answers], list(self.group.positions))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -91,9 +91,9 @@ class RunningGroup:
         choice = self.choices.get(size_of(rows))
         return self._plans.loop if choice is None else choice.compute
 
-    def _one_by_one(self, rows: torch.Tensor, error: Exception) -> Answers:
+    def _one_by_one(self, rows: torch.Tensor, error: Exception) -> GroupOutputs:
         """Who is to blame: a member, or, if all answer when asked alone, the plan, which is not used again."""
-        answers = Answers(self.group, [], [])
+        answers = GroupOutputs(self.group, [], [])
         for index, position in enumerate(self.group.positions):
             try:
                 answers.tensors.append(self._plans.alone(index, rows))
@@ -102,7 +102,7 @@ class RunningGroup:
                 answers.failed[position] = reason(own)
         if not answers.failed:
             self._fell_back = reason(error)
-            self.choices = {size: Choice(size, Plan.LOOP, self._plans.loop) for size in self.choices}
+            self.choices = {size: PlanChoice(size, Plan.LOOP, self._plans.loop) for size in self.choices}
         return answers
 
 
@@ -110,12 +110,12 @@ class WholeEnsemble:
     """All networks and their combination as one program; a `Network`."""
 
     def __init__(
-        self, members: Sequence[Placed], combination: Combination, precision: torch.dtype = torch.float32
+        self, members: Sequence[PlacedNetwork], combination: Combination, precision: torch.dtype = torch.float32
     ) -> None:
         self._members = len(members)
         self._combination = combination
         self._example = next((member.example for member in members if member.example is not None), None)
-        self._groups = [RunningGroup(group, precision) for group in groups(members)]
+        self._groups = [GroupRunner(group, precision) for group in groups(members)]
         self._devices = self._by_device()
         self._threads = dict.fromkeys(SIZES, torch.get_num_threads())
         self._at_once = dict.fromkeys(SIZES, False)
@@ -124,7 +124,7 @@ class WholeEnsemble:
         self._pool = ThreadPoolExecutor(max(1, len(self._devices) - 1), "member-device")
 
     @torch.inference_mode()
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         """All members' answers and their combination, or None for it where a member failed or is not finite.
 
         Raises what the first member raised when none could be run.
@@ -137,7 +137,7 @@ class WholeEnsemble:
         predictions = self._collect(answers, len(inputs))
         sound = not failed and bool(np.isfinite(predictions.sum()))
         combined = combine.combine(self._combination, predictions, range(self._members)) if sound else None
-        return Predicted(predictions, failed, combined)
+        return NetworkOutputs(predictions, failed, combined)
 
     @torch.inference_mode()
     def warm(self, features: int, *, slow: bool = False, budget_s: float | None = None) -> None:
@@ -192,8 +192,8 @@ class WholeEnsemble:
 
     # Several devices.
 
-    def _by_device(self) -> list[list[RunningGroup]]:
-        found: dict[tuple[torch.device, int], list[RunningGroup]] = {}
+    def _by_device(self) -> list[list[GroupRunner]]:
+        found: dict[tuple[torch.device, int], list[GroupRunner]] = {}
         for running in self._groups:
             found.setdefault((running.group.device, running.group.slot), []).append(running)
         return list(found.values())
@@ -212,23 +212,23 @@ class WholeEnsemble:
             self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
             self._at_once[size] = took["at once"] < took["one after the other"] * plan_selection.MARGIN
 
-    def _run(self, rows: torch.Tensor) -> list[Answers]:
+    def _run(self, rows: torch.Tensor) -> list[GroupOutputs]:
         run = self._threaded if self._at_once[size_of(len(rows))] else self._serial
         return run(rows)
 
-    def _serial(self, rows: torch.Tensor) -> list[Answers]:
+    def _serial(self, rows: torch.Tensor) -> list[GroupOutputs]:
         """Launched on all devices before anything is awaited: a GPU launch does not block."""
         if any(running.group.device.type == "cuda" for running in self._groups):
             rows = rows.pin_memory()
         return [answer for device in self._devices for answer in _run_device(device, rows)]
 
-    def _threaded(self, rows: torch.Tensor) -> list[Answers]:
+    def _threaded(self, rows: torch.Tensor) -> list[GroupOutputs]:
         """A thread for each device: PyTorch leaves the interpreter while it computes."""
         first, *others = self._devices
         futures = [self._pool.submit(_run_device, device, rows) for device in others]
         return _run_device(first, rows) + [answer for future in futures for answer in future.result()]
 
-    def _collect(self, answers: Sequence[Answers], rows: int) -> NDArray[np.float32]:
+    def _collect(self, answers: Sequence[GroupOutputs], rows: int) -> NDArray[np.float32]:
         """One array in the order of the members; what failed is NaN."""
         tensors = _on_host([tensor for answer in answers for tensor in answer.tensors])
         if len(tensors) == 1 and not answers[0].failed and len(answers) == 1:
@@ -268,7 +268,7 @@ def reason(error: Exception) -> str:
 
 
 @torch.inference_mode()  # holds for one thread
-def _run_device(device: Sequence[RunningGroup], rows: torch.Tensor) -> list[Answers]:
+def _run_device(device: Sequence[GroupRunner], rows: torch.Tensor) -> list[GroupOutputs]:
     there = rows.to(device[0].group.device, non_blocking=True)
     return [running.run(there) for running in device]
 

@@ -13,7 +13,7 @@ End = Literal["answered", "errors", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedRequest:
     """A request in the input queue: who sent it, when it came, when it is too late (monotonic seconds)."""
 
     sender: bytes
@@ -32,7 +32,7 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Counts:
+class QueueCounts:
     """What became of the requests: `came = answered + errors + expired + refused + queued + computing`, always."""
 
     came: int = 0
@@ -46,25 +46,25 @@ class Counts:
     garbled: int = 0  # not requests, so not in `came`
 
 
-class Inbox:
+class InputQueue:
     """One thread puts, another takes; a request counts as queued until it is computed or expires."""
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
         self._max_requests = max_requests
         self._max_bytes = max_bytes
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
-        self._counts = Counts()
+        self._queue: queue.SimpleQueue[QueuedRequest | None] = queue.SimpleQueue()
+        self._counts = QueueCounts()
         self._lock = threading.Lock()
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> QueueCounts:
         """A copy as of one moment."""
         with self._lock:
             return replace(self._counts)
 
     # The thread that owns the socket.
 
-    def put(self, waiting: Waiting) -> bool:
+    def put(self, waiting: QueuedRequest) -> bool:
         """Queue a request; False, at once, when the queue is full."""
         size = waiting.request.inputs.nbytes
         with self._lock:
@@ -95,9 +95,9 @@ class Inbox:
 
     # The thread that owns the network.
 
-    def take(self, *, timeout_s: float | None) -> list[Waiting] | None:
+    def take(self, *, timeout_s: float | None) -> list[QueuedRequest] | None:
         """All that came since, in order; the first is waited for, up to `timeout_s`. None: closed."""
-        taken: list[Waiting] = []
+        taken: list[QueuedRequest] = []
         try:
             first = self._queue.get(timeout=timeout_s) if timeout_s != 0 else self._queue.get_nowait()
             while first is not None:
@@ -107,7 +107,7 @@ class Inbox:
             return taken
         return None
 
-    def began(self, waiting: Waiting) -> None:
+    def began(self, waiting: QueuedRequest) -> None:
         """It leaves the queue to be computed."""
         with self._lock:
             self._leave(waiting)
@@ -119,13 +119,13 @@ class Inbox:
             self._counts.computing -= 1
             self._count(end)
 
-    def expired(self, waiting: Waiting) -> None:
+    def expired(self, waiting: QueuedRequest) -> None:
         """It leaves the queue without having been computed."""
         with self._lock:
             self._leave(waiting)
             self._count("expired")
 
-    def _leave(self, waiting: Waiting) -> None:
+    def _leave(self, waiting: QueuedRequest) -> None:
         self._counts.queued -= 1
         self._counts.queued_bytes -= waiting.request.inputs.nbytes
 

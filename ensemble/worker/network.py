@@ -24,7 +24,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class NetworkOutputs:
     """One computation's result.
 
     `predictions` is float32 (members, rows, outputs), in the order of the members; the rows of a member that failed
@@ -40,6 +40,6 @@ class Predicted:
 class Network(Protocol):
     """What a worker runs: one member between-graph, all of them in-graph."""
 
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         """Rows are float32 (rows, features). May raise anything when no member could be run."""
         ...

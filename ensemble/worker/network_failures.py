@@ -6,11 +6,11 @@ every computation until it ends.
 
 from __future__ import annotations
 
-FAILURES = 20
-FAILING_S = 30.0
+MIN_FAILURES = 20
+MIN_FAILING_S = 30.0
 
 
-class Failing:
+class FailureTracker:
     """The computations that failed since the last that worked."""
 
     def __init__(self) -> None:
@@ -26,4 +26,4 @@ class Failing:
         if not self._failures:
             self._since_s = now_s
         self._failures += 1
-        return self._failures >= FAILURES and now_s - self._since_s >= FAILING_S
+        return self._failures >= MIN_FAILURES and now_s - self._since_s >= MIN_FAILING_S

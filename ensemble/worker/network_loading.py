@@ -13,22 +13,22 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Combination, Precision, Task
 from podium.ensemble.worker import user_networks
-from podium.ensemble.worker.architecture_groups import Placed
+from podium.ensemble.worker.architecture_groups import PlacedNetwork
 from podium.ensemble.worker.in_graph import WholeEnsemble, known_rows
-from podium.ensemble.worker.network import ModelFile, Predicted
-from podium.ensemble.worker.user_networks import Rebuilt, Weighed
+from podium.ensemble.worker.network import ModelFile, NetworkOutputs
+from podium.ensemble.worker.user_networks import LoadedModel, RebuiltNetwork
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.networks.flat_input import check_rows
 from podium.sweep.runtime.atomic_files import named
 from podium.sweep.values.errors import EnsembleError
 
-__all__ = ["Answering", "ModelFile", "SingleNetwork", "WholeEnsemble", "load"]
+__all__ = ["ModelFile", "ServingModule", "SingleNetwork", "WholeEnsemble", "load"]
 
 WARM_ROWS = (1, 64)
 _COMPUTED_IN_FLOAT32 = (models.Standardize, models.Rescale)  # raw rows and targets may be large
 
 
-class Answering(nn.Module):
+class ServingModule(nn.Module):
     """A network whose answers, float32 (rows, outputs), are probabilities, or values when the task is regression."""
 
     def __init__(self, model: nn.Module, task: Task) -> None:
@@ -47,16 +47,16 @@ class Answering(nn.Module):
 class SingleNetwork:
     """One network: a between-graph member; a `Network`."""
 
-    def __init__(self, placed: Placed) -> None:
+    def __init__(self, placed: PlacedNetwork) -> None:
         self._placed = placed
 
     @torch.inference_mode()
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         """Its answers, as the only member's. Raises what the network raises."""
         rows = torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
         check_rows(self._placed.module, rows)
         answers = self._placed.module(rows.to(self._placed.device))
-        return Predicted(answers.unsqueeze(0).cpu().numpy(), {}, None)
+        return NetworkOutputs(answers.unsqueeze(0).cpu().numpy(), {}, None)
 
     def warm(self, features: int) -> None:
         """Compute once as small and once as large as most requests are: the first time is slow."""
@@ -76,11 +76,11 @@ def load(
     files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
 ) -> SingleNetwork | WholeEnsemble:
     """The network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or not ours."""
-    weighed = [user_networks.read(file) for file in files]
-    rebuilt = user_networks.rebuild(weighed)
+    loaded = [user_networks.read(file) for file in files]
+    rebuilt = user_networks.rebuild(loaded)
     members = [
         _place_users(one, rebuilt[position], precision) if position in rebuilt else _place_ours(one, precision)
-        for position, one in enumerate(weighed)
+        for position, one in enumerate(loaded)
     ]
     if in_graph:
         return WholeEnsemble(members, combination, getattr(torch, precision.value))
@@ -88,7 +88,7 @@ def load(
     return SingleNetwork(member)
 
 
-def _place_ours(one: Weighed, precision: Precision) -> Placed:
+def _place_ours(one: LoadedModel, precision: Precision) -> PlacedNetwork:
     try:
         architecture: dict[str, Any] = checkpoints.architecture_of(one.metadata)
         model = models.build(architecture)
@@ -99,10 +99,10 @@ def _place_ours(one: Weighed, precision: Precision) -> Placed:
     if precision is Precision.BFLOAT16:
         model = _in_bfloat16(model)
     device = _device(one.file)
-    return Placed(Answering(model, task).to(device).eval(), device, one.file.device_index)
+    return PlacedNetwork(ServingModule(model, task).to(device).eval(), device, one.file.device_index)
 
 
-def _place_users(one: Weighed, rebuilt: Rebuilt, precision: Precision) -> Placed:
+def _place_users(one: LoadedModel, rebuilt: RebuiltNetwork, precision: Precision) -> PlacedNetwork:
     """Its answers are what they are to be already. What it computes in is its own, but for bfloat16 in all of it."""
     device, network = _device(one.file), rebuilt.network
     if precision is Precision.BFLOAT16:
@@ -110,7 +110,7 @@ def _place_users(one: Weighed, rebuilt: Rebuilt, precision: Precision) -> Placed
         network.dtype = torch.bfloat16 if network.dtype.is_floating_point else network.dtype
     if device.type == "cuda":
         user_networks.guard_embeddings(network)
-    return Placed(network.to(device).eval(), device, one.file.device_index, rebuilt.example)
+    return PlacedNetwork(network.to(device).eval(), device, one.file.device_index, rebuilt.example)
 
 
 def _device(file: ModelFile) -> torch.device:

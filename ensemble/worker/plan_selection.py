@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from podium.ensemble.worker.execution_plans import SLOW, Plan, Plans
+from podium.ensemble.worker.execution_plans import SLOW, GroupPlans, Plan
 from podium.ensemble.worker.recorded_computation import Compute
 
 SIZES = (1, 64, 1024)  # rows; a batch belongs to the first that it does not exceed, a larger one to the last
@@ -22,7 +22,7 @@ WARM_S = 8.0  # for trying plans that are prepared quickly, all groups and sizes
 SLOW_WARM_S = 30.0  # where there is patience for compilers
 MARGIN = 0.9  # of the loop's time
 ROUNDS = (5, 50)  # at least, at most
-TRYING = 10  # computations that it takes to try a plan, about
+MIN_RUNS = 10  # computations that it takes to try a plan, about
 HOPELESS = 3.0  # times the loop's, at the first try
 TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2.0**-6}  # of the largest answer, or of 1 if that is more
 
@@ -31,7 +31,7 @@ Samples = Mapping[int, torch.Tensor]  # rows (rows, features) by their number
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlanChoice:
     """The plan for batches of one size, and what the others took: lower quartiles, in microseconds."""
 
     rows: int
@@ -50,29 +50,29 @@ class Choice:
 
 
 @dataclass(slots=True)
-class Trial:
+class PlanBenchmark:
     """Times plans on the device they run on, within a time that is bounded but for the slow plans' preparation."""
 
-    plans: Plans
+    plans: GroupPlans
     device: torch.device
     precision: torch.dtype
     slow: bool = False
     clock: Clock = time.perf_counter
 
-    def choose(self, sample: torch.Tensor, budget_s: float) -> Choice:
+    def choose(self, sample: torch.Tensor, budget_s: float) -> PlanChoice:
         """The plan for batches as large as `sample` (rows, features)."""
         until_s = self.clock() + budget_s
         first_s = self.timed(self.plans.loop, sample)
-        if first_s * TRYING > budget_s:
+        if first_s * MIN_RUNS > budget_s:
             refused = dict.fromkeys(self.plans.candidates(self.slow), "no time to compare")
-            return Choice(len(sample), Plan.LOOP, self.plans.loop, {Plan.LOOP: first_s * 1e6}, refused)
+            return PlanChoice(len(sample), Plan.LOOP, self.plans.loop, {Plan.LOOP: first_s * 1e6}, refused)
         loop_s = self.timed(self.plans.loop, sample)  # the first is slower
         candidates, refused = self.candidates(sample, loop_s, until_s)
         candidates = {Plan.LOOP: self.plans.loop, **candidates}
         rounds = int((until_s - self.clock()) / (loop_s * len(candidates)))
         took_us = self._race(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
         plan = min(took_us, key=lambda plan: took_us[plan] * (MARGIN if plan is Plan.LOOP else 1))
-        return Choice(len(sample), plan, candidates[plan], took_us, refused)
+        return PlanChoice(len(sample), plan, candidates[plan], took_us, refused)
 
     def timed(self, compute: Callable[[torch.Tensor], object], sample: torch.Tensor) -> float:
         """Seconds that one computation takes, its results awaited."""
@@ -89,7 +89,7 @@ class Trial:
         ready: dict[Plan, Compute] = {}
         refused: dict[Plan, str] = {}
         for plan in self.plans.candidates(self.slow):
-            if plan not in SLOW and self.clock() + TRYING * loop_s > until_s:
+            if plan not in SLOW and self.clock() + MIN_RUNS * loop_s > until_s:
                 refused[plan] = "no time to compare"
                 continue
             try:

@@ -25,7 +25,7 @@ CLOSE = 5e-2  # of the largest answer, or of 1 if that is more: another device m
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class LoadedModel:
     """A model's file, read: its tensors, its metadata, and what it says if it is a user's."""
 
     file: ModelFile
@@ -35,14 +35,14 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuiltNetwork:
     """A user's network, on the CPU, and the rows that its trial tried it on."""
 
     network: RowsIn
     example: torch.Tensor
 
 
-def read(file: ModelFile) -> Weighed:
+def read(file: ModelFile) -> LoadedModel:
     """Raises `EnsembleError` for a file that is missing, changed, or cannot be a member."""
     weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
     try:
@@ -51,13 +51,13 @@ def read(file: ModelFile) -> Weighed:
         raise EnsembleError(f"{named(Path(file.path))} is damaged: {error}") from error
     if isinstance(header, Unfit):
         raise EnsembleError(f"{named(Path(file.path))}: this network cannot join an ensemble: {header.reason}")
-    return Weighed(file, weights, metadata, header)
+    return LoadedModel(file, weights, metadata, header)
 
 
-def rebuild(files: Sequence[Weighed]) -> dict[int, Rebuilt]:
+def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
     """The users' networks among the files, by position. Raises `EnsembleError` naming the file it is about."""
     folders = {position: _folder(one) for position, one in enumerate(files) if one.user is not None}
-    found: dict[int, Rebuilt] = {}
+    found: dict[int, RebuiltNetwork] = {}
     several = len(set(folders.values())) > 1
     for folder in dict.fromkeys(folders.values()):
         with bundle_code.importable(folder, alone=not several):
@@ -68,23 +68,23 @@ def rebuild(files: Sequence[Weighed]) -> dict[int, Rebuilt]:
     return found
 
 
-def _folder(one: Weighed) -> Path:
+def _folder(one: LoadedModel) -> Path:
     assert one.user is not None
     with _naming(one):
         return trial_outputs.check_code(DataDirectory(Path(one.file.data_dir)), one.user.bundle, one.user.code_sha256)
 
 
-def _rebuilt(one: Weighed, folder: Path) -> Rebuilt:
+def _rebuilt(one: LoadedModel, folder: Path) -> RebuiltNetwork:
     assert one.user is not None
     weights = dict(one.weights)
     with _naming(one):
         example = weights.pop(EXAMPLE, None)
         if example is None or weights.pop(ANSWERS, None) is None:
             raise EnsembleError("its example is missing")
-        return Rebuilt(built(bundle_code.function(folder, one.user.build), one.user, weights), example)
+        return RebuiltNetwork(built(bundle_code.load_function(folder, one.user.build), one.user, weights), example)
 
 
-def _check_answers(one: Weighed, rebuilt: Rebuilt, *, several: bool) -> None:
+def _check_answers(one: LoadedModel, rebuilt: RebuiltNetwork, *, several: bool) -> None:
     """What was said in the trial is said here: else it is another network, whatever its weights."""
     with _naming(one):
         try:
@@ -99,7 +99,7 @@ def _check_answers(one: Weighed, rebuilt: Rebuilt, *, several: bool) -> None:
 
 
 @contextlib.contextmanager
-def _naming(one: Weighed) -> Iterator[None]:
+def _naming(one: LoadedModel) -> Iterator[None]:
     """Errors name the file."""
     try:
         yield

@@ -24,10 +24,10 @@ import zmq
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request, WireError
-from podium.ensemble.worker.batching import Batching, quantile
-from podium.ensemble.worker.input_queue import Counts, Inbox, Waiting
-from podium.ensemble.worker.network import Network, Predicted
-from podium.ensemble.worker.network_failures import Failing
+from podium.ensemble.worker.batching import DynamicBatcher, quantile
+from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
+from podium.ensemble.worker.network import Network, NetworkOutputs
+from podium.ensemble.worker.network_failures import FailureTracker
 
 _COPY_BELOW_BYTES = 65536  # to lend ZeroMQ a small buffer costs more than to copy it
 _MESSAGE_CHARACTERS = 500
@@ -39,7 +39,7 @@ Frames = list[bytes | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkerLimits:
     """What a worker holds and takes at once. A request that is larger than a limit by itself goes alone."""
 
     queue_requests: int = 256
@@ -52,7 +52,7 @@ class Limits:
 class _Computed:
     """What became of one computation: a prediction or an error."""
 
-    predicted: Predicted | None
+    predicted: NetworkOutputs | None
     error: str
     began_s: float
     seconds: float
@@ -67,19 +67,19 @@ class MemberServer:
     """Serves one network on one endpoint, until closed."""
 
     def __init__(
-        self, endpoint: str, epoch: int, network: Network, limits: Limits | None = None,
+        self, endpoint: str, epoch: int, network: Network, limits: WorkerLimits | None = None,
         *, end_process: Callable[[], None] | None = None, known_row: NDArray[np.float32] | None = None,
     ) -> None:  # fmt: skip
-        limits = limits or Limits()
+        limits = limits or WorkerLimits()
         self._endpoint = endpoint
         self._epoch = epoch
         self._network = network
         self._end_process = end_process or _end_process
-        self._inbox = Inbox(limits.queue_requests, limits.queue_bytes)
-        self._batching = Batching(limits.batch_rows, limits.batch_wait_ms / 1000)
+        self._queue = InputQueue(limits.queue_requests, limits.queue_bytes)
+        self._batcher = DynamicBatcher(limits.batch_rows, limits.batch_wait_ms / 1000)
         self._statistics = _Statistics()
         self._known_failed: frozenset[int] = frozenset()
-        self._failing = Failing()
+        self._failing = FailureTracker()
         self._known_row = known_row  # (1, features) that the network takes; None: zeros will do
         self._width: int | None = None  # of the last rows that could be computed
         self._outbox: deque[Frames] = deque()
@@ -109,7 +109,7 @@ class MemberServer:
     def close(self) -> None:
         """Stop serving, at once; what waits is not answered. A computation under way is awaited for 2 s at most."""
         self._closing.set()
-        self._inbox.close()
+        self._queue.close()
         self._ring()
         io, compute = self._threads
         for thread in self._threads:
@@ -122,13 +122,13 @@ class MemberServer:
             self._button.close()
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> QueueCounts:
         """What became of the requests so far."""
-        return self._inbox.counts
+        return self._queue.counts
 
     def health(self) -> dict[str, int | float | None]:
         """The counts and how computing goes, for whoever asks how the worker does; times in milliseconds."""
-        return {**asdict(self.counts), "batch_limit_rows": self._batching.limit_rows, **self._statistics.summary()}
+        return {**asdict(self.counts), "batch_limit_rows": self._batcher.limit_rows, **self._statistics.summary()}
 
     def _guard(self, run: Callable[[], None]) -> None:
         try:
@@ -158,15 +158,15 @@ class MemberServer:
         try:
             request = Request.parse(rest)
         except WireError as error:
-            self._inbox.garbled()
+            self._queue.garbled()
             log.warning("garbled request: %s", error)
             return
         if request.epoch != self._epoch:
-            self._inbox.refuse()
+            self._queue.refuse()
             self._refuse(sender, request, "stale epoch")
             return
         now_s = time.monotonic()
-        if not self._inbox.put(Waiting(sender, request, now_s, now_s + request.left_ms / 1000)):
+        if not self._queue.put(QueuedRequest(sender, request, now_s, now_s + request.left_ms / 1000)):
             self._refuse(sender, request, "queue full")
 
     def _refuse(self, sender: bytes, request: Request, message: str) -> None:
@@ -179,14 +179,14 @@ class MemberServer:
     # The thread that owns the network.
 
     def _compute(self) -> None:
-        waiting: list[Waiting] = []
+        waiting: list[QueuedRequest] = []
         wait_s: float | None = None
-        while (came := self._inbox.take(timeout_s=wait_s)) is not None:
+        while (came := self._queue.take(timeout_s=wait_s)) is not None:
             for request in came:
-                self._batching.came(request)
-            batch = self._batching.next([*waiting, *came], time.monotonic())
+                self._batcher.came(request)
+            batch = self._batcher.next([*waiting, *came], time.monotonic())
             for expired in batch.expired:
-                self._inbox.expired(expired)
+                self._queue.expired(expired)
                 self._reply(expired, "expired")
             if batch.expired:
                 self._ring()
@@ -195,10 +195,10 @@ class MemberServer:
             waiting = batch.left
             wait_s = batch.wait_s if waiting else None
 
-    def _serve(self, batch: Sequence[Waiting]) -> None:
+    def _serve(self, batch: Sequence[QueuedRequest]) -> None:
         """One computation for all. If it fails, once more one by one, so that only the culprit fails."""
         for request in batch:
-            self._inbox.began(request)
+            self._queue.began(request)
         computed = self._predict(batch)
         worked = not computed.error
         if len(batch) > 1 and (computed.predicted is None or computed.failed - self._known_failed):
@@ -227,7 +227,7 @@ class MemberServer:
             self._end_process()
         self._failing.worked()
 
-    def _serve_each(self, batch: Sequence[Waiting]) -> bool:
+    def _serve_each(self, batch: Sequence[QueuedRequest]) -> bool:
         """Whether any could be computed.
 
         A member that fails whatever it is given is remembered: it is no reason to try every batch twice.
@@ -235,7 +235,7 @@ class MemberServer:
         failed, worked = [], False
         for request in batch:
             if request.due_s <= time.monotonic():
-                self._inbox.ended("expired")
+                self._queue.ended("expired")
                 self._reply(request, "expired")
                 continue
             computed = self._predict([request])
@@ -246,7 +246,7 @@ class MemberServer:
         self._known_failed = frozenset.intersection(*failed) if failed else frozenset()
         return worked
 
-    def _predict(self, batch: Sequence[Waiting]) -> _Computed:
+    def _predict(self, batch: Sequence[QueuedRequest]) -> _Computed:
         began_s = time.monotonic()
         try:
             inputs = _together(batch)
@@ -257,23 +257,25 @@ class MemberServer:
         self._statistics.count(len(inputs), now_s - began_s)
         return _Computed(predicted, _all_failed(predicted), began_s, now_s - began_s)
 
-    def _hand_over(self, batch: Sequence[Waiting], computed: _Computed) -> None:
+    def _hand_over(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
         """To each its rows."""
         start = 0
         for request in batch:
             end = start + request.rows
             if computed.predicted is None or computed.error:
-                self._inbox.ended("errors")
+                self._queue.ended("errors")
                 self._reply(request, "error", message=computed.error)
             else:
-                self._inbox.ended("answered")
+                self._queue.ended("answered")
                 self._outbox.append(self._answer(request, computed, computed.predicted, start, end))
             start = end
         self._ring()
         if computed.predicted is not None:  # learned while the answers are on their way
-            self._batching.computed(start, computed.seconds, computed.began_s + computed.seconds)
+            self._batcher.computed(start, computed.seconds, computed.began_s + computed.seconds)
 
-    def _answer(self, waiting: Waiting, computed: _Computed, predicted: Predicted, start: int, end: int) -> Frames:
+    def _answer(
+        self, waiting: QueuedRequest, computed: _Computed, predicted: NetworkOutputs, start: int, end: int
+    ) -> Frames:
         reply = Reply(
             waiting.request.request_id,
             self._epoch,
@@ -286,7 +288,7 @@ class MemberServer:
         )
         return [waiting.sender, *reply.frames()]
 
-    def _reply(self, waiting: Waiting, status: str, message: str = "") -> None:
+    def _reply(self, waiting: QueuedRequest, status: str, message: str = "") -> None:
         reply = Reply(waiting.request.request_id, self._epoch, status, message=message)
         self._outbox.append([waiting.sender, *reply.frames()])
 
@@ -323,14 +325,14 @@ class _Statistics:
         }
 
 
-def _together(batch: Sequence[Waiting]) -> NDArray[np.float32]:
+def _together(batch: Sequence[QueuedRequest]) -> NDArray[np.float32]:
     """(rows, features) of all."""
     if len(batch) == 1:
         return batch[0].request.inputs
     return np.concatenate([waiting.request.inputs for waiting in batch])
 
 
-def _checked(predicted: Predicted, rows: int) -> Predicted:
+def _checked(predicted: NetworkOutputs, rows: int) -> NetworkOutputs:
     """Raises `ValueError` unless there is one prediction a row: else a request would get its neighbour's."""
     predictions, combined = predicted.predictions, predicted.combined
     if predictions.ndim != 3 or predictions.shape[1] != rows:
@@ -342,7 +344,7 @@ def _checked(predicted: Predicted, rows: int) -> Predicted:
     return predicted
 
 
-def _all_failed(predicted: Predicted) -> str:
+def _all_failed(predicted: NetworkOutputs) -> str:
     """What to say when no member is left; empty when one is."""
     if len(predicted.failed) < len(predicted.predictions):
         return ""

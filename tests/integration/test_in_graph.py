@@ -22,10 +22,10 @@ from podium.ensemble.scoring import combine
 from podium.ensemble.values.ensemble_spec import Precision, Rule, Task
 from podium.ensemble.worker import in_graph, plan_selection
 from podium.ensemble.worker.execution_plans import Plan
-from podium.ensemble.worker.in_graph import RunningGroup, WholeEnsemble
+from podium.ensemble.worker.in_graph import GroupRunner, WholeEnsemble
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
-from podium.ensemble.worker.worker_actor import MemberActor
+from podium.ensemble.worker.worker_actor import WorkerActor
 from podium.sweep.networks import checkpoints, models
 from podium.sweep.runtime.atomic_files import sha256_of
 from podium.sweep.values.errors import EnsembleError
@@ -223,7 +223,7 @@ def test_a_plan_that_raises_where_the_loop_works_is_given_up(monkeypatch: pytest
     def broken(_: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(RunningGroup, "_compute", lambda *_: broken)
+    monkeypatch.setattr(GroupRunner, "_compute", lambda *_: broken)
     found = ensemble.predict(ROWS)
     assert not found.failed and found.combined is not None
     np.testing.assert_allclose(found.predictions, looped(network(0), network(1)), atol=1e-6)
@@ -256,34 +256,40 @@ def test_an_ensemble_that_cannot_compute_at_all_does_not_start() -> None:
 
 
 @pytest.fixture
-def actor(monkeypatch: pytest.MonkeyPatch) -> MemberActor:
+def actor(monkeypatch: pytest.MonkeyPatch) -> WorkerActor:
     for name in (
         "CUDA_VISIBLE_DEVICES",
         "OMP_NUM_THREADS",
         "OMP_WAIT_POLICY",
     ):  # it sets them for its process, which is ours here
         monkeypatch.setenv(name, "")
-    return MemberActor("", 1)
+    return WorkerActor("", 1)
 
 
 @pytest.mark.parametrize("whole_ensemble", [False, True], ids=["between graph", "in graph"])
 def test_an_actor_serves_once_warm_and_says_the_same_when_asked_again(
-    tmp_path: Path, actor: MemberActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, actor: WorkerActor, whole_ensemble: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_graph, "WARM_S", 0.5)
     assert actor.health() == "{}"
     files = [saved(tmp_path, seed) for seed in range(2 if whole_ensemble else 1)]
-    arguments = (
-        json.dumps([asdict(file) for file in files]), whole_ensemble, f"ipc://{tmp_path / 'm'}", 3, 64,
-        combination(WEIGHTS[: len(files)]).to_json(), "float32",
-    )  # fmt: skip
-    started = json.loads(actor.start(*arguments))
+    endpoint = f"ipc://{tmp_path / 'm'}"
+
+    def start() -> Any:
+        return json.loads(
+            actor.start(
+                json.dumps([asdict(file) for file in files]), in_graph=whole_ensemble, endpoint=endpoint, epoch=3,
+                features=64, combination=combination(WEIGHTS[: len(files)]).to_json(), precision="float32",
+            )
+        )  # fmt: skip
+
+    started = start()
     assert started["pid"] == os.getpid()
     assert [group["members"] for group in started["plan"].get("groups", [])] == ([[0, 1]] if whole_ensemble else [])
-    assert json.loads(actor.start(*arguments)) == started
+    assert start() == started
     assert json.loads(actor.health())["answered"] == 0
     with zmq.Context() as context, context.socket(zmq.DEALER) as client:
-        client.connect(arguments[2])
+        client.connect(endpoint)
         client.send_multipart(Request(7, 3, 5000.0, ROWS).frames())
         reply = Reply.parse(client.recv_multipart())
     assert (reply.request_id, reply.status, reply.combined is not None) == (7, "ok", whole_ensemble)
@@ -292,10 +298,13 @@ def test_an_actor_serves_once_warm_and_says_the_same_when_asked_again(
     actor._server.close()
 
 
-def test_an_actor_names_the_file_that_it_cannot_load(tmp_path: Path, actor: MemberActor) -> None:
+def test_an_actor_names_the_file_that_it_cannot_load(tmp_path: Path, actor: WorkerActor) -> None:
     file = replace(saved(tmp_path, 0), sha256="0" * 64)
     with pytest.raises(EnsembleError, match=r"mlp-0\.safetensors is damaged"):
-        actor.start(json.dumps([asdict(file)]), False, "ipc://unused", 1, 64, combination([1.0]).to_json(), "float32")
+        actor.start(
+            json.dumps([asdict(file)]), in_graph=False, endpoint="ipc://unused", epoch=1, features=64,
+            combination=combination([1.0]).to_json(), precision="float32",
+        )  # fmt: skip
     assert actor.health() == "{}"
 
 

@@ -247,7 +247,7 @@ def _assert_accounts(soak: Soak) -> None:
     """Every request has had the one outcome that its client saw; nothing is under way, nothing is left."""
     counts = soak.aggregator.counts
     ensemble = counts.ensembles[(1, 1)]
-    assert ensemble.in_flight == soak.aggregator._in_flight == soak.aggregator._in_flight_bytes == 0
+    assert ensemble.in_flight == soak.aggregator.in_flight == soak.aggregator.in_flight_bytes == 0
     assert ensemble.admitted == soak.requests == soak.seen.total()
     left_too_late = soak.seen[Outcome.CANCELLED] - ensemble.outcomes[Outcome.CANCELLED]  # their answer was there
     differences = Counter(ensemble.outcomes) - soak.seen
@@ -258,7 +258,7 @@ def _assert_accounts(soak: Soak) -> None:
         assert member_counts.pending == 0
         assert member_counts.sent == sum(ended(member_counts))
         assert member_counts.sent > 0
-    for link in soak.aggregator._links._links.values():
-        assert not link._pending
-    assert not soak.aggregator._links._draining
+    for link in soak.aggregator.links.by_replica.values():
+        assert not link.pending
+    assert not soak.aggregator.links.draining
     assert counts.members.keys() == {20 + number for number in range(MEMBERS)}

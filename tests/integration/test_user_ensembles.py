@@ -60,7 +60,7 @@ def test_the_best_are_chosen_by_what_they_said_and_measured_on_rows_of_one_s_own
     )
     service.client.wait_ensemble(built["id"], 120)
     inputs, targets = nets.rows_and_targets("dropout", rows=40)
-    with pytest.raises(PodiumError, match="brought data of their own"):
+    with pytest.raises(PodiumError, match="loaded their own data"):
         service.client.evaluate(built["id"])
     found = service.client.evaluate(built["id"], inputs=inputs.numpy(), targets=targets.numpy())
     assert found["result"]["rows"] == 40 and 0 < found["result"]["ensemble"]["accuracy"] <= 1

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from podium.ensemble.building import trial_outputs
 from podium.ensemble.building.version_building import Builder
 from podium.ensemble.values.ensemble_spec import EnsembleOptions, Mode, Precision, Rule, Select, Split, Task
-from podium.ensemble.worker.execution_plans import Plan, Plans
+from podium.ensemble.worker.execution_plans import GroupPlans, Plan
 from podium.ensemble.worker.in_graph import WholeEnsemble
 from podium.ensemble.worker.network import ModelFile
 from podium.ensemble.worker.network_loading import SingleNetwork, load
@@ -92,7 +92,7 @@ def test_networks_of_one_shape_are_computed_as_one(rig: UserRig) -> None:
     assert running.group.positions == (0, 1, 2)
     rows = torch.from_numpy(ROWS)
     with torch.inference_mode():
-        stacked = Plans(running.group).prepare(Plan.STACKED, rows)(rows)
+        stacked = GroupPlans(running.group).prepare(Plan.STACKED, rows)(rows)
         torch.testing.assert_close(stacked, running._plans.loop(rows), atol=1e-6, rtol=0)
 
 
@@ -274,7 +274,7 @@ LINEAR = "from torch import nn\ndef build(params): return nn.Linear(16, 3)"
 
 
 class Odd(torch.nn.Linear):
-    """Answers wrongly in a way of its own."""
+    """GroupOutputs wrongly in a way of its own."""
 
     def __init__(self, how: str) -> None:
         super().__init__(16, 3)

@@ -296,7 +296,7 @@ def test_diverse_prefers_another_opinion_to_a_copy_of_the_best() -> None:
 def test_positions_among_a_pool_are_those_of_all_candidates() -> None:
     predictions, targets = classifiers(3, 3, 20, 3)
     found = diverse(predictions, targets, k=2, task=Task.CLASSIFICATION)
-    among = found.among([7, 5, 9])
+    among = found.reindexed([7, 5, 9])
     assert among.chosen == tuple([7, 5, 9][position] for position in found.chosen)
     assert [step.position for step in among.path] == list(among.chosen)
     assert among.weights == found.weights

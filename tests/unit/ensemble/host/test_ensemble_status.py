@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from podium.db.stores.ensembles import EnsembleRow, MemberRow, VersionRow
 from podium.db.stores.replicas import ReplicaRow
-from podium.ensemble.host.ensemble_status import has_ready_member, may_take_over, standing
+from podium.ensemble.host.ensemble_status import can_take_over, has_ready_member, status_of
 from podium.ensemble.values.ensemble_spec import (
     Combination,
     EnsembleState,
@@ -65,7 +65,7 @@ def test_the_state_says_how_many_members_answer(
     members: list[list[MemberState]], quorum: int, before: EnsembleState
 ) -> None:
     row = version(members, quorum)
-    state, reason = standing(ensemble(before, row), before)
+    state, reason = status_of(ensemble(before, row), before)
     assert (state is EnsembleState.READY) == (ready(members) == len(members))
     if state is EnsembleState.DEGRADED:
         assert min(quorum, len(members)) <= ready(members) < len(members)
@@ -89,11 +89,11 @@ def test_a_version_on_its_way_never_changes_the_state_of_the_one_that_answers(
     quorum_2: int,
     before: EnsembleState,
 ) -> None:
-    alone, _ = standing(ensemble(before, version(active, quorum)), before)
-    beside, reason = standing(ensemble(before, version(active, quorum), version(target, quorum_2, 2)), before)
+    alone, _ = status_of(ensemble(before, version(active, quorum)), before)
+    beside, reason = status_of(ensemble(before, version(active, quorum), version(target, quorum_2, 2)), before)
     assert alone is beside
     if "version 2 cannot take over" in reason:
-        assert not may_take_over(version(target, quorum_2))
+        assert not can_take_over(version(target, quorum_2))
 
 
 @given(of_members, st.integers(1, 5))
@@ -103,4 +103,4 @@ def test_a_version_takes_over_with_all_its_members_or_a_quorum_when_nobody_else_
     waiting = any(s in COMING for states in members if MemberState.READY not in states for s in states)
     enough = ready(members) >= min(quorum, len(members))
     expected = ready(members) == len(members) or (enough and not waiting)
-    assert may_take_over(version(members, quorum)) == expected
+    assert can_take_over(version(members, quorum)) == expected

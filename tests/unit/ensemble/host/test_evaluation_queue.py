@@ -14,7 +14,7 @@ import pytest
 from podium.db.stores import evaluations
 from podium.db.stores.ensembles import EnsembleRow
 from podium.db.stores.evaluations import MAX_QUEUED, EvaluationRow
-from podium.ensemble.host.evaluation_queue import Evaluating
+from podium.ensemble.host.evaluation_queue import EvaluationQueue
 from podium.ensemble.host.evaluator import PAUSE_S, RETRY_S, Evaluator
 from podium.sweep.values.errors import ConflictError, EnsembleError
 from tests.fakes import FakeClock
@@ -64,9 +64,9 @@ def read(service: ServiceRig, evaluation_id: int) -> EvaluationRow:
         return evaluations.get(connection, evaluation_id)
 
 
-def host(service: ServiceRig, evaluator: Evaluator) -> Evaluating:
+def host(service: ServiceRig, evaluator: Evaluator) -> EvaluationQueue:
     """Another host."""
-    return Evaluating(service.settings, service.database, evaluator, FakeClock())
+    return EvaluationQueue(service.settings, service.database, evaluator, FakeClock())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def host(service: ServiceRig, evaluator: Evaluator) -> Evaluating:
     [
         (None, "finished", ""),
         (EnsembleError("no"), "failed", "no"),
-        (ZeroDivisionError("by 0"), "failed", "ZeroDivisionError: by 0; the host's log has the rest"),
+        (ZeroDivisionError("by 0"), "failed", "ZeroDivisionError: by 0; see the host's log"),
     ],
 )
 def test_it_runs_and_is_over_and_its_rows_go(
@@ -152,7 +152,7 @@ def test_a_member_that_comes_back_soon_is_waited_for(service: ServiceRig, status
 
 def test_one_that_does_not_come_back_is_what_the_evaluation_fails_of(service: ServiceRig) -> None:
     evaluator, paused = gateway(service, 1000)
-    with pytest.raises(EnsembleError, match="all members are needed for an evaluation: 2 of 3 members answered"):
+    with pytest.raises(EnsembleError, match="an evaluation needs all members: 2 of 3 members answered"):
         evaluator._predict(1, 1, ROWS)
     assert 0 < sum(paused) <= RETRY_S
 

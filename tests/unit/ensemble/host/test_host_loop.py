@@ -13,9 +13,9 @@ from sqlalchemy import update
 
 from podium.db.schema.tables import ensemble_versions
 from podium.db.stores import replicas as replica_store
-from podium.ensemble.host import replica_controller
-from podium.ensemble.host.replica_controller import MAX_RESTART_S, restart_s
-from podium.ensemble.host.worker_port import Phase, Sight
+from podium.ensemble.host import replica_runtime
+from podium.ensemble.host.replica_runtime import MAX_RESTART_DELAY_S, restart_delay_s
+from podium.ensemble.host.worker_launcher import Phase, WorkerStatus
 from podium.ensemble.values.ensemble_spec import EnsembleState, MemberState, Mode, Placement
 from tests.host_rig import HostRig
 
@@ -56,7 +56,7 @@ def test_an_ensemble_comes_up_member_by_member(make_host: MakeRig) -> None:
     rig.step()
     assert rig.states() == [STARTING] * 3
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-1-0-1", "worker-1-1-2-0-1"]
-    rig.workers.placed[0].sight = Sight(Phase.WARMING)
+    rig.workers.placed[0].status = WorkerStatus(Phase.WARMING)
     rig.step()
     assert rig.states() == [WARMING, STARTING, STARTING]
     assert rig.row().state is EnsembleState.WARMING
@@ -71,16 +71,20 @@ def test_an_ensemble_comes_up_member_by_member(make_host: MakeRig) -> None:
 def test_what_is_written_of_a_replica_is_what_the_worker_got(rig: HostRig) -> None:
     for member, worker in zip(rig.row().active.members, rig.workers.placed, strict=True):
         (replica,) = member.replicas
-        assert (replica.device_id,) == worker.plan.device_ids
+        assert (replica.device_id,) == worker.config.device_ids
         assert (replica.pid, replica.epoch, replica.node) == (worker.pid, 1, "node")
-        assert replica.endpoint == worker.plan.endpoint
-        assert worker.plan.endpoint == f"ipc://{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
-        assert worker.plan.files[0].sha256 == member.files.model_sha256
+        assert replica.endpoint == worker.config.endpoint
+        assert worker.config.endpoint == f"ipc://{rig.service.settings.runtime.replica_socket(replica.id, 1)}"
+        assert worker.config.files[0].sha256 == member.files.model_sha256
 
 
 def test_members_share_devices_when_there_are_more_of_them_and_say_so(rig: HostRig) -> None:
     assert [replica.device_id for replica in rig.replicas()] == ["cpu-0", "cpu-1", "cpu-0"]
-    assert [replica.reason for replica in rig.replicas()] == ["", "", "shares cpu-0 with 1 other of this ensemble"]
+    assert [replica.reason for replica in rig.replicas()] == [
+        "",
+        "",
+        "shares cpu-0 with 1 other member of this ensemble",
+    ]
 
 
 def test_replicas_of_a_member_are_workers_on_devices_of_their_own(make_host: MakeRig) -> None:
@@ -101,7 +105,7 @@ def test_in_graph_all_members_are_one_worker_and_say_the_same(make_host: MakeRig
     rig.build(mode=Mode.IN_GRAPH, quorum=3, replicas=2)
     rig.step()
     assert rig.workers.names == ["worker-1-1-0-0-1", "worker-1-1-0-1-1"]
-    plan = rig.workers.placed[0].plan
+    plan = rig.workers.placed[0].config
     assert (plan.in_graph, plan.visible) == (True, "0,1")
     assert [file.device_index for file in plan.files] == [0, 1, 0]
     for worker in rig.workers.placed:
@@ -111,7 +115,7 @@ def test_in_graph_all_members_are_one_worker_and_say_the_same(make_host: MakeRig
     assert rig.row().active.plan == {"groups": [3]}
     for number, worker in enumerate(rig.workers.placed):
         mine = [member.replicas[number] for member in rig.row().active.members]
-        assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.plan.endpoint, worker.pid, 1)}
+        assert {(r.endpoint, r.pid, r.epoch) for r in mine} == {(worker.config.endpoint, worker.pid, 1)}
     for name in ("worker-1-1-0-0-1", "worker-1-1-0-1-1"):
         rig.die(name)
     assert rig.states() == [RESTARTING] * 6
@@ -171,7 +175,7 @@ def test_a_member_that_keeps_dying_is_started_less_and_less_often(make_host: Mak
             rig.die(rig.workers.names[0])
     waits = [later - earlier for earlier, later in itertools.pairwise(starts)]
     assert waits[0] < 0.5
-    assert MAX_RESTART_S / 2 <= waits[-1] <= MAX_RESTART_S + 1
+    assert MAX_RESTART_DELAY_S / 2 <= waits[-1] <= MAX_RESTART_DELAY_S + 1
     assert rig.replicas()[0].restarts == 12
     assert rig.replicas()[0].epoch == 12
 
@@ -179,9 +183,9 @@ def test_a_member_that_keeps_dying_is_started_less_and_less_often(make_host: Mak
 def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> None:
     for epoch in range(1, 9):
         rig.die(f"worker-1-1-0-0-{epoch}")
-        rig.step(MAX_RESTART_S)
+        rig.step(MAX_RESTART_DELAY_S)
         rig.come_up()
-    rig.step(replica_controller.SETTLED_S)
+    rig.step(replica_runtime.STABLE_S)
     rig.die("worker-1-1-0-0-9")
     rig.step(0.2)
     assert "worker-1-1-0-0-10" in rig.workers.names
@@ -189,17 +193,17 @@ def test_a_worker_that_lived_a_while_is_replaced_at_once_again(rig: HostRig) -> 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
 def test_the_wait_before_a_restart_is_bounded_and_short_at_first(deaths: int, jitter: float) -> None:
-    assert 0 < restart_s(deaths, jitter) <= MAX_RESTART_S
-    assert restart_s(deaths, jitter) <= restart_s(deaths + 2, jitter)
-    assert restart_s(1, jitter) <= 0.2
+    assert 0 < restart_delay_s(deaths, jitter) <= MAX_RESTART_DELAY_S
+    assert restart_delay_s(deaths, jitter) <= restart_delay_s(deaths + 2, jitter)
+    assert restart_delay_s(1, jitter) <= 0.2
 
 
 def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
     hung = rig.workers["worker-1-1-2-0-1"]
-    hung.come_up(silent_s=replica_controller.HUNG_S)
+    hung.come_up(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S)
     rig.step()
     assert rig.states() == [READY] * 3
-    hung.come_up(silent_s=replica_controller.HUNG_S + 1)
+    hung.come_up(unresponsive_s=replica_runtime.HEALTH_TIMEOUT_S + 1)
     rig.step()
     assert hung.killed
     assert rig.replicas()[2].reason == "no answer for 30 s"
@@ -211,15 +215,15 @@ def test_a_hung_worker_is_killed_and_replaced(rig: HostRig) -> None:
 @pytest.mark.parametrize(
     ("phase", "limit_s", "says"),
     [
-        (Phase.STARTING, replica_controller.START_S, "no process"),
-        (Phase.WARMING, replica_controller.LOAD_S, "not loaded"),
+        (Phase.STARTING, replica_runtime.START_TIMEOUT_S, "no process"),
+        (Phase.WARMING, replica_runtime.LOAD_TIMEOUT_S, "not loaded"),
     ],
 )
 def test_a_worker_that_does_not_come_up_is_replaced(rig: HostRig, phase: Phase, limit_s: float, says: str) -> None:
     rig.die("worker-1-1-0-0-1")
     rig.step(1)
     slow = rig.workers["worker-1-1-0-0-2"]
-    slow.sight = Sight(phase)
+    slow.status = WorkerStatus(phase)
     rig.step()
     rig.step(limit_s - 1)
     assert not slow.killed
@@ -246,7 +250,7 @@ def test_a_member_that_cannot_be_loaded_is_named_and_left_alone(make_host: MakeR
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
-    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "model.safetensors is damaged")
+    rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "model.safetensors is damaged")
     rig.come_up()
     rig.step(1000)
     assert rig.states() == [READY, FAILED, READY]
@@ -262,7 +266,7 @@ def test_in_graph_one_damaged_member_is_all_of_them(make_host: MakeRig) -> None:
     rig = make_host("cpu-0")
     rig.build(mode=Mode.IN_GRAPH, quorum=3)
     rig.step()
-    rig.workers.placed[0].sight = Sight(Phase.BROKEN, "member 1: model.safetensors is damaged")
+    rig.workers.placed[0].status = WorkerStatus(Phase.LOAD_FAILED, "member 1: model.safetensors is damaged")
     rig.step()
     assert rig.states() == [FAILED] * 3
     assert rig.row().state is EnsembleState.BELOW_QUORUM
@@ -327,7 +331,7 @@ def test_a_worker_that_outlived_the_host_that_gave_it_up_is_ended_by_the_next(ri
 # What nobody foresaw.
 
 
-def test_what_goes_wrong_on_one_post_holds_up_no_other(
+def test_a_failure_of_one_replica_does_not_affect_the_others(
     make_host: MakeRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = make_host("cpu-0")
@@ -335,10 +339,10 @@ def test_what_goes_wrong_on_one_post_holds_up_no_other(
     rig.step()
     rig.workers.placed[2].come_up()
     with monkeypatch.context() as patch:
-        patch.setattr(rig.workers.placed[0], "look", lambda: [][0])
+        patch.setattr(rig.workers.placed[0], "poll", lambda: [][0])
         rig.step()
     assert rig.states() == [STARTING, STARTING, READY]
-    assert "worker-1-1-0-0-1 cannot be tended" in caplog.text
+    assert "cannot reconcile worker-1-1-0-0-1" in caplog.text
     assert "IndexError" in caplog.text
     rig.come_up()
     assert rig.states() == [READY] * 3
@@ -365,7 +369,7 @@ def test_the_loop_outlives_an_error_that_nobody_foresaw(
 
     monkeypatch.setattr(rig.host, "step", step)
     rig.host.run()
-    assert caplog.text.count("a step failed; trying again") == 2
+    assert caplog.text.count("a step failed; retrying") == 2
 
 
 # Versions.
@@ -379,7 +383,7 @@ def test_a_version_takes_over_when_it_is_ready_and_the_old_one_drains(rig: HostR
     rig.come_up()
     assert (rig.row().version, rig.row().target, rig.row().state) == (2, None, EnsembleState.READY)
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S - 0.1)
+    rig.step(replica_runtime.MIN_DRAIN_S - 0.1)
     assert rig.states(1) == [READY] * 3, "requests of before may be under way"
     rig.step(0.2)
     assert rig.states(1) == [STOPPED] * 3
@@ -405,7 +409,7 @@ def test_the_old_version_drains_as_long_as_its_own_deadline_but_no_more_than_a_m
 def test_a_version_takes_over_with_a_quorum_when_the_others_never_will_be_ready(rig: HostRig) -> None:
     rig.add_version()
     rig.step()
-    rig.workers["worker-1-2-0-0-1"].sight = Sight(Phase.BROKEN, "damaged")
+    rig.workers["worker-1-2-0-0-1"].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
     rig.workers["worker-1-2-1-0-1"].come_up()
     rig.step()
     assert rig.row().version == 1, "one member is still on its way"
@@ -418,14 +422,14 @@ def test_a_version_that_cannot_take_over_leaves_the_active_one_alone_and_says_wh
     rig.add_version()
     rig.step()
     for position in (0, 1):
-        rig.workers[f"worker-1-2-{position}-0-1"].sight = Sight(Phase.BROKEN, "damaged")
+        rig.workers[f"worker-1-2-{position}-0-1"].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
     rig.come_up()
     rig.step(1000)
     assert (rig.row().version, rig.row().target, rig.row().state) == (1, 2, EnsembleState.READY)
     assert rig.row().reason == "version 2 cannot take over: member 0: damaged; member 1: damaged"
     rig.change("roll_back")
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert (rig.row().target, rig.row().reason) == (None, "")
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.living) == 3
@@ -447,14 +451,14 @@ def test_rolled_back_to_the_version_before_its_members_come_up_anew(rig: HostRig
     rig.add_version()
     rig.come_up()
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     rig.change("roll_back")
     assert rig.row().target == 1
     rig.come_up()
     assert (rig.row().version, rig.row().target) == (1, None)
     assert {replica.epoch for replica in rig.replicas(1)} == {2}
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
 
 
@@ -491,7 +495,7 @@ def test_rolled_back_before_it_has_drained_the_old_version_simply_stays(rig: Hos
     rig.change("roll_back")
     rig.step()
     assert rig.row().version == 1
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states(1) == [READY] * 3
     assert {replica.epoch for replica in rig.replicas(1)} == {1}
 
@@ -505,7 +509,7 @@ def test_a_canary_runs_beside_the_active_version_until_promoted(rig: HostRig) ->
     rig.step()
     assert (rig.row().version, rig.row().canary) == (2, None)
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states(1) == [STOPPED] * 3
 
 
@@ -515,7 +519,7 @@ def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
     rig.change("roll_back")
     rig.step()
     assert rig.states(2) == [READY] * 3
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states(2) == [STOPPED] * 3
     assert len(rig.workers.living) == 3
 
@@ -527,7 +531,7 @@ def test_a_canary_that_is_removed_drains(rig: HostRig) -> None:
 def test_a_stopped_ensemble_drains_and_leaves_nothing(rig: HostRig, what: str) -> None:
     rig.change(what)
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.workers.living == []
     for replica in rig.replicas():
         assert (replica.state, replica.endpoint, replica.pid, replica.device_id) == (STOPPED, None, None, None)
@@ -537,11 +541,11 @@ def test_started_again_it_has_new_epochs_and_tries_what_failed_before(make_host:
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
-    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "damaged")
+    rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
     rig.come_up()
     rig.change("stop")
     rig.step()
-    rig.step(replica_controller.MIN_DRAIN_S)
+    rig.step(replica_runtime.MIN_DRAIN_S)
     assert rig.states() == [STOPPED] * 3
     rig.change("start")
     rig.come_up()
@@ -554,7 +558,7 @@ def test_starting_tries_again_what_failed(make_host: MakeRig, before: list[str])
     rig = make_host("cpu-0")
     rig.build()
     rig.step()
-    rig.workers.placed[1].sight = Sight(Phase.BROKEN, "damaged")
+    rig.workers.placed[1].status = WorkerStatus(Phase.LOAD_FAILED, "damaged")
     rig.come_up()
     assert rig.row().state is EnsembleState.DEGRADED
     for what in [*before, "start"]:
@@ -586,7 +590,7 @@ def test_a_dedicated_member_waits_until_its_device_is_set_aside_and_free(make_ho
     rig.device("cpu-1", "dedicated", "to member 0")
     rig.come_up()
     assert (rig.row().state, rig.row().reason) == (EnsembleState.READY, "")
-    assert rig.workers.placed[0].plan.device_ids == ("cpu-1",)
+    assert rig.workers.placed[0].config.device_ids == ("cpu-1",)
     rig.die("worker-1-1-0-0-1")
     assert list(reserved(rig)) == ["cpu-1"], "it keeps the device while it restarts"
     rig.step(1)

@@ -9,7 +9,7 @@ import pytest
 
 from podium.db.stores import ensembles, sweeps
 from podium.ensemble.building.version_building import Builder
-from podium.ensemble.host.sweep_ensembles import Requested
+from podium.ensemble.host.sweep_ensembles import SweepEnsembleBuilder
 from podium.sweep.values.errors import DatabaseError, EnsembleError
 from tests.fakes import FakeClock
 from tests.service_rig import ServiceRig, assert_problem
@@ -33,8 +33,8 @@ def finished(service: ServiceRig) -> list[int]:
     return found
 
 
-def requested(service: ServiceRig, error: Exception) -> Requested:
-    return Requested(service.database, cast(Builder, FailingBuilder(error)), service.data, FakeClock())
+def requested(service: ServiceRig, error: Exception) -> SweepEnsembleBuilder:
+    return SweepEnsembleBuilder(service.database, cast(Builder, FailingBuilder(error)), service.data, FakeClock())
 
 
 def said(service: ServiceRig, sweep_ids: Sequence[int]) -> list[Any]:
@@ -63,7 +63,7 @@ def test_a_database_that_does_not_answer_is_asked_again(service: ServiceRig) -> 
 def built(service: ServiceRig, sweep_id: int) -> ensembles.VersionRow | None:
     """The version that a sweep's `ensemble:` block led to, once the sweep has finished."""
     service.end_sweep(sweep_id)
-    Requested(service.database, Builder(service.data), service.data, FakeClock()).step()
+    SweepEnsembleBuilder(service.database, Builder(service.data), service.data, FakeClock()).step()
     with service.database.read() as connection:
         found = ensembles.page(connection)
     return found[0].active if found else None

@@ -15,7 +15,8 @@ import pytest
 
 from podium.ensemble.scoring.combine import combine
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.replica_link import Link
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.values.ensemble_spec import Member, MemberState, Mode, Rule
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import statuses
@@ -52,16 +53,16 @@ def in_loop(test: Test) -> Callable[..., None]:
 
 @contextlib.asynccontextmanager
 async def joined(
-    folder: Path, *scripts: Script | None, **options: Any
+    folder: Path, *scripts: Script | None, limits: AggregatorLimits | None = None, **options: Any
 ) -> AsyncIterator[tuple[Aggregator, list[FakeWorker]]]:
     """An aggregator linked with a worker a script; at the end nothing is left of any request."""
     workers = [FakeWorker(folder, number, script) for number, script in enumerate(scripts)]
-    aggregator = Aggregator()
+    aggregator = Aggregator(limits=limits)
     aggregator.update([traffic(snapshot(*(worker.member() for worker in workers), **options))] if workers else [])
     try:
         yield aggregator, workers
-        assert not aggregator._in_flight
-        assert not any(link._pending for link in links(aggregator))
+        assert not aggregator.in_flight
+        assert not any(link.pending for link in links(aggregator))
     finally:
         aggregator.close()
         for worker in workers:
@@ -75,8 +76,8 @@ async def ask(aggregator: Aggregator, deadline_ms: float | None = None) -> Predi
     return await aggregator.predict(now.active, ROWS, deadline_ms)
 
 
-def links(aggregator: Aggregator) -> list[Link]:
-    return list(aggregator._links._links.values())
+def links(aggregator: Aggregator) -> list[ReplicaLink]:
+    return list(aggregator.links.by_replica.values())
 
 
 @in_loop

@@ -14,10 +14,10 @@ import pytest
 import zmq
 
 from podium.ensemble.protocol.wire import Request
-from podium.ensemble.serving import aggregator as module
 from podium.ensemble.serving.aggregator import Aggregator
-from podium.ensemble.serving.pending_request import Ticket
-from podium.ensemble.serving.transport import _ZmqWire
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.pending_request import PendingRequest
+from podium.ensemble.serving.transport import _ZmqConnection
 from podium.ensemble.values.ensemble_spec import Mode
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
@@ -49,22 +49,21 @@ async def test_a_client_that_leaves_frees_everything(tmp_path: Path) -> None:
         for worker in workers:
             for _ in asked:
                 await worker.requests.get()
-        assert aggregator._in_flight == 3
-        assert [len(link._pending) for link in links(aggregator)] == [3, 3]
+        assert aggregator.in_flight == 3
+        assert [link.pending for link in links(aggregator)] == [3, 3]
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-        assert aggregator._in_flight == 0
-        assert [len(link._pending) for link in links(aggregator)] == [0, 0]
+        assert aggregator.in_flight == 0
+        assert [link.pending for link in links(aggregator)] == [0, 0]
         assert outcomes(aggregator) == {Outcome.CANCELLED: 3}
 
 
 @in_loop
 async def test_above_the_limit_of_requests_under_way_the_next_is_shed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
-    async with joined(tmp_path, None) as (aggregator, (worker,)):
+    async with joined(tmp_path, None, limits=AggregatorLimits(requests=2)) as (aggregator, (worker,)):
         asked = [asyncio.create_task(ask(aggregator)) for _ in range(2)]
         waiting = [await worker.requests.get() for _ in asked]
         shed = await ask(aggregator)
@@ -88,7 +87,7 @@ async def test_outcomes_sum_to_what_was_admitted(tmp_path: Path) -> None:
     async with joined(tmp_path, script, script, alters(status="error"), quorum=1) as (aggregator, _):
         asked = [asyncio.create_task(ask(aggregator, SOON_MS)) for _ in range(60)]
         await asyncio.sleep(0)
-        assert aggregator._in_flight == 60
+        assert aggregator.in_flight == 60
         for task in random.sample(asked, 10):
             task.cancel()
         found = await asyncio.gather(*asked, return_exceptions=True)
@@ -189,12 +188,12 @@ async def test_a_reply_that_comes_while_another_request_is_sent_is_heard(tmp_pat
     aggregator = Aggregator()
     aggregator.update([traffic(snapshot(member(endpoint)))])
     (link,) = links(aggregator)
-    assert isinstance(link._wire, _ZmqWire)
+    assert isinstance(link._connection, _ZmqConnection)
     for _ in range(20):
         first = asyncio.create_task(ask(aggregator))
         await asyncio.sleep(0)
         # The loop stands still until the reply's signal is there, and the next request is sent before it looks.
-        select.select([link._wire._socket.fileno()], [], [], 0.02)
+        select.select([link._connection._socket.fileno()], [], [], 0.02)
         second = await ask(aggregator)
         assert [(await first).outcome, second.outcome] == [Outcome.OK, Outcome.OK]
     over.set()
@@ -208,7 +207,7 @@ async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_
     rig = AggregatorRig(traffic(now := snapshot(member("a"))))
     asked = [rig.aggregator.predict(now, ROWS) for _ in range(3)]
     asked[0].cancel()
-    rig.transport["a"].lost()
+    rig.transport["a"].disconnect()
     found = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(found[0], asyncio.CancelledError)
     assert [statuses(f) for f in found[1:] if isinstance(f, Prediction)] == [[MemberStatus.DIED]] * 2
@@ -217,13 +216,13 @@ async def test_a_client_that_leaves_in_the_step_in_which_its_answer_comes_harms_
 
 def test_who_hears_of_a_death_may_withdraw_what_else_waits_there() -> None:
     rig = AggregatorRig(traffic(now := snapshot(member("a"), member("b", 1))))
-    others: list[Ticket] = []
+    others: list[PendingRequest] = []
     rig.aggregator.admit(now, ROWS, None, lambda _: rig.aggregator.cancel(others.pop()))
     others.append(rig.admit(now))
     b = rig.transport["b"]
     for request in b.sent:
         b.answer(ok(request))
-    rig.transport["a"].lost()
+    rig.transport["a"].disconnect()
     assert rig.done == []
     assert outcomes(rig.aggregator) == {Outcome.DEGRADED: 1, Outcome.CANCELLED: 1}
     rig.assert_nothing_left()
@@ -244,14 +243,14 @@ def test_who_hears_an_answer_may_ask_again_at_once() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.BETWEEN_GRAPH, Mode.IN_GRAPH])
 def test_while_it_closes_nobody_takes_over_from_nobody(mode: Mode) -> None:
-    """A replica that is closed already is not asked for those that wait for another (`FakeWire` would say)."""
+    """A replica that is closed already is not asked for those that wait for another (`FakeConnection` would say)."""
     replicas = [replica(name, 20 + number) for number, name in enumerate("abc")]
     rig = AggregatorRig(traffic(now := snapshot(replicated(0, *replicas), mode=mode)))
     for _ in range(6):
         rig.admit(now)
     rig.aggregator.close()
     assert [statuses(found) for found in rig.done] == [[MemberStatus.DIED]] * 6
-    assert all(wire.closed for wire in rig.transport.wires)
+    assert all(connection.closed for connection in rig.transport.connections)
     assert rig.transport.closed
     rig.assert_nothing_left()
     rig.admit(now)
@@ -281,5 +280,5 @@ def test_a_version_that_is_gone_leaves_no_accounts_behind() -> None:
     rig.update(traffic(now))
     assert set(rig.aggregator.counts.members) == {69}
     assert set(rig.aggregator.counts.ensembles) == {(1, 49)}
-    assert sum(not wire.closed for wire in rig.transport.wires) == 1
+    assert sum(not connection.closed for connection in rig.transport.connections) == 1
     rig.assert_nothing_left()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podium.ensemble.protocol.wire import Reply, Request
-from podium.ensemble.serving import aggregator as aggregator_module
-from podium.ensemble.serving import replica_link as link_module
-from podium.ensemble.serving.pending_request import Ticket
-from podium.ensemble.serving.replica_link import Link
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
+from podium.ensemble.serving.pending_request import PendingRequest
+from podium.ensemble.serving.replica_link import ReplicaLink
 from podium.ensemble.values.ensemble_spec import MemberState, Mode, Replica, Rule, Snapshot, Traffic
 from podium.ensemble.values.prediction import MemberStatus, Prediction
 from tests.aggregator_model import Asked, Expected, Line, Model, Slot
@@ -23,9 +22,8 @@ from tests.aggregator_rig import AggregatorRig, ended, statuses
 from tests.ensemble_fakes import FEATURES, replicated, snapshot, traffic
 
 OWN_MS = 1000.0
-FEW_OWED = 5
-FEW_IN_FLIGHT = 12
-HEDGES = 0.5  # of what is sent: often enough to see what they do
+# Small enough to be reached; hedges are frequent enough to see their effects.
+LIMITS = AggregatorLimits(requests=12, replica_requests=5, hedge_share=0.5, replies_per_quantile=2)
 BETWEEN, IN_GRAPH = 1, 2
 REPLICAS = {
     1: ((20, 21), (22,), (23,)),  # of each member, by version
@@ -69,24 +67,19 @@ class AggregatorMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(link_module, "MAX_OWED", FEW_OWED)
-        self.patch.setattr(link_module, "_QUANTILES_EVERY", 2)
-        self.patch.setattr(aggregator_module, "MAX_IN_FLIGHT", FEW_IN_FLIGHT)
-        self.patch.setattr(aggregator_module, "HEDGE_SHARE", HEDGES)
-        self.rig = AggregatorRig()
+        self.rig = AggregatorRig(limits=LIMITS)
         self.model = Model()
-        self.tickets: dict[int, Ticket] = {}
-        self.heard: list[tuple[list[Ticket], Prediction]] = []
+        self.pending_requests: dict[int, PendingRequest] = {}
+        self.heard: list[tuple[list[PendingRequest], Prediction]] = []
         self.history: list[tuple[Line, Request]] = []
         self.hedged = 0
-        self.past: list[Ticket] = []
+        self.past: list[PendingRequest] = []
         self.replicas = {r: Replica(r, MemberState.READY, 1, f"{r}/1") for r in EVERY_REPLICA}
         self.active, self.canary, self.has_in_graph = 1, False, True
         self.update()
 
     def teardown(self) -> None:
-        if not hasattr(self, "patch"):
+        if not hasattr(self, "rig"):
             return
         dying = [*self.model.lines.values(), *self.model.drained]
         self.rig.aggregator.close()
@@ -96,8 +89,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.compare()
         assert not self.model.live
         self.rig.assert_nothing_left()
-        assert all(wire.closed for wire in self.rig.transport.wires)
-        self.patch.undo()
+        assert all(connection.closed for connection in self.rig.transport.connections)
 
     # What there is.
 
@@ -122,7 +114,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         now = self.traffic()
         snapshots = [s for item in now for s in (item.active, item.canary) if s is not None]
         replicas = {r.replica_id: r for s in snapshots for member in s.members for r in member.replicas}
-        before = self.askable()
+        before = self.available()
         self.rig.update(*now)
         sends = self.note_sends(probes=True)
         for line in list(self.model.lines.values()):
@@ -146,22 +138,22 @@ class AggregatorMachine(RuleBasedStateMachine):
         for replica in replicas.values():
             if replica.state is MemberState.READY and replica.replica_id not in self.model.lines:
                 assert replica.endpoint is not None
-                wire = self.rig.transport[replica.endpoint]
-                self.model.opened(Line(wire, replica.replica_id, replica.epoch))
+                connection = self.rig.transport[replica.endpoint]
+                self.model.opened(Line(connection, replica.replica_id, replica.epoch))
 
     def is_idle(self, line: Line) -> bool:
         return not self.model.pending(line) and not line.is_probed(self.rig.timer.now_s())
 
-    def links(self) -> dict[int, Link]:
-        return self.rig.aggregator._links._links
+    def links(self) -> Mapping[int, ReplicaLink]:
+        return self.rig.aggregator.links.by_replica
 
-    def askable(self) -> list[Line]:
+    def available(self) -> list[Line]:
         """The connections that can be asked, as far as the model and the breakers know."""
         links = self.links()
         return [
             line
             for line in self.model.lines.values()
-            if not line.down and not links[line.replica_id].breaker.is_open and len(line.owed) < FEW_OWED
+            if not line.down and not links[line.replica_id].breaker.is_open and len(line.owed) < LIMITS.replica_requests
         ]
 
     # Watching.
@@ -170,8 +162,8 @@ class AggregatorMachine(RuleBasedStateMachine):
         """What was sent since, but for probes, which the model is told of."""
         found = []
         for line in [*self.model.lines.values(), *self.model.drained]:
-            for request in line.wire.sent[line.seen :]:
-                if request.request_id in self.model.live or request.request_id in self.tickets:
+            for request in line.connection.sent[line.seen :]:
+                if request.request_id in self.model.live or request.request_id in self.pending_requests:
                     found.append((line, request))
                     continue
                 assert probes, "a probe out of turn"
@@ -180,7 +172,7 @@ class AggregatorMachine(RuleBasedStateMachine):
                 assert not line.is_probed(self.rig.timer.now_s()), "one probe at a time"
                 self.model.probed(line, request, self.rig.timer.now_s() + OWN_MS / 1000)
                 self.history.append((line, request))
-            line.seen = len(line.wire.sent)
+            line.seen = len(line.connection.sent)
         self.history += found
         return found
 
@@ -195,9 +187,9 @@ class AggregatorMachine(RuleBasedStateMachine):
             self.model.end_if_all_said(asked)
 
     def unclaimed(self, sends: list[tuple[Line, Request]]) -> None:
-        """Nothing was sent that no rule asks for."""
+        """Nothing was sent that no rule calls for."""
         for line, request in sends:
-            assert request.request_id in line.owed or line.down or line.wire.closed, "sent without a reason"
+            assert request.request_id in line.owed or line.down or line.connection.closed, "sent without a reason"
 
     def send(self, line: Line, request: Request, asked: Asked, slot: Slot) -> None:
         """A request that went to a worker, with the time that was left."""
@@ -214,10 +206,10 @@ class AggregatorMachine(RuleBasedStateMachine):
                 slot.status = None
                 self.send(line, request, asked, slot)
                 return
-        after = self.askable()
+        after = self.available()
         for line in could_take_over:
             is_other = line.replica_id in slot.replica_ids and line.replica_id not in slot.tried
-            assert not (is_other and line in after and not line.wire.full), "nobody took over"
+            assert not (is_other and line in after and not line.connection.full), "nobody took over"
 
     def compare(self) -> None:
         """Who was answered, and what: exactly what the model says, once."""
@@ -230,7 +222,7 @@ class AggregatorMachine(RuleBasedStateMachine):
             answered = prediction.answered_positions
             assert Expected(prediction.outcome, tuple(statuses(prediction)), answered, outputs) == expected
             assert prediction.total_ms <= prediction.deadline_ms + 1e-6
-            del self.tickets[request_id]
+            del self.pending_requests[request_id]
         self.heard.clear()
         self.model.over.clear()
 
@@ -247,37 +239,37 @@ class AggregatorMachine(RuleBasedStateMachine):
             return []
         now = self.rig.aggregator.choose(item, None)
         inputs = np.ones((rows, FEATURES), np.float32)
-        askable, owed = self.askable(), {r: len(line.owed) for r, line in self.model.lines.items()}
-        sheds = len(self.model.live) >= FEW_IN_FLIGHT
-        box: list[Ticket] = []
-        ticket = self.rig.aggregator.admit(
+        available, owed = self.available(), {r: len(line.owed) for r, line in self.model.lines.items()}
+        sheds = len(self.model.live) >= LIMITS.requests
+        box: list[PendingRequest] = []
+        pending = self.rig.aggregator.admit(
             now, inputs, deadline_ms, lambda prediction: self.heard.append((box, prediction))
         )  # fmt: skip
-        box.append(ticket)
-        self.tickets[ticket.request_id] = ticket
+        box.append(pending)
+        self.pending_requests[pending.request_id] = pending
         due_s = self.rig.timer.now_s() + min(deadline_ms or OWN_MS, OWN_MS) / 1000
-        asked = self.model.admit(ticket.request_id, now, rows, due_s)
+        asked = self.model.admit(pending.request_id, now, rows, due_s)
         sends = self.note_sends(probes=True)
         if sheds:
             assert sends == []
             self.model.shed(asked)
         else:
             for slot in asked.slots:
-                self.begin_slot(asked, slot, askable, owed, sends)
+                self.begin_slot(asked, slot, available, owed, sends)
             self.model.end_if_all_said(asked)
         self.unclaimed(sends)
         self.compare()
-        self.past.append(ticket)
+        self.past.append(pending)
         return asked.slots
 
     def begin_slot(
-        self, asked: Asked, slot: Slot, askable: list[Line], owed: dict[int, int], sends: list[tuple[Line, Request]]
+        self, asked: Asked, slot: Slot, available: list[Line], owed: dict[int, int], sends: list[tuple[Line, Request]]
     ) -> None:
         """It goes to the replica that owes least, to one more if that takes nothing, and else has its answer now."""
         order = {r: n for n, r in enumerate(slot.replica_ids)}
-        able = [line for line in askable if line.replica_id in slot.replica_ids]
+        able = [line for line in available if line.replica_id in slot.replica_ids]
         able.sort(key=lambda line: (owed[line.replica_id], order[line.replica_id]))
-        target = next((line for line in able[:2] if not line.wire.full), None)
+        target = next((line for line in able[:2] if not line.connection.full), None)
         slot.tried |= {line.replica_id for line in able[: 2 if target is None else able.index(target)]}
         mine = [(line, request) for line, request in sends if line.replica_id in slot.replica_ids]
         assert [line for line, _ in mine] == ([] if target is None else [target])
@@ -286,9 +278,9 @@ class AggregatorMachine(RuleBasedStateMachine):
         elif able:
             slot.status = MemberStatus.QUEUE_FULL
         else:
-            slot.status = self.why_not(slot, owed)
+            slot.status = self.unavailable_status(slot, owed)
 
-    def why_not(self, slot: Slot, owed: dict[int, int]) -> MemberStatus:
+    def unavailable_status(self, slot: Slot, owed: dict[int, int]) -> MemberStatus:
         for replica_id in slot.replica_ids:
             line = self.model.lines.get(replica_id)
             if line is None:
@@ -304,17 +296,17 @@ class AggregatorMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def leave(self, data: st.DataObject) -> None:
         asked = self.model.live[data.draw(st.sampled_from(sorted(self.model.live)))]
-        self.rig.aggregator.cancel(self.tickets.pop(asked.request_id))
+        self.rig.aggregator.cancel(self.pending_requests.pop(asked.request_id))
         self.model.cancel(asked)
         self.compare()
 
-    @precondition(lambda self: any(ticket.over for ticket in self.past))
+    @precondition(lambda self: any(pending.completed for pending in self.past))
     @rule(data=st.data(), leaves=st.booleans())
     def touch_what_is_over(self, data: st.DataObject, leaves: bool) -> None:
         """A deadline or a client that comes when the request has had its outcome."""
-        over = [ticket for ticket in self.past if ticket.over]
-        ticket = over[data.draw(st.integers(0, len(over) - 1))]
-        (self.rig.aggregator.cancel if leaves else self.rig.aggregator.expire)(ticket)
+        over = [pending for pending in self.past if pending.completed]
+        pending = over[data.draw(st.integers(0, len(over) - 1))]
+        (self.rig.aggregator.cancel if leaves else self.rig.aggregator.expire)(pending)
         self.compare()
 
     # What workers do.
@@ -351,7 +343,7 @@ class AggregatorMachine(RuleBasedStateMachine):
                 if kind == "silent" and position == member:
                     continue
                 for line in list(slot.waiting):
-                    reply = sound(line.wire.sent[-1], self.members_at(line), 0.25)
+                    reply = sound(line.connection.sent[-1], self.members_at(line), 0.25)
                     self.say(line, KINDS[kind](reply) if position == member and kind != "ok" else reply)
             if kind == "silent":
                 self.wait(OWN_MS / 1000)
@@ -360,14 +352,14 @@ class AggregatorMachine(RuleBasedStateMachine):
     def babble(self, data: st.DataObject, garbage: list[bytes]) -> None:
         lines = self.all_lines()
         if lines:
-            lines[data.draw(st.integers(0, len(lines) - 1))].wire.answer(garbage)
+            lines[data.draw(st.integers(0, len(lines) - 1))].connection.answer(garbage)
             self.model.dropped["garbled"] += 1
             self.compare()
 
     def say(self, line: Line, reply: Reply) -> None:
-        before = self.askable()
-        was_open = not line.wire.closed
-        line.wire.answer(reply)
+        before = self.available()
+        was_open = not line.connection.closed
+        line.connection.answer(reply)
         if was_open:
             found = self.model.hear(line, reply, self.rig.timer.now_s())
             sends = self.note_sends(probes=False)
@@ -389,16 +381,16 @@ class AggregatorMachine(RuleBasedStateMachine):
         elif happens == "come back":
             self.come_back(line)
         elif happens == "full":
-            line.wire.full = not line.wire.full
+            line.connection.full = not line.connection.full
         elif happens == "heal":
             for each in lines:
-                each.wire.full = False
+                each.connection.full = False
                 self.come_back(each)
 
     def crash(self, line: Line) -> None:
-        before = [each for each in self.askable() if each is not line]
+        before = [each for each in self.available() if each is not line]
         deaths = len(self.rig.deaths)
-        line.wire.lost()
+        line.connection.disconnect()
         assert len(self.rig.deaths) == deaths + 1, "the host is told"
         line.down = True
         sends = self.note_sends(probes=False)
@@ -407,7 +399,7 @@ class AggregatorMachine(RuleBasedStateMachine):
         self.compare()
 
     def come_back(self, line: Line) -> None:
-        line.wire.back()
+        line.connection.reconnect()
         line.down = False
 
     def all_lines(self) -> list[Line]:
@@ -490,20 +482,23 @@ class AggregatorMachine(RuleBasedStateMachine):
     def nothing_leaks(self) -> None:
         live, now_s = self.model.live, self.rig.timer.now_s()
         aggregator = self.rig.aggregator
-        assert self.tickets.keys() == live.keys()
-        assert aggregator._in_flight == len(live) <= FEW_IN_FLIGHT
-        assert aggregator._in_flight_bytes == sum(4 * FEATURES * asked.rows for asked in live.values())
+        assert self.pending_requests.keys() == live.keys()
+        assert aggregator.in_flight == len(live) <= LIMITS.requests
+        assert aggregator.in_flight_bytes == sum(4 * FEATURES * asked.rows for asked in live.values())
         assert self.links().keys() == self.model.lines.keys()
         for replica_id, link in self.links().items():
             line = self.model.lines[replica_id]
-            assert list(link._owed) == list(line.owed)
-            assert link._owed_bytes == sum(request.inputs.nbytes for request in line.owed.values())
-            assert len(link._pending) == len(self.model.pending(line)) + line.is_probed(now_s)
-        open_wires = {line.wire for line in self.all_lines()}
-        assert {wire for wire in self.rig.transport.wires if not wire.closed} == open_wires
+            assert link.in_flight_ids == list(line.owed)
+            assert link.in_flight_bytes == sum(request.inputs.nbytes for request in line.owed.values())
+            assert link.pending == len(self.model.pending(line)) + line.is_probed(now_s)
+        open_wires = {line.connection for line in self.all_lines()}
+        assert {connection for connection in self.rig.transport.connections if not connection.closed} == open_wires
         probes = sum(line.is_probed(now_s) for line in self.all_lines())
         assert self.rig.timer.waiting <= probes + sum(1 + len(asked.slots) for asked in live.values())
-        assert self.hedged <= HEDGES * sum(counts["sent"] for counts in self.model.counts.values()) or self.forgot
+        assert (
+            self.hedged <= LIMITS.hedge_share * sum(counts["sent"] for counts in self.model.counts.values())
+            or self.forgot
+        )
 
     @property
     def forgot(self) -> bool:

@@ -60,9 +60,9 @@ def test_a_canary_whose_members_all_fail_is_not_asked_any_more() -> None:
     item = traffic(version(1), version(2), 0.9)
     found.update([item])
     for position in range(3):
-        link = next(link for link in found._links._links.values() if link.endpoint == f"ipc://2{position}")
+        link = next(link for link in found.links.by_replica.values() if link.endpoint == f"ipc://2{position}")
         for _ in range(OPEN_AFTER):
-            link.breaker.failed("boom", 1000.0)
+            link.breaker.record_failure("boom", 1000.0)
     assert share_of(found, item, 2) == 0
 
 
@@ -74,8 +74,8 @@ def test_why_a_member_is_not_asked_is_in_the_answer() -> None:
     made = Aggregator(transport, FakeTimer())
     made.update([traffic(now)])
     made.admit(now, ROWS, None, found.append)
-    for wire in transport.wires:
-        wire.say()
+    for connection in transport.connections:
+        connection.say()
     assert (found[0].reports[0].status, found[0].reports[0].message) == (MemberStatus.UNAVAILABLE, "failed: damaged")
 
 
@@ -87,7 +87,7 @@ def test_the_version_that_is_asked_for_answers() -> None:
     assert {found.named(name, 2).version for _ in range(20)} == {2}
     with pytest.raises(NotFoundError, match="version 3"):
         found.named(name, 3)
-    with pytest.raises(NotFoundError, match="no ensemble 'other'"):
+    with pytest.raises(NotFoundError, match="ensemble 'other' is not being served"):
         found.named("other", None)
 
 
@@ -99,10 +99,10 @@ def test_a_request_whose_members_leave_before_somebody_waits_is_theirs() -> None
         found = Aggregator(transport, FakeTimer())
         found.update([traffic(version(1))])
         answer = found.predict(version(1), ROWS)
-        wires = list(transport.wires)
+        connections = list(transport.connections)
         found.update([traffic(version(2))])
-        for wire in wires:
-            wire.say()
+        for connection in connections:
+            connection.say()
         return (await answer).outcome
 
     assert asyncio.run(ask()) is Outcome.OK

@@ -5,8 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, MAX_PROBE_S, OPEN_AFTER, OPEN_SHARE, WINDOW, Breaker
-from podium.ensemble.serving.replica_link import _quantile
+from podium.ensemble.serving.circuit_breaker import (
+    FIRST_PROBE_S,
+    MAX_PROBE_S,
+    OPEN_AFTER,
+    OPEN_SHARE,
+    WINDOW,
+    CircuitBreaker,
+)
+from podium.ensemble.serving.latency_statistics import LatencyStatistics
 from podium.ensemble.values.ensemble_spec import MemberState, Mode, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome, Prediction
 from tests.aggregator_rig import AggregatorRig, statuses
@@ -15,32 +22,32 @@ from tests.ensemble_fakes import member, probabilities, replica, replicated, sna
 OWN_MS = 1000.0
 
 
-def opened(now_s: float = 0.0) -> Breaker:
-    breaker = Breaker()
+def opened(now_s: float = 0.0) -> CircuitBreaker:
+    breaker = CircuitBreaker()
     for _ in range(OPEN_AFTER):
-        breaker.failed("boom", now_s)
+        breaker.record_failure("boom", now_s)
     return breaker
 
 
 def test_so_many_failures_in_a_row_open_it_and_one_less_does_not() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     for _ in range(OPEN_AFTER - 1):
-        breaker.failed("boom", 0.0)
+        breaker.record_failure("boom", 0.0)
     assert (breaker.state, breaker.is_open) == (MemberState.SUSPECT, False)
-    breaker.succeeded()
+    breaker.record_success()
     for _ in range(OPEN_AFTER - 1):
-        breaker.failed("boom", 0.0)
+        breaker.record_failure("boom", 0.0)
     assert not breaker.is_open
-    breaker.failed("bang", 0.0)
+    breaker.record_failure("bang", 0.0)
     assert (breaker.state, breaker.reason) == (MemberState.OPEN, "bang")
 
 
 @given(st.lists(st.booleans(), max_size=60))
 def test_it_opens_exactly_when_a_row_or_a_share_of_the_window_failed(fails: list[bool]) -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     seen: list[bool] = []
     for fail in fails:
-        breaker.failed("boom", 0.0) if fail else breaker.succeeded()
+        breaker.record_failure("boom", 0.0) if fail else breaker.record_success()
         seen.append(fail)
         window = seen[-WINDOW:]
         row = len(seen) >= OPEN_AFTER and all(seen[-OPEN_AFTER:])
@@ -72,7 +79,7 @@ def test_a_good_probe_closes_it_with_a_clean_record() -> None:
     assert (breaker.state, breaker.reason) == (MemberState.READY, "")
     assert not breaker.probe_due(1e9)
     for _ in range(OPEN_AFTER - 1):
-        breaker.failed("boom", 1.0)
+        breaker.record_failure("boom", 1.0)
     assert not breaker.is_open
 
 
@@ -81,20 +88,20 @@ def test_what_answers_probes_alone_is_probed_ever_less_often_until_it_does_well_
     breaker.probe_sent()
     breaker.probe_ended(True, 0.0)
     for _ in range(OPEN_AFTER):
-        breaker.failed("boom", 0.0)
+        breaker.record_failure("boom", 0.0)
     assert not breaker.probe_due(1.5 * FIRST_PROBE_S)
     breaker.probe_sent()
     breaker.probe_ended(True, 0.0)
     for _ in range(WINDOW):
-        breaker.succeeded()
+        breaker.record_success()
     for _ in range(WINDOW):
-        breaker.failed("boom", 0.0)
+        breaker.record_failure("boom", 0.0)
     assert breaker.probe_due(FIRST_PROBE_S)
 
 
 def test_an_answer_to_what_was_asked_before_it_opened_does_not_close_it() -> None:
     breaker = opened()
-    breaker.succeeded()
+    breaker.record_success()
     assert breaker.is_open
 
 
@@ -112,9 +119,9 @@ def exchange(rig: AggregatorRig, now: Snapshot, after_s: float, *answering: str)
     rig.admit(now)
     asked = rig.transport["a"].sent[-1].request_id
     rig.timer.advance(after_s)
-    for wire in rig.wires(*answering):
-        if wire.sent and wire.sent[-1].request_id == asked:
-            wire.say()
+    for connection in rig.connections(*answering):
+        if connection.sent and connection.sent[-1].request_id == asked:
+            connection.say()
     rig.timer.advance(OWN_MS / 1000)
     return rig.done[-1]
 
@@ -130,20 +137,20 @@ def test_a_member_that_stands_still_costs_the_deadline_of_a_handful_of_requests(
 def test_a_timer_that_rings_a_little_early_excuses_nobody() -> None:
     rig, now = two()
     for _ in range(OPEN_AFTER):
-        ticket = rig.admit(now)
+        pending = rig.admit(now)
         rig.transport["a"].say()
         rig.timer.advance(0.9985)
-        rig.aggregator.expire(ticket)
+        rig.aggregator.expire(pending)
     assert rig.aggregator.health()[21].state is MemberState.OPEN
 
 
 def test_nobody_is_blamed_for_what_was_not_heard_while_the_gateway_stood_still() -> None:
     """Else one such moment would open the breakers of all members at once."""
     rig, now = two()
-    tickets = [rig.admit(now) for _ in range(2 * OPEN_AFTER)]
-    rig.timer._now_s += 2 * OWN_MS / 1000  # and the timers ring before the sockets are read
-    for ticket in tickets:
-        rig.aggregator.expire(ticket)
+    pending_requests = [rig.admit(now) for _ in range(2 * OPEN_AFTER)]
+    rig.timer.stall(2 * OWN_MS / 1000)  # and the timers fire before the sockets are read
+    for pending in pending_requests:
+        rig.aggregator.expire(pending)
     assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
@@ -168,15 +175,15 @@ def test_clients_with_tiny_deadlines_open_no_breaker() -> None:
     for _ in range(200):
         rig.admit(now, 1.0)
         rig.timer.advance(0.05)
-        for wire in rig.wires("a", "b"):
-            wire.say()
+        for connection in rig.connections("a", "b"):
+            connection.say()
         assert statuses(rig.done[-1]) == [MemberStatus.LATE] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
     for _ in range(20):
         rig.admit(now, 30.0)  # nor does a deadline in between, by what the tiny ones have taught
         rig.timer.advance(0.05)
-        for wire in rig.wires("a", "b"):
-            wire.say()
+        for connection in rig.connections("a", "b"):
+            connection.say()
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
     assert exchange(rig, now, 0.05, "a", "b").outcome is Outcome.OK
 
@@ -185,8 +192,8 @@ def test_expired_there_is_no_failure() -> None:
     rig, now = two()
     for _ in range(50):
         rig.admit(now, 1.0)
-        for wire in rig.wires("a", "b"):
-            wire.say(status="expired", predictions=None)
+        for connection in rig.connections("a", "b"):
+            connection.say(status="expired", predictions=None)
     assert rig.done[-1].outcome is Outcome.DEADLINE
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
@@ -195,8 +202,8 @@ def test_rows_that_no_member_can_answer_open_no_breaker() -> None:
     rig, now = two()
     for _ in range(50):
         rig.admit(now)
-        for wire in rig.wires("a", "b"):
-            wire.say(status="error", message="poison", predictions=None)
+        for connection in rig.connections("a", "b"):
+            connection.say(status="error", message="poison", predictions=None)
     assert statuses(rig.done[-1]) == [MemberStatus.ERROR] * 2
     assert {health.state for health in rig.aggregator.health().values()} == {MemberState.READY}
 
@@ -211,7 +218,7 @@ def test_a_member_that_is_slow_but_in_time_stays() -> None:
 def test_a_replica_that_took_over_just_before_the_deadline_is_not_blamed_for_the_whole_of_it() -> None:
     now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), deadline_ms=OWN_MS)
     rig = AggregatorRig(traffic(now))
-    first, second = rig.wires("a", "b")
+    first, second = rig.connections("a", "b")
     for _ in range(2 * OPEN_AFTER):
         first.sent.clear()
         rig.admit(now)
@@ -269,7 +276,7 @@ def test_a_member_that_is_skipped_is_probed_by_the_traffic_too_and_one_that_is_g
     rig.timer.advance(FIRST_PROBE_S)
     exchange(rig, now, 0.01, "a")
     assert rig.counts(21).probes == 1
-    rig.transport["b"].lost()
+    rig.transport["b"].disconnect()
     rig.timer.advance(60)
     exchange(rig, now, 0.01, "a")
     assert rig.counts(21).probes == 1
@@ -281,21 +288,26 @@ def test_a_probe_in_graph_wants_a_prediction_of_every_member() -> None:
     members = [replicated(n, replica("w")) for n in range(3)]
     now = snapshot(*members, mode=Mode.IN_GRAPH, deadline_ms=OWN_MS)
     rig = AggregatorRig(traffic(now))
-    wire = rig.transport["w"]
+    connection = rig.transport["w"]
     for _ in range(OPEN_AFTER):
         rig.admit(now)
         rig.timer.advance(OWN_MS / 1000)
     rig.timer.advance(FIRST_PROBE_S)
     rig.update(traffic(now))
-    wire.say()
+    connection.say()
     assert rig.aggregator.health()[20].state is MemberState.OPEN
     rig.timer.advance(2 * FIRST_PROBE_S)
     rig.update(traffic(now))
-    wire.say(predictions=probabilities(0.5, rows=1, members=3))
+    connection.say(predictions=probabilities(0.5, rows=1, members=3))
     assert rig.aggregator.health()[20].state is MemberState.READY
 
 
 def test_the_health_of_a_link_is_the_quantiles_of_its_times() -> None:
-    assert [_quantile(sorted(map(float, range(101))), q) for q in (0.5, 0.95, 0.99)] == [50.0, 95.0, 99.0]
-    assert _quantile([3.0], 0.99) == 3.0
-    assert _quantile([], 0.5) is None
+    statistics = LatencyStatistics(replies_per_quantile=1)
+    assert statistics.quantiles(0.5) == [None]
+    statistics.record(3.0, late=False)
+    assert statistics.quantiles(0.99) == [3.0]
+    statistics = LatencyStatistics(replies_per_quantile=1)
+    for latency_ms in range(101):
+        statistics.record(float(latency_ms), late=False)
+    assert statistics.quantiles(0.5, 0.95, 0.99) == [50.0, 95.0, 99.0]

@@ -19,15 +19,14 @@ from podium.api.gateway.predictions import REFUSALS
 from podium.api.gateway.prometheus_metrics import Reading, exposition
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.scoring.combine import combine
-from podium.ensemble.serving import aggregator as aggregator_module
-from podium.ensemble.serving import replica_link as link_module
-from podium.ensemble.serving.aggregator import HEDGE_SHARE
+from podium.ensemble.serving.aggregator_limits import AggregatorLimits
 from podium.ensemble.serving.circuit_breaker import FIRST_PROBE_S, OPEN_AFTER
+from podium.ensemble.serving.replica_link import ABANDON_AFTER_S, MIN_IN_FLIGHT_FOR_ESTIMATE
 from podium.ensemble.values.ensemble_spec import MemberState, Rule, Snapshot
 from podium.ensemble.values.prediction import MemberStatus, Outcome
-from podium.ensemble.worker.network import Network, Predicted
+from podium.ensemble.worker.network import Network, NetworkOutputs
 from podium.ensemble.worker.worker_server import MemberServer
-from tests.aggregator_rig import AggregatorRig, FakeWire, firsts, statuses
+from tests.aggregator_rig import AggregatorRig, FakeConnection, firsts, statuses
 from tests.ensemble_fakes import (
     CLASSES,
     ROWS,
@@ -46,40 +45,42 @@ OK, LATE, ERROR, INVALID, DIED = (
 )  # fmt: skip
 
 
-def three(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeWire]]:
+def three(
+    limits: AggregatorLimits | None = None, **options: Any
+) -> tuple[AggregatorRig, Snapshot, list[FakeConnection]]:
     """Members at a, b and c."""
     now = snapshot(member("a"), member("b", 1), member("c", 2), **options)
-    rig = AggregatorRig(traffic(now))
-    return rig, now, rig.wires("a", "b", "c")
+    rig = AggregatorRig(traffic(now), limits=limits)
+    return rig, now, rig.connections("a", "b", "c")
 
 
-def in_two_processes(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeWire]]:
+def in_two_processes(**options: Any) -> tuple[AggregatorRig, Snapshot, list[FakeConnection]]:
     """One member, in a process at a and one at b."""
     now = snapshot(replicated(0, replica("a", 20), replica("b", 21)), **options)
     rig = AggregatorRig(traffic(now))
-    return rig, now, rig.wires("a", "b")
+    return rig, now, rig.connections("a", "b")
 
 
 # 1. Exactly one outcome.
 
 
-def _all_answer(rig: AggregatorRig, wires: list[FakeWire]) -> None:
-    for wire in wires:
-        wire.say()
+def _all_answer(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
+    for connection in connections:
+        connection.say()
 
 
-def _one_fails(rig: AggregatorRig, wires: list[FakeWire]) -> None:
-    _all_answer(rig, wires[1:])
-    wires[0].say(status="error", predictions=None)
+def _one_fails(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
+    _all_answer(rig, connections[1:])
+    connections[0].say(status="error", predictions=None)
 
 
-def _two_fail(rig: AggregatorRig, wires: list[FakeWire]) -> None:
-    wires[0].say(status="error", predictions=None)
-    wires[1].lost()
-    wires[2].say()
+def _two_fail(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
+    connections[0].say(status="error", predictions=None)
+    connections[1].disconnect()
+    connections[2].say()
 
 
-def _nobody_answers(rig: AggregatorRig, wires: list[FakeWire]) -> None:
+def _nobody_answers(rig: AggregatorRig, connections: list[FakeConnection]) -> None:
     rig.timer.advance(60)
 
 
@@ -93,18 +94,18 @@ ENDS = [
 
 @pytest.mark.parametrize(("ends", "outcome"), ENDS, ids=[outcome.value for _, outcome in ENDS])
 def test_guarantee_01_exactly_one_outcome_whatever_comes_after(
-    ends: Callable[[AggregatorRig, list[FakeWire]], None], outcome: Outcome
+    ends: Callable[[AggregatorRig, list[FakeConnection]], None], outcome: Outcome
 ) -> None:
-    rig, now, wires = three(quorum=2)
-    ticket = rig.admit(now)
-    ends(rig, wires)
+    rig, now, connections = three(quorum=2)
+    pending = rig.admit(now)
+    ends(rig, connections)
     assert [prediction.outcome for prediction in rig.done] == [outcome]
-    _all_answer(rig, wires)
+    _all_answer(rig, connections)
     rig.timer.advance(60)
-    rig.aggregator.expire(ticket)
-    rig.aggregator.cancel(ticket)
-    for wire in wires:
-        wire.lost()
+    rig.aggregator.expire(pending)
+    rig.aggregator.cancel(pending)
+    for connection in connections:
+        connection.disconnect()
     rig.aggregator.close()
     assert [prediction.outcome for prediction in rig.done] == [outcome]
     counts = rig.aggregator.counts.ensembles[(1, 1)]
@@ -112,14 +113,13 @@ def test_guarantee_01_exactly_one_outcome_whatever_comes_after(
     rig.assert_nothing_left()
 
 
-def test_guarantee_01_shed_and_cancelled_are_outcomes_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregator_module, "MAX_IN_FLIGHT", 1)
-    rig, now, wires = three()
+def test_guarantee_01_shed_and_cancelled_are_outcomes_too() -> None:
+    rig, now, connections = three(AggregatorLimits(requests=1))
     first = rig.admit(now)
     rig.admit(now)
     assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]
     rig.aggregator.cancel(first)
-    _all_answer(rig, wires)
+    _all_answer(rig, connections)
     rig.timer.advance(60)
     assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED]  # who has left hears nothing
     outcomes = rig.aggregator.counts.ensembles[(1, 1)].outcomes
@@ -156,7 +156,7 @@ def test_guarantee_02_another_members_request_is_unknown() -> None:
     """The slot is the member's: an id that is pending elsewhere is not pending here."""
     now, other = snapshot(member("a")), snapshot(member("b", 1), ensemble_id=2)
     rig = AggregatorRig(traffic(now), traffic(other))
-    a, b = rig.wires("a", "b")
+    a, b = rig.connections("a", "b")
     rig.admit(now)
     rig.admit(other)
     b.answer(ok(a.sent[-1]))
@@ -165,15 +165,15 @@ def test_guarantee_02_another_members_request_is_unknown() -> None:
 
 
 def test_guarantee_02_a_late_answer_never_touches_the_next_request() -> None:
-    rig, now, wires = three(deadline_ms=100.0)
+    rig, now, connections = three(deadline_ms=100.0)
     rig.admit(now)
     rig.timer.advance(0.1)
     rig.admit(now)
-    for wire in wires:
-        first, second = wire.sent
+    for connection in connections:
+        first, second = connection.sent
         assert first.request_id != second.request_id
-        wire.answer(ok(first, 0.1))
-        wire.answer(ok(second, 0.9))
+        connection.answer(ok(first, 0.1))
+        connection.answer(ok(second, 0.9))
     assert [prediction.outcome for prediction in rig.done] == [Outcome.DEADLINE, Outcome.OK]
     assert firsts(rig.done[1]) == pytest.approx([0.9] * 3)
     assert rig.aggregator.counts.dropped == {"late": 3}
@@ -215,8 +215,8 @@ def test_guarantee_03_the_first_answer_of_a_member_counts_and_no_other() -> None
 
 
 def test_guarantee_03_of_two_replicas_that_answer_one_counts() -> None:
-    rig, now, wires = in_two_processes()
-    first, second = _hedged(rig, now, wires)
+    rig, now, connections = in_two_processes()
+    first, second = _hedged(rig, now, connections)
     first.say(0.1)
     second.say(0.9)
     assert firsts(rig.done[-1]) == pytest.approx([0.1])
@@ -224,25 +224,27 @@ def test_guarantee_03_of_two_replicas_that_answer_one_counts() -> None:
     rig.assert_nothing_left()
 
 
-def _hedged(rig: AggregatorRig, now: Snapshot, wires: list[FakeWire]) -> tuple[FakeWire, FakeWire]:
+def _hedged(
+    rig: AggregatorRig, now: Snapshot, connections: list[FakeConnection]
+) -> tuple[FakeConnection, FakeConnection]:
     """A request that both replicas have; the first to get it comes first."""
     for number in range(100):
-        _clear(wires)
+        _clear(connections)
         rig.admit(now)
         rig.timer.advance(0.010 if number < 16 else 0.005)  # so that 10 ms is what 95 of 100 stay below
-        next(wire for wire in wires if wire.sent).say()
-    _clear(wires)
+        next(connection for connection in connections if connection.sent).say()
+    _clear(connections)
     rig.admit(now)
-    first = next(wire for wire in wires if wire.sent)
+    first = next(connection for connection in connections if connection.sent)
     rig.timer.advance(0.02)
-    (second,) = [wire for wire in wires if wire is not first]
-    assert [len(wire.sent) for wire in wires] == [1, 1]
+    (second,) = [connection for connection in connections if connection is not first]
+    assert [len(connection.sent) for connection in connections] == [1, 1]
     return first, second
 
 
-def _clear(wires: list[FakeWire]) -> None:
-    for wire in wires:
-        wire.sent.clear()
+def _clear(connections: list[FakeConnection]) -> None:
+    for connection in connections:
+        connection.sent.clear()
 
 
 # 4. Everything is bounded.
@@ -259,9 +261,8 @@ def test_guarantee_04_a_full_connection_is_that_members_answer_at_once() -> None
     assert rig.counts(20).skipped == 1
 
 
-def test_guarantee_04_a_member_owes_so_many_answers_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "MAX_OWED", 4)
-    rig, now, (a, b, c) = three()
+def test_guarantee_04_a_member_owes_so_many_answers_and_no_more() -> None:
+    rig, now, (a, b, c) = three(AggregatorLimits(replica_requests=4))
     for _ in range(10):
         rig.admit(now)
         b.say()
@@ -274,38 +275,34 @@ def test_guarantee_04_a_member_owes_so_many_answers_and_no_more(monkeypatch: pyt
     assert len(a.sent) == 5
 
 
-def test_guarantee_04_nor_more_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "MAX_OWED_BYTES", 2 * ROWS.nbytes)
-    rig, now, wires = three()
+def test_guarantee_04_nor_more_bytes() -> None:
+    rig, now, connections = three(AggregatorLimits(replica_bytes=2 * ROWS.nbytes))
     for _ in range(3):
         rig.admit(now)
-    assert [len(wire.sent) for wire in wires] == [2, 2, 2]
+    assert [len(connection.sent) for connection in connections] == [2, 2, 2]
     assert [statuses(prediction) for prediction in rig.done] == [[MemberStatus.QUEUE_FULL] * 3]
 
 
-def test_guarantee_04_requests_and_bytes_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, limit in (("MAX_IN_FLIGHT", 3), ("MAX_IN_FLIGHT_BYTES", 3 * ROWS.nbytes)):
-        with monkeypatch.context() as patch:
-            patch.setattr(aggregator_module, name, limit)
-            rig, now, wires = three()
-            for _ in range(5):
-                rig.admit(now)
-            assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED] * 2
-            for wire in wires:
-                wire.answer(ok(wire.sent[0]))
-            assert rig.done[-1].outcome is Outcome.OK
+def test_guarantee_04_requests_and_bytes_under_way_are_bounded() -> None:
+    for limits in (AggregatorLimits(requests=3), AggregatorLimits(request_bytes=3 * ROWS.nbytes)):
+        rig, now, connections = three(limits)
+        for _ in range(5):
             rig.admit(now)
-            assert len(rig.done) == 3
+        assert [prediction.outcome for prediction in rig.done] == [Outcome.SHED] * 2
+        for connection in connections:
+            connection.answer(ok(connection.sent[0]))
+        assert rig.done[-1].outcome is Outcome.OK
+        rig.admit(now)
+        assert len(rig.done) == 3
 
 
-def test_guarantee_04_a_worker_that_lost_answers_is_not_full_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "MAX_OWED", 4)
+def test_guarantee_04_a_worker_that_lost_answers_is_not_full_for_ever() -> None:
     now = snapshot(member("a"), deadline_ms=600_000.0)
-    rig = AggregatorRig(traffic(now))
+    rig = AggregatorRig(traffic(now), limits=AggregatorLimits(replica_requests=4))
     a = rig.transport["a"]
     for deadline_ms in (100.0, 100.0, None, None):
         rig.admit(now, deadline_ms)
-    rig.timer.advance(link_module.OWED_FOR_S + 1)
+    rig.timer.advance(ABANDON_AFTER_S + 1)
     rig.admit(now)
     assert len(a.sent) == 5
     a.answer(ok(a.sent[2], 0.75))  # somebody still waits for this one
@@ -333,7 +330,7 @@ def test_guarantee_05_sooner_when_all_live_members_have_answered() -> None:
     rig, now, (a, b, c) = three()
     rig.admit(now)
     rig.timer.advance(0.007)
-    c.lost()
+    c.disconnect()
     a.say()
     b.say()
     assert statuses(rig.done[0]) == [OK, OK, DIED]
@@ -351,10 +348,10 @@ def test_guarantee_05_a_deadline_is_never_longer_than_the_ensembles_own() -> Non
 
 
 def test_guarantee_06_the_time_left_goes_along_also_to_who_takes_over() -> None:
-    rig, now, wires = in_two_processes(deadline_ms=100.0)
+    rig, now, connections = in_two_processes(deadline_ms=100.0)
     rig.admit(now, 80.0)
-    (first,) = [wire for wire in wires if wire.sent]
-    (second,) = [wire for wire in wires if not wire.sent]
+    (first,) = [connection for connection in connections if connection.sent]
+    (second,) = [connection for connection in connections if not connection.sent]
     rig.timer.advance(0.03)
     first.say(status="refused", predictions=None)
     assert first.sent[0].left_ms == pytest.approx(80.0)
@@ -430,13 +427,13 @@ def test_guarantee_06_expired_work_is_dropped_before_it_is_computed(worker: Work
 @pytest.mark.parametrize("sound", range(4))
 @pytest.mark.parametrize("quorum", [1, 2, 3])
 def test_guarantee_07_fewer_than_the_quorum_is_no_answer_but_every_members_state(quorum: int, sound: int) -> None:
-    rig, now, wires = three(quorum=quorum)
+    rig, now, connections = three(quorum=quorum)
     rig.admit(now)
-    for number, wire in enumerate(wires):
+    for number, connection in enumerate(connections):
         if number < sound:
-            wire.say()
+            connection.say()
         else:
-            wire.say(status="error", message=f"boom {number}", predictions=None)
+            connection.say(status="error", message=f"boom {number}", predictions=None)
     (found,) = rig.done
     assert statuses(found) == [OK] * sound + [ERROR] * (3 - sound)
     assert [report.message for report in found.reports[sound:]] == [f"boom {number}" for number in range(sound, 3)]
@@ -465,12 +462,12 @@ def test_guarantee_08_weights_renormalize_over_those_that_answered() -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in Rule if rule is not Rule.STACKING])
 def test_guarantee_08_the_same_replies_give_the_same_bits_in_whatever_order(rule: Rule) -> None:
-    rig, now, wires = three(rule=rule, weights=(0.21, 0.47, 0.32))
+    rig, now, connections = three(rule=rule, weights=(0.21, 0.47, 0.32))
     said = (0.1, 0.7, 0.35)
     for order in permutations(range(3)):
         rig.admit(now)
         for number in order:
-            wires[number].say(said[number])
+            connections[number].say(said[number])
     expected = combine(now.combination, np.concatenate([probabilities(first) for first in said]), [0, 1, 2])
     assert {found.outputs.tobytes() for found in rig.done if found.outputs is not None} == {expected.tobytes()}
     assert len(rig.done) == 6
@@ -531,7 +528,7 @@ def test_guarantee_10_one_poison_item_fails_alone_after_a_single_retry(worker: W
 class OneRowShort(FakeNetwork):
     """Loses a row of every batch of more than one."""
 
-    def predict(self, inputs: NDArray[np.float32]) -> Predicted:
+    def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
         found = super().predict(inputs)
         return found if len(inputs) == 1 else replace(found, predictions=found.predictions[:, 1:])
 
@@ -557,9 +554,9 @@ def test_guarantee_10_a_reply_with_another_number_of_rows_fails_its_request_only
         rig.admit(now)
     a.answer(replace(ok(a.sent[0]), predictions=probabilities(0.5, rows=1)))
     a.answer(ok(a.sent[1]))
-    for wire in (b, c):
-        for request in wire.sent:
-            wire.answer(ok(request))
+    for connection in (b, c):
+        for request in connection.sent:
+            connection.answer(ok(request))
     assert [statuses(found) for found in rig.done] == [[INVALID, OK, OK], [OK, OK, OK]]
 
 
@@ -574,11 +571,11 @@ def test_guarantee_11_not_asked_until_it_is_warm(state: MemberState) -> None:
     rig.transport["a"].say()
     assert statuses(rig.done[0]) == [OK, MemberStatus.UNAVAILABLE]
     assert rig.done[0].reports[1].message == state.value
-    assert [wire.endpoint for wire in rig.transport.wires] == ["a"]
+    assert [connection.endpoint for connection in rig.transport.connections] == ["a"]
 
 
 def _crash(rig: AggregatorRig) -> None:
-    rig.transport["a"].lost()
+    rig.transport["a"].disconnect()
 
 
 def _told_by_the_host(rig: AggregatorRig) -> None:
@@ -621,11 +618,11 @@ def test_guarantee_11_a_restarted_member_gets_no_old_work_and_is_another_epoch()
 
 
 def test_guarantee_11_another_replica_takes_over_from_one_that_died() -> None:
-    rig, now, wires = in_two_processes()
+    rig, now, connections = in_two_processes()
     rig.admit(now)
-    (first,) = [wire for wire in wires if wire.sent]
-    (second,) = [wire for wire in wires if not wire.sent]
-    first.lost()
+    (first,) = [connection for connection in connections if connection.sent]
+    (second,) = [connection for connection in connections if not connection.sent]
+    first.disconnect()
     assert rig.deaths == [rig.timer.now_s()]  # the host is told
     second.say(0.9)
     assert firsts(rig.done[0]) == pytest.approx([0.9])
@@ -646,7 +643,7 @@ def test_guarantee_11_suspect_open_half_open_and_ready_again() -> None:
     seen.append(rig.aggregator.health()[20].state)
     a.say()
     seen.append(rig.aggregator.health()[20].state)
-    a.lost()
+    a.disconnect()
     seen.append(rig.aggregator.health()[20].state)
     assert seen == [
         *[MemberState.SUSPECT] * (OPEN_AFTER - 1), MemberState.OPEN, MemberState.HALF_OPEN, MemberState.READY,
@@ -675,8 +672,8 @@ def test_guarantee_12_an_open_member_is_skipped_at_once_and_a_probe_closes_it() 
     assert len(a.sent) == asked + 1
     a.say()
     rig.admit(now)
-    for wire in (a, b, c):
-        wire.say()
+    for connection in (a, b, c):
+        connection.say()
     assert statuses(rig.done[-1]) == [OK, OK, OK]
 
 
@@ -700,22 +697,21 @@ def test_guarantee_12_errors_in_a_row_or_a_share_of_errors_open_it() -> None:
 
 
 def test_guarantee_13_a_client_that_leaves_frees_its_slots() -> None:
-    rig, now, wires = three()
-    ticket = rig.admit(now)
-    rig.aggregator.cancel(ticket)
+    rig, now, connections = three()
+    pending = rig.admit(now)
+    rig.aggregator.cancel(pending)
     rig.assert_nothing_left()
-    for wire in wires:
-        wire.say()
+    for connection in connections:
+        connection.say()
     assert rig.done == []
     assert rig.aggregator.counts.dropped == {"late": 3}
 
 
-def test_guarantee_13_shedding_comes_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregator_module, "MAX_IN_FLIGHT", 2)
-    rig, now, wires = three()
+def test_guarantee_13_shedding_comes_before_anybody_is_asked() -> None:
+    rig, now, connections = three(AggregatorLimits(requests=2))
     for _ in range(3):
         rig.admit(now)
-    assert [len(wire.sent) for wire in wires] == [2, 2, 2]
+    assert [len(connection.sent) for connection in connections] == [2, 2, 2]
     assert (rig.done[0].outcome, rig.done[0].reports) == (Outcome.SHED, ())
 
 
@@ -729,7 +725,7 @@ def test_guarantee_13_what_cannot_be_served_in_time_is_shed_too() -> None:
         rig.timer.advance(0.1)
         a.say()
     rig.done.clear()
-    for _ in range(link_module.SHED_FROM):
+    for _ in range(MIN_IN_FLIGHT_FOR_ESTIMATE):
         rig.admit(now)
     asked = len(a.sent)
     rig.admit(now, 500.0)
@@ -793,9 +789,9 @@ def test_guarantee_14_a_canary_gets_its_share_and_only_once_it_can_answer() -> N
 def test_guarantee_15_the_identities_hold_at_every_moment_and_on_the_metrics_page() -> None:
     rig, now, (a, b, c) = three(quorum=2)
 
-    def all_of(wire: FakeWire, requests: list[Request]) -> None:
+    def all_of(connection: FakeConnection, requests: list[Request]) -> None:
         for request in requests:
-            wire.answer(ok(request))
+            connection.answer(ok(request))
 
     steps: list[Callable[[], object]] = [
         lambda: [rig.admit(now) for _ in range(6)],
@@ -806,7 +802,7 @@ def test_guarantee_15_the_identities_hold_at_every_moment_and_on_the_metrics_pag
         lambda: b.say(status="refused", predictions=None),
         lambda: c.answer(ok(c.sent[0])),
         lambda: c.say(status="expired", predictions=None),
-        lambda: c.lost(),
+        lambda: c.disconnect(),
         lambda: rig.admit(now),
         lambda: rig.timer.advance(60),
     ]
@@ -834,17 +830,17 @@ def _assert_identities_on_the_page(rig: AggregatorRig) -> None:
 
 
 def test_guarantee_15_hedges_are_within_their_share_and_each_is_accounted_for() -> None:
-    rig, now, wires = in_two_processes()
+    rig, now, connections = in_two_processes()
     for number in range(400):
-        _clear(wires)
+        _clear(connections)
         rig.admit(now)
         rig.timer.advance(0.010 if number % 30 else 0.050)
-        for wire in wires:
-            if wire.sent:
-                wire.say()
+        for connection in connections:
+            if connection.sent:
+                connection.say()
     sent = sum(rig.counts(number).sent for number in (20, 21))
     hedges = sum(rig.counts(number).hedges for number in (20, 21))
-    assert 0 < hedges <= HEDGE_SHARE * sent
+    assert 0 < hedges <= AggregatorLimits().hedge_share * sent
     assert sent == 400 + hedges
     assert sum(rig.counts(number).dropped for number in (20, 21)) == hedges
     rig.assert_nothing_left()

@@ -10,13 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.ensemble.worker.batching import FIRST_ROWS, MORE_ROWS, Batch, Batching, BatchLimit, ComputeTimes, quantile
+from podium.ensemble.worker.batching import (
+    FIRST_ROWS,
+    MORE_ROWS,
+    Batch,
+    BatchLimit,
+    ComputeTimes,
+    DynamicBatcher,
+    quantile,
+)
 
 SECONDS = st.floats(0, 100, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedRequest:
     number: int
     rows: int = 1
     width: int = 2
@@ -25,33 +33,35 @@ class Waiting:
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> list[Waiting]:
+def queues(draw: st.DrawFn) -> list[QueuedRequest]:
     """Up to 20 requests in the order of arrival, all before second 100."""
     arrived = sorted(draw(st.lists(SECONDS, max_size=20)))
     return [
-        Waiting(n, draw(st.integers(1, 200)), draw(st.sampled_from([2, 3])), at_s, at_s + draw(st.floats(-1, 200)))
+        QueuedRequest(
+            n, draw(st.integers(1, 200)), draw(st.sampled_from([2, 3])), at_s, at_s + draw(st.floats(-1, 200))
+        )
         for n, at_s in enumerate(arrived)
     ]
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> Batching:
+def histories(draw: st.DrawFn) -> DynamicBatcher:
     """The rules after some batches."""
-    batching = Batching(draw(st.integers(1, 300)), draw(st.sampled_from([0.0, 0.5, 50.0])))
+    batching = DynamicBatcher(draw(st.integers(1, 300)), draw(st.sampled_from([0.0, 0.5, 50.0])))
     for budget_s in draw(st.lists(st.floats(-1, 50), max_size=5)):
-        batching.came(Waiting(0, due_s=budget_s))
+        batching.came(QueuedRequest(0, due_s=budget_s))
     for rows, seconds in draw(st.lists(st.tuples(st.integers(1, 300), st.floats(0, 20)), max_size=12)):
         batching.computed(rows, seconds, 95.0)
     return batching
 
 
-def numbers(requests: Sequence[Waiting]) -> list[int]:
+def numbers(requests: Sequence[QueuedRequest]) -> list[int]:
     return [request.number for request in requests]
 
 
-def after(*batches: tuple[int, float], max_rows: int = 1024, wait_s: float = 0.0) -> Batching:
+def after(*batches: tuple[int, float], max_rows: int = 1024, wait_s: float = 0.0) -> DynamicBatcher:
     """The rules after batches of (rows, seconds), the last at second 0."""
-    batching = Batching(max_rows, wait_s)
+    batching = DynamicBatcher(max_rows, wait_s)
     for rows, seconds in batches:
         batching.computed(rows, seconds, 0.0)
     return batching
@@ -61,7 +71,7 @@ def after(*batches: tuple[int, float], max_rows: int = 1024, wait_s: float = 0.0
 
 
 @given(histories(), queues())
-def test_each_request_goes_one_way_and_keeps_its_place(batching: Batching, waiting: list[Waiting]) -> None:
+def test_each_request_goes_one_way_and_keeps_its_place(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
     batch = batching.next(waiting, 100.0)
     parts = [numbers(part) for part in (batch.chosen, batch.expired, batch.left)]
     assert sorted(n for part in parts for n in part) == numbers(waiting)
@@ -70,7 +80,7 @@ def test_each_request_goes_one_way_and_keeps_its_place(batching: Batching, waiti
 
 @given(histories(), queues())
 def test_a_batch_keeps_to_the_limit_and_to_one_width_and_to_the_living(
-    batching: Batching, waiting: list[Waiting]
+    batching: DynamicBatcher, waiting: list[QueuedRequest]
 ) -> None:
     chosen = batching.next(waiting, 100.0).chosen
     assert len(chosen) <= 1 or sum(request.rows for request in chosen) <= batching.limit_rows
@@ -79,7 +89,9 @@ def test_a_batch_keeps_to_the_limit_and_to_one_width_and_to_the_living(
 
 
 @given(histories(), queues())
-def test_while_anybody_has_time_somebody_is_computed_or_waited_for(batching: Batching, waiting: list[Waiting]) -> None:
+def test_while_anybody_has_time_somebody_is_computed_or_waited_for(
+    batching: DynamicBatcher, waiting: list[QueuedRequest]
+) -> None:
     batch = batching.next(waiting, 100.0)
     if any(request.due_s > 100.0 for request in waiting):
         assert batch.chosen or (batch.left and batch.wait_s > 0)
@@ -88,7 +100,9 @@ def test_while_anybody_has_time_somebody_is_computed_or_waited_for(batching: Bat
 
 
 @given(histories(), queues())
-def test_the_oldest_that_can_make_it_is_never_passed_over(batching: Batching, waiting: list[Waiting]) -> None:
+def test_the_oldest_that_can_make_it_is_never_passed_over(
+    batching: DynamicBatcher, waiting: list[QueuedRequest]
+) -> None:
     batch = batching.next(waiting, 100.0)
     if batch.chosen and batch.left:
         assert batch.chosen[0].number < batch.left[0].number
@@ -97,10 +111,10 @@ def test_the_oldest_that_can_make_it_is_never_passed_over(batching: Batching, wa
 
 
 @given(histories(), queues())
-def test_every_queue_comes_to_an_end(batching: Batching, waiting: list[Waiting]) -> None:
+def test_every_queue_comes_to_an_end(batching: DynamicBatcher, waiting: list[QueuedRequest]) -> None:
     now_s = 100.0
     for _ in range(3 * len(waiting) + 1):
-        batch: Batch[Waiting] = batching.next(waiting, now_s)
+        batch: Batch[QueuedRequest] = batching.next(waiting, now_s)
         now_s += batch.wait_s
         waiting = batch.left
         if not waiting:
@@ -112,7 +126,7 @@ def test_every_queue_comes_to_an_end(batching: Batching, waiting: list[Waiting])
 
 
 def test_what_waits_is_taken_at_once() -> None:
-    waiting = [Waiting(n) for n in range(3)]
+    waiting = [QueuedRequest(n) for n in range(3)]
     assert after().next(waiting, 0.0) == Batch(waiting, [], [])
 
 
@@ -121,53 +135,58 @@ def test_nothing_waits_nothing_is_done() -> None:
 
 
 def test_who_cannot_make_it_is_expired_before_it_costs_anything() -> None:
-    short, long = Waiting(0, due_s=0.9), Waiting(1, due_s=1.1)
+    short, long = QueuedRequest(0, due_s=0.9), QueuedRequest(1, due_s=1.1)
     assert after((1, 1.0)).next([short, long], 0.0) == Batch([long], [short], [])
 
 
 def test_company_that_would_make_somebody_late_is_left_for_the_next_batch() -> None:
     batching = after((1, 1.0), (4, 4.0))
-    waiting = [Waiting(0, due_s=2.5), Waiting(1), Waiting(2)]
+    waiting = [QueuedRequest(0, due_s=2.5), QueuedRequest(1), QueuedRequest(2)]
     batch = batching.next(waiting, 0.0)
     assert (numbers(batch.chosen), numbers(batch.left)) == ([0, 1], [2])
 
 
 def test_if_nobody_can_make_it_the_one_with_the_most_time_is_tried() -> None:
     batching = after((1, 60.0), (1, 60.0))
-    waiting = [Waiting(0, due_s=3.0), Waiting(1, due_s=5.0), Waiting(2, due_s=4.0), Waiting(3, due_s=-1.0)]
+    waiting = [
+        QueuedRequest(0, due_s=3.0),
+        QueuedRequest(1, due_s=5.0),
+        QueuedRequest(2, due_s=4.0),
+        QueuedRequest(3, due_s=-1.0),
+    ]
     batch = batching.next(waiting, 0.0)
     assert (numbers(batch.chosen), numbers(batch.expired)) == ([1], [0, 2, 3])
 
 
 def test_what_has_no_time_at_all_is_never_tried() -> None:
-    waiting = [Waiting(0, due_s=0.0), Waiting(1, due_s=-3.0)]
+    waiting = [QueuedRequest(0, due_s=0.0), QueuedRequest(1, due_s=-3.0)]
     assert after((1, 60.0)).next(waiting, 0.0) == Batch([], waiting, [])
 
 
 def test_one_outlier_expires_nobody() -> None:
     batching = after((1, 0.001), (1, 0.001), (1, 30.0))
-    waiting = [Waiting(0, due_s=0.1)]
+    waiting = [QueuedRequest(0, due_s=0.1)]
     assert batching.next(waiting, 0.0).chosen == waiting
 
 
 def test_after_a_slow_spell_three_quick_batches_suffice() -> None:
     batching = after(*[(1, 30.0)] * 20, *[(1, 0.001)] * 3)
-    waiting = [Waiting(0, due_s=0.1)]
+    waiting = [QueuedRequest(0, due_s=0.1)]
     assert batching.next(waiting, 0.0).chosen == waiting
 
 
 def test_a_rare_size_is_tried_again_after_a_while() -> None:
     batching = after(*[(200, 30.0)] * 5, (1, 0.001))
-    large, small = Waiting(0, rows=200, due_s=100.0), Waiting(1, due_s=100.0)
+    large, small = QueuedRequest(0, rows=200, due_s=100.0), QueuedRequest(1, due_s=100.0)
     assert numbers(batching.next([large, small], 90.0).chosen) == [0]
 
 
-# Waiting for company.
+# QueuedRequest for company.
 
 
 def test_the_oldest_waits_for_company_only_so_long() -> None:
     batching = after(wait_s=0.5)
-    waiting = [Waiting(0), Waiting(1, arrived_s=0.2)]
+    waiting = [QueuedRequest(0), QueuedRequest(1, arrived_s=0.2)]
     batch = batching.next(waiting, 0.3)
     assert batch.chosen == [] and batch.left == waiting
     assert batch.wait_s == pytest.approx(0.2)
@@ -175,12 +194,12 @@ def test_the_oldest_waits_for_company_only_so_long() -> None:
 
 
 def test_nobody_becomes_late_of_waiting_for_company() -> None:
-    waiting = [Waiting(0), Waiting(1, due_s=2.0)]
+    waiting = [QueuedRequest(0), QueuedRequest(1, due_s=2.0)]
     assert after((2, 1.5), wait_s=5.0).next(waiting, 0.0).wait_s == pytest.approx(0.5)
 
 
 def test_a_full_batch_waits_for_nobody() -> None:
-    waiting = [Waiting(n, rows=4) for n in range(3)]
+    waiting = [QueuedRequest(n, rows=4) for n in range(3)]
     batch = after(max_rows=8, wait_s=5.0).next(waiting, 0.0)
     assert (numbers(batch.chosen), numbers(batch.left)) == ([0, 1], [2])
 
@@ -247,9 +266,9 @@ def test_the_limit_stays_within_its_bounds(max_rows: int, batches: list[tuple[fl
 
 def test_under_load_the_limit_settles_where_a_batch_takes_half_the_time_that_requests_have() -> None:
     """A member of 10 ms a row, requests of 8 s: 400 rows take half of that."""
-    batching, now_s, seen = Batching(1024), 0.0, []
+    batching, now_s, seen = DynamicBatcher(1024), 0.0, []
     for _ in range(300):
-        waiting = [Waiting(n, arrived_s=now_s, due_s=now_s + 8.0) for n in range(1200)]
+        waiting = [QueuedRequest(n, arrived_s=now_s, due_s=now_s + 8.0) for n in range(1200)]
         batching.came(waiting[0])
         rows = len(batching.next(waiting, now_s).chosen)
         now_s += 0.01 * rows

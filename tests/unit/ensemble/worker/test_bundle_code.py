@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from podium.ensemble.worker.bundle_code import function, importable
+from podium.ensemble.worker.bundle_code import importable, load_function
 from podium.sweep.values.errors import EnsembleError
 
 
@@ -36,7 +36,7 @@ def bundle(folder: Path, **files: str) -> Path:
 
 def called(folder: Path, reference: str) -> Any:
     with importable(folder, alone=False):
-        return cast(Any, function(folder, reference))({})
+        return cast(Any, load_function(folder, reference))({})
 
 
 def test_a_package_without_init_imports_what_is_beside_it(code: Path) -> None:
@@ -65,7 +65,7 @@ def test_code_alone_in_its_process_may_import_later(code: Path) -> None:
     folder = bundle(code / "a", nets_of_test="def build(params):\n    import later_of_test\n    return later_of_test.X",
                     later_of_test="X = 5")  # fmt: skip
     with importable(folder, alone=True):
-        found = cast(Any, function(folder, "nets_of_test:build"))
+        found = cast(Any, load_function(folder, "nets_of_test:build"))
     assert found({}) == 5
 
 
@@ -86,7 +86,7 @@ def test_code_that_does_not_work_is_named(code: Path, text: str, words: str) -> 
 @pytest.mark.parametrize("reference", ["podium.sweep.values.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
 def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, reference: str) -> None:
     with pytest.raises(EnsembleError, match="is no function of a user's code"):
-        function(code, reference)
+        load_function(code, reference)
 
 
 def test_another_module_of_the_name_is_not_taken_for_the_users(code: Path) -> None:

@@ -14,9 +14,9 @@ from torch import nn
 
 from podium.ensemble.values.ensemble_spec import Task
 from podium.ensemble.worker import execution_plans, plan_selection
-from podium.ensemble.worker.architecture_groups import Group, Placed, groups, signature
-from podium.ensemble.worker.execution_plans import QUICK, SLOW, Plan, Plans
-from podium.ensemble.worker.plan_selection import Trial
+from podium.ensemble.worker.architecture_groups import Group, PlacedNetwork, groups, signature
+from podium.ensemble.worker.execution_plans import QUICK, SLOW, GroupPlans, Plan
+from podium.ensemble.worker.plan_selection import PlanBenchmark
 from tests.networks import CNN, CPU, MLP, Fussy, network, placed
 
 LONG_S = 1e9
@@ -27,8 +27,8 @@ def group(*modules: nn.Module) -> Group:
     return only
 
 
-def trial(*modules: nn.Module, slow: bool = False) -> Trial:
-    return Trial(Plans(group(*modules)), CPU, torch.float32, slow)
+def trial(*modules: nn.Module, slow: bool = False) -> PlanBenchmark:
+    return PlanBenchmark(GroupPlans(group(*modules)), CPU, torch.float32, slow)
 
 
 def rows(count: int, features: int = 64) -> torch.Tensor:
@@ -78,7 +78,7 @@ def test_what_is_let_through_equals_the_loop_on_any_rows_of_its_size(
 @pytest.mark.parametrize("plan", QUICK)
 @torch.inference_mode()
 def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
-    ways = Plans(group(*(network(seed, model) for seed in range(3))))
+    ways = GroupPlans(group(*(network(seed, model) for seed in range(3))))
     found = ways.prepare(plan, rows(1))(rows(1))
     torch.testing.assert_close(found, ways.loop(rows(1)), atol=1e-6, rtol=1e-6)
 
@@ -88,7 +88,7 @@ def test_every_plan_computes_one_row(plan: Plan, model: str) -> None:
 @torch.inference_mode()
 def test_compiled_plans_compute_any_number_of_rows(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_plans, "BACKEND", "eager")  # the compiler alone takes many seconds
-    ways = Plans(group(*(network(seed) for seed in range(3))))
+    ways = GroupPlans(group(*(network(seed) for seed in range(3))))
     for sample in (rows(1), rows(64)):
         compute = ways.prepare(plan, sample)
         torch.testing.assert_close(compute(sample), ways.loop(sample), atol=1e-6, rtol=1e-6)
@@ -100,7 +100,7 @@ def test_stacked_weights_are_the_members_own() -> None:
     """Nothing is kept twice, and the loop still gives what each member gave before."""
     modules = [network(seed) for seed in range(3)]
     before = torch.stack([torch.softmax(module(rows(5)), dim=1) for module in modules])
-    ways = Plans(group(*modules))
+    ways = GroupPlans(group(*modules))
     assert torch.equal(ways.loop(rows(5)), before)
     first, second = (next(module.parameters()) for module in modules[:2])
     assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
@@ -145,13 +145,13 @@ class Ticking:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, takes_s: dict[Plan, float]) -> None:
         self.now_s = 0.0
-        whole = Plans.prepare
+        whole = GroupPlans.prepare
 
-        def prepare(ways: Plans, plan: Plan, sample: torch.Tensor) -> Any:
+        def prepare(ways: GroupPlans, plan: Plan, sample: torch.Tensor) -> Any:
             return self.slowed(whole(ways, plan, sample), takes_s.get(plan, 1.0))
 
-        monkeypatch.setattr(Plans, "prepare", prepare)
-        monkeypatch.setattr(Plans, "loop", self.slowed_method(Plans.loop, takes_s[Plan.LOOP]))
+        monkeypatch.setattr(GroupPlans, "prepare", prepare)
+        monkeypatch.setattr(GroupPlans, "loop", self.slowed_method(GroupPlans.loop, takes_s[Plan.LOOP]))
 
     def slowed(self, compute: Any, takes_s: float) -> Any:
         def computed(sample: torch.Tensor) -> torch.Tensor:
@@ -182,7 +182,7 @@ def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
     takes_ms: dict[Plan, float], taken: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Ticking(monkeypatch, {plan: ms / 1000 for plan, ms in takes_ms.items()})
-    tried = Trial(Plans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
     with torch.inference_mode():
         choice = tried.choose(rows(64), budget_s=1.0)
     assert choice.plan is taken
@@ -195,7 +195,7 @@ def test_the_quickest_is_taken_if_it_beats_the_loop_clearly(
 
 def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Ticking(monkeypatch, {Plan.LOOP: 0.2})
-    tried = Trial(Plans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
+    tried = PlanBenchmark(GroupPlans(group(network(0), network(1))), CPU, torch.float32, clock=clock)
     choice = tried.choose(rows(64), budget_s=1.0)
     assert choice.plan is Plan.LOOP
     assert choice.refused == dict.fromkeys(QUICK, "no time to compare")
@@ -203,7 +203,7 @@ def test_there_is_no_trying_where_there_is_no_time(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_choice_says_what_was_tried() -> None:
-    choice = plan_selection.Choice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
+    choice = plan_selection.PlanChoice(64, Plan.LOOP, rows, {Plan.LOOP: 12.345}, {Plan.STACKED: "why"})  # type: ignore[arg-type]
     assert choice.to_dict() == {
         "rows": 64, "plan": "loop", "took_us": {"loop": 12.3}, "refused": {"stacked": "why"},
     }  # fmt: skip
@@ -286,12 +286,12 @@ class Uncopied(nn.Linear):
 
 
 def test_networks_that_cannot_be_stacked_are_computed_one_after_the_other() -> None:
-    found = Plans(group(Uncopied(64, 4), Uncopied(64, 4)))
+    found = GroupPlans(group(Uncopied(64, 4), Uncopied(64, 4)))
     assert found.candidates(slow=False) == (Plan.RECORDED_LOOP,)
     assert found.loop(rows(3)).shape == (2, 3, 4)
 
 
 def test_probabilities_and_values_do_not_mix() -> None:
     module = network(0)
-    found: list[Placed] = [placed(module), placed(module, task=Task.REGRESSION)]
+    found: list[PlacedNetwork] = [placed(module), placed(module, task=Task.REGRESSION)]
     assert len(groups(found)) == 2

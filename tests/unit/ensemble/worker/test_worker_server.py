@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from podium.ensemble.protocol.wire import Reply, Request
 from podium.ensemble.worker import network_failures
 from podium.ensemble.worker import worker_server as module
-from podium.ensemble.worker.input_queue import Counts
-from podium.ensemble.worker.network import Predicted
-from podium.ensemble.worker.network_failures import Failing
-from podium.ensemble.worker.worker_server import Limits, MemberServer
+from podium.ensemble.worker.input_queue import QueueCounts
+from podium.ensemble.worker.network import NetworkOutputs
+from podium.ensemble.worker.network_failures import FailureTracker
+from podium.ensemble.worker.worker_server import MemberServer, WorkerLimits
 from tests.ensemble_fakes import FakeNetwork, probabilities
 
 EPOCH = 3
@@ -90,7 +90,7 @@ def server(tmp_path: Path, network: FakeNetwork) -> Iterator[MemberServer]:
 
 
 @contextmanager
-def serving(tmp_path: Path, network: FakeNetwork, limits: Limits) -> Iterator[tuple[MemberServer, Client]]:
+def serving(tmp_path: Path, network: FakeNetwork, limits: WorkerLimits) -> Iterator[tuple[MemberServer, Client]]:
     """A server with limits of its own, and a client."""
     server = MemberServer(f"ipc://{tmp_path / 'own'}", EPOCH, network, limits)
     server.start()
@@ -127,7 +127,7 @@ def test_rows_in_predictions_out(client: Client, server: MemberServer) -> None:
 
 
 def test_in_graph_the_predictions_of_all_members_and_their_combination_go_out(tmp_path: Path) -> None:
-    with serving(tmp_path, FakeNetwork(members=4, in_graph=True), Limits()) as (_, client):
+    with serving(tmp_path, FakeNetwork(members=4, in_graph=True), WorkerLimits()) as (_, client):
         client.send(0.5, rows=2)
         client.send(0.75)
         for rows, reply in zip((2, 1), client.replies(2).values(), strict=True):
@@ -163,7 +163,7 @@ def test_the_network_begins_the_next_batch_before_anybody_hears_of_the_last(
 
 def test_a_batch_has_no_more_rows_than_it_may_and_what_is_larger_goes_alone(tmp_path: Path) -> None:
     network = FakeNetwork()
-    with serving(tmp_path, network, Limits(batch_rows=4)) as (_, client):
+    with serving(tmp_path, network, WorkerLimits(batch_rows=4)) as (_, client):
         network.gate.clear()
         client.send()
         network.entered.acquire()
@@ -237,7 +237,7 @@ def test_time_may_run_out_before_the_second_try(
     client.catch_up()
     predict = network.predict
 
-    def slow(inputs: NDArray[np.float32]) -> Predicted:
+    def slow(inputs: NDArray[np.float32]) -> NetworkOutputs:
         clock.now += 2.0 if len(inputs) == 2 else 0.0
         return predict(inputs)
 
@@ -251,7 +251,7 @@ def test_time_may_run_out_before_the_second_try(
 def test_a_member_that_failed_alone_is_named_and_the_others_are_passed_on(tmp_path: Path) -> None:
     network = FakeNetwork(members=3, in_graph=True)
     network.broken = {1: "CudaError: gone"}
-    with serving(tmp_path, network, Limits()) as (server, client):
+    with serving(tmp_path, network, WorkerLimits()) as (server, client):
         client.send(0.25)
         reply = client.reply()
         assert (reply.status, reply.failed, reply.combined) == ("ok", {"1": "CudaError: gone"}, None)
@@ -264,7 +264,7 @@ def test_a_member_that_failed_alone_is_named_and_the_others_are_passed_on(tmp_pa
 def test_when_no_member_is_left_it_is_an_error(tmp_path: Path, members: int) -> None:
     network = FakeNetwork(members)
     network.broken = dict.fromkeys(range(members), "gone")
-    with serving(tmp_path, network, Limits()) as (server, client):
+    with serving(tmp_path, network, WorkerLimits()) as (server, client):
         client.send()
         reply = client.reply()
         assert (reply.status, reply.message, reply.predictions) == ("error", "; ".join(["gone"] * members), None)
@@ -274,7 +274,7 @@ def test_when_no_member_is_left_it_is_an_error(tmp_path: Path, members: int) -> 
 def test_a_member_that_always_fails_costs_a_second_try_once(tmp_path: Path) -> None:
     network = FakeNetwork(members=3)
     network.broken = {2: "gone"}
-    with serving(tmp_path, network, Limits()) as (_, client):
+    with serving(tmp_path, network, WorkerLimits()) as (_, client):
         for _ in range(2):
             network.gate.clear()
             client.send()
@@ -295,12 +295,12 @@ def test_a_request_that_fails_one_member_fails_it_for_no_neighbour(
     network = FakeNetwork(members=2)
     predict = network.predict
 
-    def second_dislikes_nine(inputs: NDArray[np.float32]) -> Predicted:
+    def second_dislikes_nine(inputs: NDArray[np.float32]) -> NetworkOutputs:
         network.broken = {1: "nine"} if (inputs == 9).any() else {}
         return predict(inputs)
 
     monkeypatch.setattr(network, "predict", second_dislikes_nine)
-    with serving(tmp_path, network, Limits()) as (_, client):
+    with serving(tmp_path, network, WorkerLimits()) as (_, client):
         network.gate.clear()
         client.send()
         network.entered.acquire()
@@ -321,14 +321,14 @@ def test_numbers_that_are_not_finite_are_passed_on_as_they_are(client: Client) -
 @pytest.mark.parametrize(
     ("predicted", "message"),
     [
-        (Predicted(probabilities(0.5, rows=3), {}, None), "2 rows with predictions of shape (1, 3, 2)"),
-        (Predicted(probabilities(0.5)[0], {}, None), "predictions of shape (2, 2)"),
-        (Predicted(probabilities(0.5), {}, probabilities(0.5)), "combination of shape (1, 2, 2)"),
-        (Predicted(probabilities(0.5).astype(np.float64), {}, None), "float32"),
+        (NetworkOutputs(probabilities(0.5, rows=3), {}, None), "2 rows with predictions of shape (1, 3, 2)"),
+        (NetworkOutputs(probabilities(0.5)[0], {}, None), "predictions of shape (2, 2)"),
+        (NetworkOutputs(probabilities(0.5), {}, probabilities(0.5)), "combination of shape (1, 2, 2)"),
+        (NetworkOutputs(probabilities(0.5).astype(np.float64), {}, None), "float32"),
     ],
 )
 def test_a_network_that_answers_other_rows_than_asked_is_an_error(
-    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, predicted: Predicted, message: str
+    client: Client, network: FakeNetwork, monkeypatch: pytest.MonkeyPatch, predicted: NetworkOutputs, message: str
 ) -> None:
     monkeypatch.setattr(network, "predict", lambda _: predicted)
     client.send(rows=2)
@@ -353,8 +353,10 @@ def test_a_request_for_another_epoch_is_refused(client: Client, network: FakeNet
     assert network.batches == []
 
 
-@pytest.mark.parametrize("limits", [Limits(queue_requests=2), Limits(queue_bytes=16)], ids=["requests", "bytes"])
-def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "limits", [WorkerLimits(queue_requests=2), WorkerLimits(queue_bytes=16)], ids=["requests", "bytes"]
+)
+def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, limits: WorkerLimits) -> None:
     network = FakeNetwork()
     network.gate.clear()
     with serving(tmp_path, network, limits) as (server, client):
@@ -371,7 +373,7 @@ def test_above_the_queues_bound_requests_are_refused_at_once(tmp_path: Path, lim
 
 
 def test_what_is_larger_than_the_queue_may_wait_alone(tmp_path: Path) -> None:
-    with serving(tmp_path, FakeNetwork(), Limits(queue_bytes=16)) as (_, client):
+    with serving(tmp_path, FakeNetwork(), WorkerLimits(queue_bytes=16)) as (_, client):
         client.send(rows=100)
         assert client.reply().status == "ok"
 
@@ -449,7 +451,7 @@ def test_under_any_load_every_request_that_came_is_counted_once(
     assert counts.garbled > 0
 
 
-def _ended(counts: Counts) -> int:
+def _ended(counts: QueueCounts) -> int:
     return counts.answered + counts.errors + counts.expired + counts.refused
 
 
@@ -472,7 +474,7 @@ def test_a_file_that_a_dead_worker_left_is_no_obstacle(tmp_path: Path) -> None:
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(tmp_path / "own"))
     left.close()
-    with serving(tmp_path, FakeNetwork(), Limits()) as (_, client):
+    with serving(tmp_path, FakeNetwork(), WorkerLimits()) as (_, client):
         client.send()
         assert client.reply().status == "ok"
 
@@ -480,7 +482,7 @@ def test_a_file_that_a_dead_worker_left_is_no_obstacle(tmp_path: Path) -> None:
 def test_closing_waits_for_nothing_that_is_queued(tmp_path: Path, network: FakeNetwork) -> None:
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network)
     server.close()  # never started
-    with serving(tmp_path, network, Limits(batch_wait_ms=1e9)) as (server, client):
+    with serving(tmp_path, network, WorkerLimits(batch_wait_ms=1e9)) as (server, client):
         client.send(left_ms=1e9)
         client.catch_up()
         assert server.counts.queued == 1
@@ -511,20 +513,20 @@ def test_a_network_that_fails_whatever_it_is_given_ends_the_process(
 ) -> None:
     tried = threading.Event()
 
-    def predict(inputs: NDArray[np.float32]) -> Predicted:
+    def predict(inputs: NDArray[np.float32]) -> NetworkOutputs:
         if not inputs.any():
             tried.set()
         if zeros_fail or inputs.any():
             raise RuntimeError("CUDA error: an illegal memory access was encountered")
-        return Predicted(probabilities(0.5, len(inputs)), {}, None)
+        return NetworkOutputs(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(network_failures, "FAILING_S", 0.0)
+    monkeypatch.setattr(network_failures, "MIN_FAILING_S", 0.0)
     ended = threading.Event()
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(network_failures.FAILURES):
+    for _ in range(network_failures.MIN_FAILURES):
         assert not tried.is_set()
         client.send()
         assert client.reply().status == "error"
@@ -541,19 +543,19 @@ def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
 ) -> None:
     known, tried = np.full((1, 5), 7, np.float32), threading.Event()
 
-    def predict(inputs: NDArray[np.float32]) -> Predicted:
+    def predict(inputs: NDArray[np.float32]) -> NetworkOutputs:
         if inputs is not known:
             raise IndexError("there are no such words")
         tried.set()
-        return Predicted(probabilities(0.5, len(inputs)), {}, None)
+        return NetworkOutputs(probabilities(0.5, len(inputs)), {}, None)
 
     monkeypatch.setattr(network, "predict", predict)
-    monkeypatch.setattr(network_failures, "FAILING_S", 0.0)
+    monkeypatch.setattr(network_failures, "MIN_FAILING_S", 0.0)
     ended = threading.Event()
     server = MemberServer(f"ipc://{tmp_path / 'm'}", EPOCH, network, end_process=ended.set, known_row=known)
     server.start()
     client = Client(f"ipc://{tmp_path / 'm'}")
-    for _ in range(network_failures.FAILURES + 1):
+    for _ in range(network_failures.MIN_FAILURES + 1):
         client.send()
         assert client.reply().status == "error"
     assert tried.is_set() and not ended.is_set()
@@ -565,7 +567,7 @@ def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
 def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_worked(
     computed: list[tuple[bool, float]],
 ) -> None:
-    judge, now_s, row = Failing(), 0.0, list[float]()
+    judge, now_s, row = FailureTracker(), 0.0, list[float]()
     for worked, passed_s in computed:
         now_s += passed_s
         if worked:
@@ -573,7 +575,7 @@ def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_w
             row.clear()
         else:
             row.append(now_s)
-            enough = len(row) >= network_failures.FAILURES and now_s - row[0] >= network_failures.FAILING_S
+            enough = len(row) >= network_failures.MIN_FAILURES and now_s - row[0] >= network_failures.MIN_FAILING_S
             assert judge.failed(now_s) == enough
 
 

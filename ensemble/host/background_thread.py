@@ -1,4 +1,4 @@
-"""What takes long, in a thread beside the host's loop: evaluations, the ensembles of finished sweeps; host process."""
+"""Runs slow work in a thread next to the host's loop: evaluations, ensembles of finished sweeps; host process."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ TICK_S = 0.5
 log = logging.getLogger("podium.background")
 
 
-class Background:
-    """Takes steps, one after the other, whenever it is woken, and now and then by itself."""
+class BackgroundThread:
+    """Runs all steps in turn, when woken and at regular intervals."""
 
     def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
         self._steps = steps
-        self._news = threading.Event()
+        self._wake_event = threading.Event()
         self._stopping = False
 
     def start(self) -> None:
-        """Begin, in a thread that ends with the process."""
+        """Start the thread, which ends with the process."""
         threading.Thread(target=self._run, name="background", daemon=True).start()
 
     def wake(self) -> None:
-        """Look what there is to do now."""
-        self._news.set()
+        """Run the steps now."""
+        self._wake_event.set()
 
     def stop(self) -> None:
-        """Take up nothing more."""
+        """Start no further step."""
         self._stopping = True
-        self._news.set()
+        self._wake_event.set()
 
     def _run(self) -> None:
         while not self._stopping:
@@ -39,8 +39,8 @@ class Background:
                 try:
                     step()
                 except PodiumError as error:
-                    log.error("%s; trying again", error)
+                    log.error("%s; retrying", error)
                 except Exception:
-                    log.exception("a step failed; trying again")
-            self._news.wait(TICK_S)
-            self._news.clear()
+                    log.exception("a step failed; retrying")
+            self._wake_event.wait(TICK_S)
+            self._wake_event.clear()
