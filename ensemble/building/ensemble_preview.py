@@ -1,7 +1,7 @@
-"""What an ensemble would be before it is built, from what its trials said of rows at hand; numpy only, api.
+"""Previews an ensemble from the predictions that its trials saved; api process, numpy only.
 
-Nothing here touches the test split: candidates are scored on validation, which selects, and the ensemble on
-calibration, or on validation where there are no predictions of that, which is said.
+The test split is never used. Candidates are scored on validation, which selects. The ensemble is scored on calibration,
+or on validation if there are no predictions on calibration, with a warning.
 """
 
 from __future__ import annotations
@@ -32,52 +32,52 @@ from podium.ensemble.values.ensemble_spec import (
 from podium.ensemble.values.version import TrialFiles, used_splits
 from podium.sweep.values.errors import EnsembleError
 
-ROWS = 2000  # of a split that are looked at: a preview is asked for again and again
-ANSWERS = 20_000  # rows times members that are evaluated: every subset of the members is combined
-SIZES = 20  # of an ensemble of the best ones, however few were asked for: to see what more would do
+ROWS = 2000  # rows of a split that are used: previews are requested repeatedly
+ANSWERS = 20_000  # rows times members that are evaluated: all subsets of the members are combined
+SIZES = 20  # number of top-k members in the path, even if fewer were requested
 STEPS = 200
 _WITHOUT_A_FIT = (REGRESSION_RULES | {Rule.LOGIT_MEAN, Rule.HARD_VOTE}) - {Rule.WEIGHTED, Rule.STACKING}
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A trial that could be chosen, and how it does alone on validation."""
+    """A candidate trial, and its scores on validation."""
 
     trial_id: int
     number: int
     sweep_id: int
     value: float | None
-    weight: float  # 0: it was not chosen
-    scores: Scores | None  # None: it left no predictions
+    weight: float  # 0: not selected
+    scores: Scores | None  # None: it saved no predictions
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """The ensemble after so many choices, the last one being this trial."""
+    """The ensemble after a number of selection steps, of which this trial is the last."""
 
     trial_id: int
     number: int
-    members: int  # different ones
-    inside: bool  # whether the choice is part of the ensemble; the others show what more would do
+    members: int  # distinct members
+    inside: bool  # whether the step is part of the ensemble; later steps show the effect of more
     validation: Scores
-    calibration: Scores | None  # rows that had no say in the choice
+    calibration: Scores | None  # on rows that were not used for selection
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What `Builder.build` would make of a request."""
+    """The result that `Builder.build` would give for a request."""
 
     decision: Decision
     contenders: tuple[Contender, ...]  # the best `MAX_CANDIDATES` by the sweep's metric, best first
     path: tuple[PathStep, ...]
     evaluation: Evaluation | None
-    rows_there: int  # of the split that the evaluation is on; it may be on fewer
-    unknown: str  # why there are no figures
+    rows_there: int  # in the split of the evaluation, which may use fewer
+    unknown: str  # why there are no scores
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What some trials said of a split, (trials, rows, outputs), and what is true."""
+    """The predictions of trials on a split, (trials, rows, outputs), and the targets."""
 
     split: Split
     there: int
@@ -86,7 +86,7 @@ class _Rows:
 
 
 def preview(builder: Builder, request: EnsembleRequest, trials: Sequence[TrialFiles]) -> Preview:
-    """Raises `EnsembleError` where building would; that trials left no predictions costs the figures alone."""
+    """Preview `request`. Raises `EnsembleError` if building would; missing predictions only omit the scores."""
     found = builder.decide(request, trials)
     pool = _pool(found, request)
     known, unknown = _rows_or_reason(builder, found, pool, Split.VALIDATION)
@@ -94,7 +94,7 @@ def preview(builder: Builder, request: EnsembleRequest, trials: Sequence[TrialFi
     return Preview(
         decision=found,
         contenders=_contenders(found, pool, known),
-        path=() if known is None else _path(builder, request, found, pool, known),
+        path=() if known is None else _path(builder, request, found, pool=pool, known=known),
         evaluation=evaluation,
         rows_there=there,
         unknown=why or unknown,
@@ -102,7 +102,7 @@ def preview(builder: Builder, request: EnsembleRequest, trials: Sequence[TrialFi
 
 
 def _pool(found: Decision, request: EnsembleRequest) -> tuple[int, ...]:
-    """The positions among the usable that could have been chosen, best first, and all that were."""
+    """Positions in `usable` of the candidates, best first, and of all selected trials."""
     if request.select is Select.EXPLICIT:
         return tuple(range(len(found.usable)))
     candidates = [Candidate(t.trial_id, t.number, t.value) for t in found.usable if t.value is not None]
@@ -120,14 +120,14 @@ def _contenders(found: Decision, pool: Sequence[int], known: _Rows | None) -> tu
             sweep_id=found.usable[position].sweep_id,
             value=found.usable[position].value,
             weight=weights.get(position, 0.0),
-            scores=None if known is None else _sound_scores(task, known.predictions[row], known.targets),
+            scores=None if known is None else _scores_if_finite(task, known.predictions[row], known.targets),
         )
         for row, position in enumerate(pool)
     )
 
 
-def _sound_scores(task: Task, said: NDArray[np.float32], targets: NDArray[Any]) -> Scores | None:
-    return scores_of(task, said, targets) if np.isfinite(said).all() else None
+def _scores_if_finite(task: Task, predictions: NDArray[np.float32], targets: NDArray[Any]) -> Scores | None:
+    return scores_of(task, predictions, targets) if np.isfinite(predictions).all() else None
 
 
 def _rows_or_reason(
@@ -139,8 +139,10 @@ def _rows_or_reason(
         return None, str(error)
 
 
-def _rows(builder: Builder, found: Decision, positions: Sequence[int], split: Split, most: int | None = None) -> _Rows:
-    """At most `ROWS` of a split, or fewer still, evenly from all of it."""
+def _rows(
+    builder: Builder, found: Decision, positions: Sequence[int], split: Split, *, most: int | None = None
+) -> _Rows:
+    """At most `ROWS` rows of a split, or `most`, evenly spaced."""
     most = min(ROWS, most or ROWS)
     trials = [found.usable[position] for position in positions]
     predictions, targets = builder.predictions(trials, found.architecture, split)
@@ -151,13 +153,13 @@ def _rows(builder: Builder, found: Decision, positions: Sequence[int], split: Sp
     return _Rows(split, there, predictions, targets)
 
 
-# The way there.
+# The selection path.
 
 
 def _path(
-    builder: Builder, request: EnsembleRequest, found: Decision, pool: Sequence[int], known: _Rows
+    builder: Builder, request: EnsembleRequest, found: Decision, *, pool: Sequence[int], known: _Rows
 ) -> tuple[PathStep, ...]:
-    """Scores after every choice; the mean stands for rules that would have to be fitted at every step."""
+    """Scores after every step; rules that would have to be fitted at every step are replaced by the mean."""
     order, inside = _order(request, found, pool, known)
     rows = {position: row for row, position in enumerate(pool)}
     if not all(np.isfinite(known.predictions[rows[position]]).all() for position in set(order)):
@@ -170,14 +172,23 @@ def _path(
         trial = found.usable[order[size - 1]]
         calibration = None
         if held_out is not None and np.isfinite(held_out.predictions).all():
-            calibration = _scored(request, found, counts, held_out, {p: row for row, p in enumerate(different)})
-        validation = _scored(request, found, counts, known, rows)
-        steps.append(PathStep(trial.trial_id, trial.number, len(counts), size <= inside, validation, calibration))
+            calibration = _scored(request, found, counts, held_out, where={p: row for row, p in enumerate(different)})
+        validation = _scored(request, found, counts, known, where=rows)
+        steps.append(
+            PathStep(
+                trial_id=trial.trial_id,
+                number=trial.number,
+                members=len(counts),
+                inside=size <= inside,
+                validation=validation,
+                calibration=calibration,
+            )
+        )
     return tuple(steps)
 
 
 def _order(request: EnsembleRequest, found: Decision, pool: Sequence[int], known: _Rows) -> tuple[list[int], int]:
-    """Positions in the order they were chosen, and how many of those choices make the ensemble."""
+    """Positions in the order of selection, and how many of these steps form the ensemble."""
     chosen: Selection = found.chosen
     if request.select is Select.GREEDY and not request.bags:
         order = [step.position for step in chosen.path][:STEPS]
@@ -189,13 +200,13 @@ def _order(request: EnsembleRequest, found: Decision, pool: Sequence[int], known
         wanted = max(min(SIZES, len(finite)), len(chosen.chosen))
         more = selection.diverse(known.predictions, known.targets, k=wanted, task=found.architecture.task)
         same = more.reindexed(pool).chosen
-        if same[: len(chosen.chosen)] == chosen.chosen:  # but for what was left out of the rows
+        if same[: len(chosen.chosen)] == chosen.chosen:  # may differ, since fewer rows are used
             return list(same), len(chosen.chosen)
     return list(chosen.chosen), len(chosen.chosen)
 
 
 def _scored(
-    request: EnsembleRequest, found: Decision, counts: Counter[int], rows: _Rows, where: dict[int, int]
+    request: EnsembleRequest, found: Decision, counts: Counter[int], rows: _Rows, *, where: dict[int, int]
 ) -> Scores:
     task = found.architecture.task
     rule = request.combine if request.combine in _WITHOUT_A_FIT else Rule.MEAN
@@ -206,15 +217,15 @@ def _scored(
     return scores_of(task, combine(combination, said, range(len(members))), rows.targets)
 
 
-# The whole.
+# The whole ensemble.
 
 
 def _evaluated(builder: Builder, found: Decision) -> tuple[Evaluation | None, int, str]:
-    """On calibration, or where there are no predictions of that on validation; or why not at all."""
+    """Evaluate on calibration, or on validation without predictions on it; or return the reason why there is none."""
     why = ""
     for split in (Split.CALIBRATION, Split.VALIDATION):
         try:
-            rows = _rows(builder, found, found.chosen.chosen, split, ANSWERS // len(found.members))
+            rows = _rows(builder, found, found.chosen.chosen, split, most=ANSWERS // len(found.members))
             return _evaluate(found, rows), rows.there, ""
         except EnsembleError as error:
             why = why or str(error)

@@ -1,4 +1,4 @@
-"""Which finished trials become members, by what they said of the validation rows; numpy only, api and host."""
+"""Selects members from finished trials by their predictions on validation; api and host processes, numpy only."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from podium.ensemble.values.ensemble_spec import Task
 from podium.sweep.values.errors import EnsembleError
 
-ROUNDS = 50  # of greedy: as many as there can be parts of a weight
-DIVERSITY = 0.3  # how much disagreement counts beside a trial's own score
+ROUNDS = 50  # greedy steps; weights are multiples of 1 / ROUNDS
+DIVERSITY = 0.3  # weight of disagreement relative to a trial's own score
 _TINY = np.finfo(np.float32).tiny
-_ROUNDING = 1e-12  # of a loss; sums of the same predictions in another order differ by less
-_BLOCK_VALUES = 4 << 20  # worked on at a time, so that memory does not grow with the number of trials
+_ROUNDING = 1e-12  # relative; sums of the same predictions in another order differ by less
+_BLOCK_VALUES = 4 << 20  # per block, so that memory does not grow with the number of trials
 
 Predictions = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A finished trial that left a model."""
+    """A finished trial that saved a model."""
 
     trial_id: int
     number: int
@@ -34,7 +34,7 @@ class Candidate:
 
 
 class Score(StrEnum):
-    """By what greedy judges an ensemble; of all of them less is better."""
+    """The loss that greedy selection minimizes."""
 
     LOG_LOSS = "log_loss"
     ERROR_RATE = "error_rate"  # 1 - accuracy
@@ -46,7 +46,7 @@ _DEFAULT_SCORE = {Task.CLASSIFICATION: Score.LOG_LOSS, Task.REGRESSION: Score.SQ
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One choice on the way: which candidate, and how the ensemble scored with it (a loss: lower is better)."""
+    """One selection step: the candidate added, and the loss of the ensemble with it."""
 
     position: int
     score: float
@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The members as positions among the candidates, in member order, with weights that sum to 1."""
+    """The selected candidates by position, in member order, with weights that sum to 1."""
 
     chosen: tuple[int, ...]
     weights: tuple[float, ...]
@@ -62,15 +62,15 @@ class Selection:
     note: str = ""
 
     def reindexed(self, pool: Sequence[int]) -> Selection:
-        """The same, where the candidates were those at the positions in `pool`."""
+        """The same selection with positions mapped through `pool`."""
         path = tuple(Step(pool[step.position], step.score) for step in self.path)
         return replace(self, chosen=tuple(pool[position] for position in self.chosen), path=path)
 
 
 def top_k(candidates: Sequence[Candidate], k: int, goal: str) -> Selection:
-    """The `k` best by the sweep's metric, best first; ties go to the earlier trial, NaN never stands.
+    """The `k` best candidates by the sweep's metric, best first; ties go to the earlier trial, NaN is never selected.
 
-    Raises `EnsembleError` when there are fewer than `k`.
+    Raises `EnsembleError` if there are fewer than `k`.
     """
     valid = [position for position, c in enumerate(candidates) if not math.isnan(c.value)]
     _check_enough(len(valid), k)
@@ -90,34 +90,35 @@ def greedy(
     score: Score | None = None,
     seed: int = 0,
 ) -> Selection:
-    """Forward selection with replacement (Caruana et al. 2004): the weights are how often each was chosen.
+    """Forward selection with replacement (Caruana et al. 2004); weights are proportional to the selection counts.
 
-    From (candidates, rows, outputs) the best single one first, then always the one that lowers the loss of the mean
-    most (`score`; by default log-loss, for values squared error), until `rounds` are over; the shortest of the best
-    prefixes counts, and a tie goes to the candidate that comes first. Predictions that are not finite never stand.
-    No more than `k` different ones: once there are, only those are added. With `bags`, that is done on so many
-    random halves of the candidates, and the counts are added up (section 2.3 there).
-    Raises `EnsembleError` when there are fewer than `k` candidates.
+    `predictions` is (candidates, rows, outputs). Starts with the best candidate and repeatedly adds the one that lowers
+    the loss of the mean most (`score`; default: log-loss, or squared error for regression), for `rounds` steps. Returns
+    the shortest of the best prefixes; ties go to the first candidate. Candidates with non-finite predictions are
+    excluded. Once `k` different candidates are selected, only those are added again. With `bags`, this is repeated on
+    random halves of the candidates, and the counts are added (section 2.3 of the paper). Raises `EnsembleError` if
+    there are fewer than `k` candidates.
     """
-    everybody = _finite(predictions, k)
+    everyone = _finite(predictions, k)
     loss = _LOSSES[score or _DEFAULT_SCORE[task]](predictions, targets)
     if not bags:
-        return _counted(_forward(loss, everybody, k, rounds), k)
-    chance = np.random.default_rng(seed)
-    half = max(k, (len(everybody) + 1) // 2)
-    paths = [_forward(loss, np.sort(chance.choice(everybody, half, replace=False)), k, rounds) for _ in range(bags)]
+        return _counted(_forward(loss, everyone, k, rounds), k)
+    rng = np.random.default_rng(seed)
+    half = max(k, (len(everyone) + 1) // 2)
+    paths = [_forward(loss, np.sort(rng.choice(everyone, half, replace=False)), k, rounds) for _ in range(bags)]
     return _counted([step for path in paths for step in path], k)
 
 
 def diverse(
     predictions: Predictions, targets: NDArray[Any], *, k: int, task: Task, diversity: float = DIVERSITY
 ) -> Selection:
-    """The best first, then always the one with the best mix of its own score and disagreement with the chosen.
+    """Select the best candidate, then repeatedly the one with the best mix of score and disagreement.
 
-    Maximal marginal relevance (Carbonell & Goldstein 1998) with (1 - `diversity`) times the score, which is accuracy
-    or R squared, plus `diversity` times the mean disagreement: the share of rows where labels differ, or for values
-    1 - the correlation of the residuals. The path has this mix, negated. Ties go to the candidate that comes first;
-    predictions that are not finite never stand. Raises `EnsembleError` when there are fewer than `k` candidates.
+    Maximal marginal relevance (Carbonell & Goldstein 1998): (1 - `diversity`) times the score, which is accuracy or R
+    squared, plus `diversity` times the mean disagreement with the selected candidates: the share of rows with different
+    labels, or for regression 1 - the correlation of the residuals. The path holds the negated mix. Ties go to the first
+    candidate; candidates with non-finite predictions are excluded. Raises `EnsembleError` if there are fewer than `k`
+    candidates.
     """
     finite = _finite(predictions, k)
     if len(finite) < len(predictions):
@@ -136,7 +137,7 @@ def diverse(
 
 
 def finite_candidates(predictions: Predictions) -> NDArray[np.intp]:
-    """The candidates whose predictions are all numbers."""
+    """Positions of the candidates whose predictions are all finite."""
     return np.flatnonzero([np.isfinite(one).all() for one in predictions])
 
 
@@ -145,8 +146,8 @@ def _finite(predictions: Predictions, k: int) -> NDArray[np.intp]:
     found = finite_candidates(predictions)
     if len(found) < k:
         raise EnsembleError(
-            f"k is {k}, but only {len(found)} of {len(predictions)} trials left predictions that are all finite; "
-            "lower k, or run more trials"
+            f"k is {k}, but only {len(found)} of {len(predictions)} trials saved finite predictions; "
+            "reduce k, or run more trials"
         )
     return found
 
@@ -154,12 +155,12 @@ def _finite(predictions: Predictions, k: int) -> NDArray[np.intp]:
 def _check_enough(found: int, k: int) -> None:
     if found < k:
         raise EnsembleError(
-            f"k is {k}, but only {found} finished trials of this sweep saved a model; lower k, or run more trials"
+            f"k is {k}, but only {found} finished trials of this sweep saved a model; reduce k, or run more trials"
         )
 
 
 class _Loss(Protocol):
-    """The loss of a sum of predictions, divided by how many they are; both methods are for many candidates at once."""
+    """The loss of mean predictions, computed for many candidates at once."""
 
     values: NDArray[np.float64]  # (candidates, ...): what is summed
 
@@ -168,7 +169,7 @@ class _Loss(Protocol):
 
 
 class _LogLoss:
-    """Only what a candidate gives the true class counts."""
+    """Uses only the probability of the true class."""
 
     def __init__(self, predictions: Predictions, targets: NDArray[np.int64]) -> None:
         self.values = predictions[:, np.arange(len(targets)), targets].astype(np.float64)
@@ -178,7 +179,7 @@ class _LogLoss:
 
 
 class _ErrorRate:
-    """Classes whose sums differ by less than rounding are tied, and the first of them is the answer."""
+    """Classes whose sums differ by less than rounding are tied; the first of them is predicted."""
 
     def __init__(self, predictions: Predictions, targets: NDArray[np.int64]) -> None:
         self.values = predictions.astype(np.float64)
@@ -205,7 +206,7 @@ _LOSSES: dict[Score, Callable[[Predictions, NDArray[Any]], _Loss]] = {
 
 
 def _forward(loss: _Loss, candidates: NDArray[np.intp], k: int, rounds: int) -> list[Step]:
-    """The steps up to the best prefix; a tie goes to the shorter one, and to the candidate that comes first."""
+    """The steps of the best prefix; ties go to the shorter prefix and to the first candidate."""
     total = np.zeros(loss.values.shape[1:])
     path: list[Step] = []
     allowed = candidates
@@ -221,7 +222,7 @@ def _forward(loss: _Loss, candidates: NDArray[np.intp], k: int, rounds: int) -> 
 
 
 def _first_best(losses: Sequence[float] | NDArray[np.float64]) -> int:
-    """Where the first of the lowest losses is; losses that differ by no more than rounding are equal."""
+    """The index of the first minimum; losses that differ only by rounding are equal."""
     found = np.asarray(losses)
     return int(np.flatnonzero(found <= found.min() + _ROUNDING * abs(found.min()))[0])
 
@@ -229,17 +230,17 @@ def _first_best(losses: Sequence[float] | NDArray[np.float64]) -> int:
 def _with_each(
     loss: _Loss, total: NDArray[np.float64], members: int, candidates: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """The loss after `total` of so many members with each of the candidates added, (candidates,)."""
+    """The loss (candidates,) of `total`, a sum over `members` members, with each candidate added."""
     size = max(1, _BLOCK_VALUES // max(1, total.size))
     blocks = [candidates[start : start + size] for start in range(0, len(candidates), size)]
     return np.concatenate([loss.of((total + loss.values[block]) / (members + 1)) for block in blocks])
 
 
 def _counted(path: Sequence[Step], k: int) -> Selection:
-    """The candidates by how often they were chosen, at most `k`; among equals the one chosen first."""
+    """The `k` candidates selected most often; ties go to the one selected first."""
     counts = Counter(step.position for step in path).most_common(k)
     total = sum(count for _, count in counts)
-    note = "" if len(counts) == k else f"{len(counts)} of {k}: another member did not make the ensemble better"
+    note = "" if len(counts) == k else f"{len(counts)} of {k}: more members did not improve the ensemble"
     return Selection(
         tuple(position for position, _ in counts), tuple(count / total for _, count in counts), tuple(path), note
     )
@@ -253,7 +254,7 @@ def _scores(predictions: Predictions, targets: NDArray[Any], task: Task) -> NDAr
 
 
 def _distance(predictions: Predictions, targets: NDArray[Any], task: Task) -> Callable[[int], NDArray[np.float64]]:
-    """How much each candidate disagrees with a given one."""
+    """A function that returns the disagreement of each candidate with a given one."""
     if task is Task.CLASSIFICATION:
         labels = predictions.argmax(axis=2)
         return lambda one: np.asarray((labels != labels[one]).mean(axis=1))

@@ -1,4 +1,4 @@
-"""What a finished trial left for ensembles: its model's header, its predictions; api and host, never loads a model."""
+"""Reads what finished trials saved for ensembles: model headers and predictions; api and host processes."""
 
 from __future__ import annotations
 
@@ -36,47 +36,47 @@ from podium.sweep.values.network_manifest import (
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What a model file says of itself, as far as an ensemble must know it."""
+    """The properties of a model that matter to an ensemble, from its file's header."""
 
     task: Task
-    classes: tuple[str, ...]  # regression: the names of the outputs
+    classes: tuple[str, ...]  # regression: names of the outputs
     features: int
-    data: dict[str, Any] | None  # None: a user's trial that brought its own
+    data: dict[str, Any] | None  # None: a user's trial that loaded its own data
     split: dict[str, Any]
     is_users: bool = False
-    bundle: str | None = None  # of the code of a user's network
+    bundle: str | None = None  # code bundle of a user's network
     code_sha256: str = ""
-    rows_sha256: str | None = None  # of the rows in their splits; None in a file that does not say
+    rows_sha256: str | None = None  # hash of the rows in their splits; None if the file has none
 
     def same_rows(self, other: Architecture) -> bool:
-        """Whether both were trained beside the same rows in the same splits."""
+        """Whether both were trained with the same rows in the same splits."""
         if self.rows_sha256 is not None and other.rows_sha256 is not None:
             return self.rows_sha256 == other.rows_sha256
         return (self.data, self.split) == (other.data, other.split)
 
     def load_rows(self, cache: Path) -> Dataset:
-        """The rows that it was trained beside. Raises `EnsembleError` when they are others now."""
+        """Load the data set it was trained with. Raises `EnsembleError` if its rows have changed."""
         assert self.data is not None
         try:
             data = datasets.load(self.data, self.split, cache)
-        except ChangedDataError:  # times do not count here: the hash tells whether the rows are the same
+        except ChangedDataError:  # modification times do not matter here: the hash
             data = datasets.load({**self.data, "source": None}, self.split, cache)
         if self.rows_sha256 not in (None, data.sha256):
             raise EnsembleError(
-                f"the rows of {data.name} are not those that the trials were trained beside: their source has changed "
-                "since; put it back, or post the rows to be judged by"
+                f"the rows of {data.name} have changed since the trials were trained; restore the source, or post rows "
+                "to evaluate on"
             )
         return data
 
 
 def model_path(data: DataDirectory, trial: TrialFiles) -> Path:
-    """Where the model lies."""
+    """The path of a trial's model file."""
     assert trial.model_attempt is not None
     return AttemptDirectory(data.attempt(trial.sweep_id, trial.number, trial.model_attempt)).model
 
 
 def read_architecture(path: Path) -> Architecture:
-    """From the header alone. Raises `EnsembleError` when it cannot be read, or is not one of ours."""
+    """Read a model file's header. Raises `EnsembleError` if it is unreadable or not a Podium model."""
     try:
         check_plain(path)
         with safe_open(path, framework="numpy") as file:
@@ -85,7 +85,7 @@ def read_architecture(path: Path) -> Architecture:
             return _of_user(user)
         values: dict[str, Any] = json.loads(metadata["architecture"])
         if (wrong := _wrong_in(values)) is not None:
-            raise EnsembleError(f"{named(path)} is damaged: its {wrong} is {values.get(wrong)!r:.80}")
+            raise EnsembleError(f"{named(path)} is damaged: invalid {wrong}: {values.get(wrong)!r:.80}")
         return Architecture(
             task=Task(values.get("task", "classification")),
             classes=tuple(values["labels"]),
@@ -99,15 +99,13 @@ def read_architecture(path: Path) -> Architecture:
     except EnsembleError:
         raise
     except KeyError:
-        raise EnsembleError(
-            f"{named(path)} does not say its architecture; it was not saved by a built-in model"
-        ) from None
+        raise EnsembleError(f"{named(path)} has no architecture; it was not saved by a built-in model") from None
     except Exception as error:
         raise EnsembleError(f"{named(path)} is damaged: {error}") from error
 
 
 def _wrong_in(values: dict[str, Any]) -> str | None:
-    """The first key of a built-in model's file whose value is not what an ensemble could use."""
+    """The first key of a built-in model's header with an invalid value."""
     rows_sha256 = values.get("rows_sha256")
     allowed = {
         "labels": is_names(values["labels"]),
@@ -120,7 +118,7 @@ def _wrong_in(values: dict[str, Any]) -> str | None:
 
 
 def why_unfit(path: Path) -> str | None:
-    """Why the network in a file cannot join an ensemble, as far as its header tells; None where it can."""
+    """Why the network in a file cannot join an ensemble, according to its header; None if it can."""
     try:
         read_architecture(path)
     except EnsembleError as error:
@@ -145,28 +143,27 @@ def _of_user(header: UserNetwork | Unfit) -> Architecture:
 
 
 def check_code(data: DataDirectory, bundle: str | None, code_sha256: str) -> Path:
-    """The folder of a user's code. Raises `EnsembleError` when it is not what the trial ran."""
+    """The folder of a user's code. Raises `EnsembleError` if its content differs from that of the trial."""
     if bundle is None:
-        raise EnsembleError("its network cannot join an ensemble: its code came in no bundle")
+        raise EnsembleError("its network cannot join an ensemble: its code is not in a bundle")
     folder = data.bundle(bundle)
     if not folder.is_dir():
-        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is gone from the data directory")
+        raise EnsembleError(f"the code of its network, bundle {bundle[:12]}, is missing from the data directory")
     if code_digest(folder) != code_sha256:
         raise EnsembleError(
-            f"the code of its network, bundle {bundle[:12]}, was changed since the trial: its network could be another "
-            "now; put back what was there"
+            f"the code of its network, bundle {bundle[:12]}, has changed since the trial; restore the original"
         )
     return folder
 
 
 def check_model(path: Path, sha256: str) -> None:
-    """Raises `EnsembleError` when the file is not the one that the trial saved."""
+    """Raise `EnsembleError` unless the file is the one that the trial saved."""
     try:
         found = sha256_of(path)
     except OSError as error:
         raise EnsembleError(f"cannot read {named(path)}: {error.strerror}") from error
     if found != sha256:
-        raise EnsembleError(f"{named(path)} is damaged: its SHA-256 is not the one recorded")
+        raise EnsembleError(f"{named(path)} is damaged: its SHA-256 differs from the recorded one")
 
 
 def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
@@ -175,34 +172,34 @@ def _predictions_path(data: DataDirectory, trial: TrialFiles) -> Path:
 
 
 def read_predictions(data: DataDirectory, trial: TrialFiles, split: Split) -> NDArray[np.float32]:
-    """What the trial's best model said of a split, (rows, outputs), in the order of the data set's split.
+    """The predictions of the trial's best model on a split, (rows, outputs), in the order of its rows.
 
-    Raises `EnsembleError` when it left no predictions.
+    Raises `EnsembleError` if there are none.
     """
     if trial.predictions_attempt is None:
         raise EnsembleError(
-            f"trial {trial.trial_id} left no predictions; call trial.save_predictions in your function, or use select "
-            "top_k or trial_ids, with a rule that needs no fit"
+            f"trial {trial.trial_id} saved no predictions; call trial.save_predictions in your function, or use "
+            "select: top_k or trial_ids with a rule that needs no fit"
         )
     path = _predictions_path(data, trial)
     try:
         check_plain(path)
         with safe_open(path, framework="numpy") as file:
-            if split.value in file.keys():  # noqa: SIM118 - it is no dictionary
+            if split.value in file.keys():  # noqa: SIM118 - not a dictionary
                 return np.asarray(file.get_tensor(split.value), dtype=np.float32)
     except OSError as error:
         raise EnsembleError(f"cannot read the predictions of trial {trial.trial_id}: {error.strerror}") from error
     except Exception as error:
         raise EnsembleError(f"the predictions of trial {trial.trial_id} are damaged: {error}") from error
     raise EnsembleError(
-        f"trial {trial.trial_id} left no predictions of {split.value}; give them to trial.save_predictions, too"
+        f"trial {trial.trial_id} saved no predictions on {split.value}; pass them to trial.save_predictions"
     )
 
 
 def targets_of(data: DataDirectory, trials: Sequence[TrialFiles], found: Architecture, split: Split) -> NDArray[Any]:
-    """What is true of a split's rows, (rows,) or (rows, outputs), where the trials have the same `data` and `split`.
+    """The targets of a split, (rows,) or (rows, outputs), for trials with the same `data` and `split`.
 
-    Those that brought data of their own have left it with their predictions. Raises `EnsembleError` when they differ.
+    Trials that loaded their own data saved them with their predictions. Raises `EnsembleError` if they differ.
     """
     if found.data is not None:
         return found.load_rows(data.data_cache).targets_of(split.value)

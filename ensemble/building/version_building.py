@@ -1,4 +1,4 @@
-"""From a request and the trials there are to a version: select, check, fit; api, and the host for sweeps' own."""
+"""Builds a version from a request and its candidate trials: select, check, fit; api and host processes."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError
 from podium.sweep.values.trial import TrialState
 
-MIN_MEMBERS = 2  # members of an ensemble that may have fewer than it was to have
-MAX_CANDIDATES = 100  # greedy and diverse look at so many of the best trials: more rarely help, and take long
+MIN_MEMBERS = 2  # minimum number of members if fewer than `k` are allowed
+MAX_CANDIDATES = 100  # candidates of greedy and diverse selection: more rarely help and are slow
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who is in, by what weights, and how they are combined; the members' files are not looked through yet."""
+    """The members, weights and combination of a version, before the members' files are verified."""
 
-    usable: list[TrialFiles]  # all that could have been chosen; the positions in `chosen` are among these
+    usable: list[TrialFiles]  # all candidates; the positions in
     chosen: Selection
     members: list[TrialFiles]
     architecture: Architecture
     combination: Combination
     quorum: int
-    selection_record: dict[str, Any]  # how the members were found, and which splits were used up by it
+    selection_record: dict[str, Any]  # how the members were selected, and which splits were used
 
 
 class Builder:
-    """Decides versions for one service. Every method raises `EnsembleError` naming the trial or the field."""
+    """Builds versions. All methods raise `EnsembleError` naming the trial or the field."""
 
     def __init__(self, data: DataDirectory) -> None:
         self._data = data
 
     def build(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool = False) -> NewVersion:
-        """The version that `request` asks for, from the finished trials of its sweep or the trials it names.
+        """Build the version that `request` describes, from the finished trials of its sweep or the listed trials.
 
-        With `fewer`, what was asked for before anybody knew how many trials would finish: where those are fewer than
-        `k`, it is built from all of them, `MIN_MEMBERS` at least, with no larger quorum, and its selection's note says so.
+        With `allow_fewer`, for requests made before the number of finished trials was known: if there are fewer than
+        `k`, all are used, but at least `MIN_MEMBERS`; the quorum is lowered, and a note is stored with the selection.
         """
         found = self.decide(request, trials, allow_fewer=allow_fewer)
         for member in found.members:
@@ -77,7 +77,7 @@ class Builder:
         )
 
     def decide(self, request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool = False) -> Decision:
-        """What `build` would build."""
+        """The members, weights and combination that `build` would use."""
         usable = _usable_trials(request, trials, allow_fewer=allow_fewer)
         chosen = self._select(request, usable, allow_fewer=allow_fewer)
         if allow_fewer:
@@ -92,7 +92,9 @@ class Builder:
             architecture=architecture,
             combination=combination,
             quorum=_quorum(request, len(members)),
-            selection_record=_selection_record(request, chosen, usable, members, combination),
+            selection_record=_selection_record(
+                request, chosen, usable=usable, members=members, combination=combination
+            ),
         )
 
     # Selection.
@@ -111,7 +113,7 @@ class Builder:
     def _select_by_predictions(
         self, request: EnsembleOptions, usable: list[TrialFiles], pool: Sequence[int], *, allow_fewer: bool
     ) -> Selection:
-        """Greedy or diverse among the positions in `pool`, by what the trials said of the validation rows."""
+        """Greedy or diverse selection among the positions in `pool`, by predictions on validation."""
         trials = [usable[position] for position in pool]
         architecture = self._common_architecture(trials)
         predictions, targets = self.predictions(trials, architecture, Split.VALIDATION)
@@ -123,22 +125,23 @@ class Builder:
         return found.reindexed(pool)
 
     def _common_architecture(self, trials: Sequence[TrialFiles]) -> Architecture:
-        """What all of them say of task, classes and inputs."""
+        """The common task, classes and inputs of the trials."""
         first, *others = [self._architecture(trial) for trial in trials]
         for trial, other in zip(trials[1:], others, strict=True):
             if other.task is not first.task:
                 raise EnsembleError(
-                    f"trial {trial.trial_id} does {other.task.value}, but trial {trials[0].trial_id} {first.task.value}"
+                    f"trial {trial.trial_id} is for {other.task.value}, but trial {trials[0].trial_id} is for "
+                    f"{first.task.value}"
                 )
             if other.classes != first.classes:
                 raise EnsembleError(
-                    f"trial {trial.trial_id} knows other classes ({_shown(other.classes)}) than trial "
-                    f"{trials[0].trial_id} ({_shown(first.classes)}); choose trials of one data set"
+                    f"trial {trial.trial_id} has different classes ({_shown(other.classes)}) from trial "
+                    f"{trials[0].trial_id} ({_shown(first.classes)}); select trials of one data set"
                 )
             if other.features != first.features:
                 raise EnsembleError(
                     f"trial {trial.trial_id} takes {other.features} inputs, but trial {trials[0].trial_id} "
-                    f"{first.features}; choose trials of one data set"
+                    f"{first.features}; select trials of one data set"
                 )
         return first
 
@@ -149,7 +152,7 @@ class Builder:
             raise EnsembleError(f"trial {trial.trial_id}: {error}") from error
 
     def _check_files(self, trial: TrialFiles) -> None:
-        """Raises `EnsembleError` unless weights and code are those that the trial left."""
+        """Raise `EnsembleError` unless weights and code are unchanged."""
         trial_outputs.check_model(trial_outputs.model_path(self._data, trial), trial.model_sha256 or "")
         found = self._architecture(trial)
         if found.is_users:
@@ -165,9 +168,11 @@ class Builder:
     ) -> Combination:
         if found.task is Task.REGRESSION and request.combine not in REGRESSION_RULES:
             known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
-            raise EnsembleError(f"combine: {request.combine.value} is for classes; for values there are {known}")
+            raise EnsembleError(
+                f"combine: {request.combine.value} is for classification; for regression use one of {known}"
+            )
         if found.task is Task.REGRESSION and request.calibrate:
-            raise EnsembleError("calibrate: a temperature is for probabilities; leave it out for values")
+            raise EnsembleError("calibrate: not supported for regression")
         given = isinstance(request, EnsembleRequest) and request.weights is not None
         if not _needs_fit(request, found.task, given=given):
             return Combination(found.task, request.combine, tuple(weights))
@@ -180,27 +185,27 @@ class Builder:
     def predictions(
         self, trials: Sequence[TrialFiles], found: Architecture, split: Split
     ) -> tuple[NDArray[np.float32], NDArray[Any]]:
-        """(members, rows, outputs) and the targets of a split, which must be the same rows for all of them."""
+        """Predictions (members, rows, outputs) and targets of a split, which must have the same rows for all trials."""
         for trial in trials:
             other = self._architecture(trial)
             if not other.same_rows(found):
                 raise EnsembleError(
-                    f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}: what one was "
-                    "trained on, the other was judged by; use a rule that needs no fit, or trials of one sweep"
+                    f"trial {trial.trial_id} split its data differently from trial {trials[0].trial_id}, so one may "
+                    "have been trained on rows of the other's split; use a rule without a fit, or trials of one sweep"
                 )
         targets = trial_outputs.targets_of(self._data, trials, found, split)
         predictions = [trial_outputs.read_predictions(self._data, trial, split) for trial in trials]
-        for trial, said in zip(trials, predictions, strict=True):
-            if said.shape != (len(targets), len(found.classes)):
+        for trial, one in zip(trials, predictions, strict=True):
+            if one.shape != (len(targets), len(found.classes)):
                 raise EnsembleError(
-                    f"trial {trial.trial_id} left predictions of shape {list(said.shape)} for {len(targets)} rows of "
-                    f"{split.value}; its data has changed since"
+                    f"trial {trial.trial_id} saved predictions of shape {list(one.shape)} for {len(targets)} rows of "
+                    f"{split.value}; its data has changed"
                 )
         return np.stack(predictions), targets
 
 
 def _usable_trials(request: EnsembleOptions, trials: Sequence[TrialFiles], *, allow_fewer: bool) -> list[TrialFiles]:
-    """Those that can be members: all that were named, or the finished ones of the sweep that saved a model."""
+    """The trials that can be members: all listed ones, or the finished trials of the sweep that saved a model."""
     if request.select is Select.EXPLICIT:
         for trial in trials:
             if trial.state is not TrialState.FINISHED:
@@ -212,28 +217,28 @@ def _usable_trials(request: EnsembleOptions, trials: Sequence[TrialFiles], *, al
     usable = [t for t in trials if t.model_sha256 is not None and t.value is not None and not math.isnan(t.value)]
     not_kept = _not_kept(trials)
     if not_kept and len(usable) < _member_count(request.k, MIN_MEMBERS, allow_fewer=allow_fewer):
-        raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; of another, {not_kept}")
+        raise EnsembleError(f"k is {request.k}, but only {len(usable)} trials have weights; another trial: {not_kept}")
     if not usable:
         raise EnsembleError(
-            "this sweep has no finished trial that saved a model and violates no constraint; built-in programs save "
-            "theirs, your own function calls trial.save_model(network), with a function build(params) beside it"
+            "this sweep has no finished trial that saved a model and satisfies all constraints; built-in programs save "
+            "models; in your own function, call trial.save_model(network) and define build(params) next to it"
         )
     return usable
 
 
 def _not_kept(trials: Sequence[TrialFiles]) -> str:
-    """Why a model is not there any more, if there is such a trial."""
+    """Why a model was deleted, if any was."""
     return next((trial.not_kept for trial in trials if trial.not_kept), "")
 
 
 def _member_count(k: int, found: int, *, allow_fewer: bool) -> int:
-    """How many members there are to be, of so many that can be one. Raises `EnsembleError` below `MIN_MEMBERS`."""
+    """The number of members, given the number of candidates. Raises `EnsembleError` below `MIN_MEMBERS`."""
     if not allow_fewer or found >= k:
         return k
     if found < MIN_MEMBERS:
         raise EnsembleError(
-            f"k is {k}, and an ensemble has {MIN_MEMBERS} members at least, but only {found} finished trials of this sweep "
-            "left a model that can be one"
+            f"k is {k}, but only {found} finished trials of this sweep saved a usable model; an ensemble needs at "
+            f"least {MIN_MEMBERS} members"
         )
     return found
 
@@ -241,24 +246,24 @@ def _member_count(k: int, found: int, *, allow_fewer: bool) -> int:
 def _fit_to_available(
     request: EnsembleOptions, chosen: Selection, usable: Sequence[TrialFiles], trials: Sequence[TrialFiles]
 ) -> tuple[EnsembleOptions, Selection]:
-    """The request as it can be met by those that were chosen, and their note saying what it asked for."""
+    """The request adapted to the selected members, and the selection with a note on the original request."""
     found = len(chosen.chosen)
-    said = []
+    notes = []
     if len(usable) < request.k:
         why = _not_kept(trials)
-        reason = f"; of another, {why}" if why else ""
-        said.append(f"k is {request.k}, but only {len(usable)} finished trials left a model to choose from{reason}")
+        reason = f"; another trial: {why}" if why else ""
+        notes.append(f"k is {request.k}, but only {len(usable)} finished trials saved a model{reason}")
     elif found < request.k and not chosen.note:
-        said.append(f"k is {request.k}, but only {found} trials left predictions that are all finite")
-    said += [chosen.note] if chosen.note else []
+        notes.append(f"k is {request.k}, but only {found} trials saved finite predictions")
+    notes += [chosen.note] if chosen.note else []
     if request.quorum is not None and request.quorum > found:
-        said.append(f"the quorum is {found} instead of {request.quorum}")
+        notes.append(f"the quorum is lowered from {request.quorum} to {found}")
         request = request.model_copy(update={"quorum": found})
-    return request, replace(chosen, note="; ".join(said))
+    return request, replace(chosen, note="; ".join(notes))
 
 
 def _needs_fit(request: EnsembleOptions, task: Task, *, given: bool) -> bool:
-    """Whether anything must be learned: for values always, how far off they are."""
+    """Whether parameters must be fitted; for regression always, the noise variance."""
     fitted_rule = request.combine is Rule.STACKING or (request.combine is Rule.WEIGHTED and not given)
     return fitted_rule or request.calibrate or task is Task.REGRESSION
 
@@ -267,18 +272,19 @@ def _quorum(request: EnsembleOptions, members: int) -> int:
     if request.quorum is None:
         return majority(members)
     if request.quorum > members:
-        raise EnsembleError(f"quorum: {request.quorum}, but greedy took only {members} members; lower it")
+        raise EnsembleError(f"quorum: {request.quorum}, but greedy selected only {members} members; reduce it")
     return request.quorum
 
 
 def _selection_record(
     request: EnsembleOptions,
     chosen: Selection,
+    *,
     usable: Sequence[TrialFiles],
     members: Sequence[TrialFiles],
     combination: Combination,
 ) -> dict[str, Any]:
-    """How the members were found, and which splits were used up by it."""
+    """How the members were selected, and which splits were used, as plain JSON values."""
     maximize = members[0].goal == "maximize"
     values = [member.value if member.value is not None else math.nan for member in members]
     best = (np.nanargmax if maximize else np.nanargmin)(values) if not np.isnan(values).all() else 0

@@ -56,7 +56,7 @@ class SweepEnsembleBuilder:
         if version.selection["note"]:
             log.warning("ensemble of sweep %d: %s", sweep_id, version.selection["note"])
         with self._database.write() as connection:
-            ensemble_changes.create(connection, options.name, sweep_id, version, at, requested=True)
+            ensemble_changes.create(connection, options.name, sweep_id, version, at=at, requested=True)
 
     def _record_error(self, sweep_id: int, reason: str, at: float) -> None:
         with self._database.write() as connection:

@@ -1,8 +1,8 @@
-"""HTTP over a Unix socket; api and host."""
+"""HTTP over a Unix socket; api and host processes."""
 
 from __future__ import annotations
 
 import ssl
 
-# A Unix socket needs no TLS; for a client that is not told so, all certificate authorities are read: 25 to 100 ms.
+# A Unix socket needs no TLS. Without this context, a client loads all certificate authorities: 25 to 100 ms.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,7 +1,7 @@
-"""The message between the gateway and a worker: a JSON header and raw arrays, in ZeroMQ frames; no pickles.
+"""The messages between gateway and workers: a JSON header and raw arrays in ZeroMQ frames, no pickles.
 
-A worker is a process that runs one network (between-graph) or all of them (in-graph). A request carries rows; a
-reply carries the predictions of each member that the worker runs, in member order, and in-graph their combination.
+Runs in the gateway and worker processes. A request carries rows; a reply carries the predictions of each member that
+the worker runs, in member order, and in-graph their combination.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MAX_ELEMENTS = 64 * 2**20
 
 
 class WireError(ValueError):
-    """The frames are not a message of ours."""
+    """The frames are not a valid message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Rows to predict. `left_ms` is the time left when it was sent: clocks of two machines need not agree."""
+    """Rows to predict. `left_ms` is the remaining time when it was sent, so that clocks need not be synchronized."""
 
     request_id: int
     epoch: int
@@ -48,14 +48,14 @@ class Request:
             inputs = _array(frames[1], header.pop("shape"), 2)
             request = cls(inputs=inputs, **header)
         except (KeyError, TypeError) as error:
-            raise WireError(f"bad request: {error}") from error
+            raise WireError(f"invalid request: {error}") from error
         _check_types(request, request_id=int, epoch=int, left_ms=(int, float))
         return request
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a worker made of a request: `ok` with predictions, or `expired` or `error` without."""
+    """A worker's reply: status `ok` with predictions; `expired`, `refused` or `error` without."""
 
     request_id: int
     epoch: int
@@ -63,9 +63,11 @@ class Reply:
     queue_ms: float = 0.0
     compute_ms: float = 0.0
     message: str = ""
-    failed: Mapping[str, str] = field(default_factory=dict)  # position among the worker's members -> why; NaN there
+    failed: Mapping[str, str] = field(
+        default_factory=dict
+    )  # position among the worker's members -> error; its predictions are NaN
     predictions: NDArray[np.float32] | None = None  # (members, rows, outputs)
-    combined: NDArray[np.float32] | None = None  # (rows, outputs), in-graph only, of those that did not fail
+    combined: NDArray[np.float32] | None = None  # (rows, outputs), in-graph only
 
     def frames(self) -> list[bytes | memoryview]:
         arrays = [array for array in (self.predictions, self.combined) if array is not None]
@@ -80,20 +82,20 @@ class Reply:
         try:
             shapes = header.pop("shapes")
             if len(shapes) != len(frames) - 1 or len(shapes) > 2:
-                raise WireError("header and frames differ in number")
+                raise WireError("number of shapes and frames differ")
             arrays = [
                 _array(frame, shape, 3 - i) for i, (frame, shape) in enumerate(zip(frames[1:], shapes, strict=True))
             ]
             predictions, combined = (*arrays, None, None)[:2]
             reply = cls(predictions=predictions, combined=combined, **header)
         except (KeyError, TypeError) as error:
-            raise WireError(f"bad reply: {error}") from error
+            raise WireError(f"invalid reply: {error}") from error
         number = (int, float)
         _check_types(
             reply, request_id=int, epoch=int, status=str, queue_ms=number, compute_ms=number, message=str, failed=dict
         )
         if not all(isinstance(why, str) for why in reply.failed.values()):
-            raise WireError(f"bad failed: {reply.failed!r}")
+            raise WireError(f"invalid failed: {reply.failed!r}")
         return reply
 
 
@@ -102,16 +104,16 @@ def _plain(reply: Reply) -> dict[str, Any]:
 
 
 def _check_types(parsed: Request | Reply, /, **types: type | tuple[type, ...]) -> None:
-    """A dataclass believes what it is given; what came over a wire is checked."""
-    for name, wanted in types.items():
+    """Check field types, which dataclasses do not."""
+    for name, expected in types.items():
         value = getattr(parsed, name)
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise WireError(f"bad {name}: {value!r}")
+        if not isinstance(value, expected) or isinstance(value, bool):
+            raise WireError(f"invalid {name}: {value!r}")
 
 
 def _header(frames: list[bytes], count: int | None) -> dict[str, Any]:
     if not frames or (count is not None and len(frames) != count):
-        raise WireError(f"{len(frames)} frames")
+        raise WireError(f"unexpected number of frames: {len(frames)}")
     try:
         header = orjson.loads(frames[0])
     except orjson.JSONDecodeError as error:
@@ -123,7 +125,7 @@ def _header(frames: list[bytes], count: int | None) -> dict[str, Any]:
 
 def _array(frame: bytes, shape: list[int], dimensions: int) -> NDArray[np.float32]:
     if len(shape) != dimensions or any(not isinstance(n, int) or n < 0 for n in shape):
-        raise WireError(f"bad shape {shape}")
+        raise WireError(f"invalid shape {shape}")
     elements = math.prod(shape)
     if elements > MAX_ELEMENTS or len(frame) != 4 * elements:
         raise WireError(f"{len(frame)} bytes for shape {shape}")

@@ -1,4 +1,4 @@
-"""Calibration: bins of equal mass and of equal width, expected calibration error; numpy only, host and tests."""
+"""Expected calibration error with bins of equal mass or equal width; numpy only, host process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BINS = 15
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Rows of about the same confidence: a point of the reliability diagram."""
+    """Rows of similar confidence: a point of the reliability diagram."""
 
-    confidence: float  # mean probability of the label
+    confidence: float  # mean probability of the predicted class
     accuracy: float
     count: int
 
 
 def equal_mass(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> tuple[ReliabilityBin, ...]:
-    """Probabilities (rows, classes) and targets (rows,) to at most 15 bins, the least confident first.
+    """At most 15 bins of equal mass (Nixon et al. 2019), from the least to the most confident.
 
-    The bins have equal mass (Nixon et al. 2019): rows by rank of their confidence, not by its value, as
-    a good network leaves bins of equal width almost empty. Rows of one confidence share a bin, so that the order of
-    the rows does not count; with many of those the bins are fewer and not quite equal.
+    `probabilities` is (rows, classes), `targets` is (rows,). Rows are binned by rank of their confidence, since bins of
+    equal width are almost empty for a good network. Rows of equal confidence share a bin, so that the order of rows
+    does not matter; the bins may then be fewer and uneven.
     """
     confidence = probabilities.max(axis=1)
     ranks = np.searchsorted(np.sort(confidence), confidence)
@@ -33,10 +33,10 @@ def equal_mass(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -
 
 
 def equal_width(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) -> tuple[ReliabilityBin, ...]:
-    """The same with 15 bins of equal width (Guo et al. 2017), of which those without rows are left out.
+    """The same with 15 bins of equal width (Guo et al. 2017), without empty bins.
 
-    This is the usual binning, for comparison with published figures. A confidence on an edge counts in the upper bin,
-    and 1 in the last one.
+    This is the usual binning, for comparison with published results. A confidence on an edge counts in the upper bin, 1
+    in the last one.
     """
     edges = np.linspace(0, 1, BINS + 1, dtype=np.float32)
     position = np.searchsorted(edges, probabilities.max(axis=1), side="right") - 1
@@ -46,7 +46,7 @@ def equal_width(probabilities: NDArray[np.float32], targets: NDArray[np.int64]) 
 def _binned(
     probabilities: NDArray[np.float32], targets: NDArray[np.int64], bins: NDArray[np.int64]
 ) -> tuple[ReliabilityBin, ...]:
-    """The rows by the bin of each."""
+    """Aggregate rows by bin; `bins` has the bin of each row."""
     confidence = probabilities.max(axis=1).astype(np.float64)
     right = probabilities.argmax(axis=1) == targets
     counts = np.bincount(bins, minlength=BINS)
@@ -58,6 +58,6 @@ def _binned(
 
 
 def calibration_error(bins: Sequence[ReliabilityBin]) -> float:
-    """The expected calibration error of the label: |accuracy - confidence|, a row (Naeini et al. 2015)."""
+    """The expected calibration error: mean |accuracy - confidence| (Naeini et al. 2015)."""
     rows = sum(bin_.count for bin_ in bins)
     return sum(bin_.count * abs(bin_.accuracy - bin_.confidence) for bin_ in bins) / rows

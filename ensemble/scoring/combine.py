@@ -1,4 +1,4 @@
-"""Joining the members' predictions, and how sure they are; numpy only, gateway, members and host."""
+"""Combines the members' predictions and computes their uncertainty; numpy only, gateway, worker and host processes."""
 
 from __future__ import annotations
 
@@ -13,56 +13,58 @@ from numpy.typing import NDArray
 from podium.ensemble.values.ensemble_spec import Combination, Rule, Stacking, Task
 
 Predictions = NDArray[np.float32]
-_ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # what they leave of probabilities need not sum to 1
-TRIM_FROM = 3  # answers, below which nothing is trimmed
+_ELEMENTWISE = frozenset({Rule.MEDIAN, Rule.TRIMMED_MEAN})  # their results on probabilities need not sum
+TRIM_FROM = 3  # minimum number of members to trim
 _TINY = np.finfo(np.float32).tiny
 
 
 def combine(combination: Combination, predictions: Predictions, answered: Sequence[int]) -> Predictions:
-    """One prediction (rows, outputs) of those of the members that answered, (answered, rows, outputs).
+    """Combine predictions (answered, rows, outputs) into one (rows, outputs).
 
-    `answered` has their positions, ascending. Sums go in member order, in float32: the same replies give the same
-    bits, however they arrived. The weights are renormalized over those that answered, and count equally where those
-    sum to 0; the temperature comes last.
+    `answered` has the positions of the members that answered, ascending. Sums are computed in member order in float32,
+    so that the same replies give the same bits in any order of arrival. The weights are renormalized over the members
+    that answered, or equal if they sum to 0. The temperature is applied last.
 
     mean, weighted: the weighted mean. logit_mean: the softmax of the weighted mean of log-probabilities. median: of
-    each element, summing to 1 again. trimmed_mean: the mean of each element without its lowest and its highest value
-    where at least `TRIM_FROM` answered, summing to 1 again. hard_vote: each class's weighted share of the votes; a
-    member votes for its likeliest class, and among equals, here as among the shares, the class that comes first has it.
-    stacking: a linear model over all members; a missing one is taken to say what the others say on average.
+    each element, renormalized to sum to 1. trimmed_mean: the mean of each element without its lowest and highest value
+    if at least `TRIM_FROM` members answered, renormalized. hard_vote: each class's weighted share of the votes; a
+    member votes for its most likely class, ties go to the first class. stacking: a linear model over all members; a
+    missing member is replaced by the mean of the others.
     """
     weights = _shares(combination.weights, combination.rule, tuple(answered))
     if combination.rule is Rule.STACKING:
         assert combination.stacking is not None
-        outputs = _stacked(combination.stacking, combination.task, predictions, answered, len(combination.weights))
+        outputs = _stacked(
+            combination.stacking, combination.task, predictions, answered, members=len(combination.weights)
+        )
     else:
         outputs = _RULES[combination.rule](predictions, weights)
     if combination.task is Task.CLASSIFICATION and combination.rule in _ELEMENTWISE:
-        outputs = _summing_to_one(outputs, predictions)
+        outputs = _renormalized(outputs, predictions)
     if combination.temperature != 1.0:
         outputs = tempered(outputs, combination.temperature)
     return outputs
 
 
 def effective_weights(combination: Combination, answered: Sequence[int]) -> tuple[float, ...]:
-    """How much each member that answered counts, summing to 1; equally where the rule has no weights."""
+    """The weight of each member that answered, summing to 1; equal if the rule has no weights."""
     shares: list[float] = _shares(combination.weights, combination.rule, tuple(answered)).tolist()
     return tuple(shares)
 
 
 def tempered(probabilities: Predictions, temperature: float) -> Predictions:
-    """p^(1/T), summing to 1 again (Guo et al. 2017, section 4.2, on combined probabilities)."""
+    """p^(1/T), renormalized (Guo et al. 2017, section 4.2, on combined probabilities)."""
     return _softmax(np.log(np.maximum(probabilities, _TINY)) / np.float32(temperature))
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """How sure a prediction is.
+    """The uncertainty of a prediction.
 
-    Classification, (rows,) in nats: the entropy of what was answered, and the mutual information, which is how far the
-    members disagree: the entropy of their mean less the mean of their entropies. For the rule mean without temperature
-    the answer is their mean, so that entropy = expected entropy + mutual information.
-    Regression, (rows, outputs): variance = variance of the noise + disagreement, the variance of the members' values.
+    Classification, (rows,) in nats: the entropy of the combined prediction, and the mutual information, which measures
+    the disagreement of the members: the entropy of their mean minus the mean of their entropies. For the rule mean
+    without temperature, entropy = expected entropy + mutual information. Regression, (rows, outputs): variance = noise
+    variance + disagreement, the variance of the members' values.
     """
 
     entropy: NDArray[np.float32] | None = None
@@ -101,13 +103,13 @@ def _shares(weights: tuple[float, ...], rule: Rule, answered: tuple[int, ...]) -
 
 
 def _mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
-    """In member order: `accumulate` adds one by one, where `sum` may pair, and then a row's bits hang on the shape."""
+    """Sum in member order: `accumulate` adds one by one; `sum` may add pairwise, so that bits depend on the shape."""
     weighted = predictions * weights[:, None, None]
     return np.asarray(np.add.accumulate(weighted, axis=0, out=weighted)[-1])
 
 
 def _logit_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
-    """The normalized geometric mean: the mean of logits, since softmax does not see what is added to all."""
+    """The normalized geometric mean, which is the mean of logits: softmax is invariant to a constant offset."""
     return _softmax(_mean(np.log(np.maximum(predictions, _TINY)), weights))
 
 
@@ -116,15 +118,15 @@ def _median(predictions: Predictions, weights: NDArray[np.float32]) -> Predictio
 
 
 def _trimmed_mean(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
-    """Of each element, without its lowest and highest value, where at least `TRIM_FROM` answered."""
+    """The mean of each element without its lowest and highest value, if at least `TRIM_FROM` answered."""
     if len(predictions) < TRIM_FROM:
         return _mean(predictions, weights)
     inner = np.sort(predictions, axis=0)[1:-1]
     return _mean(inner, np.full(len(inner), 1 / len(inner), dtype=np.float32))
 
 
-def _summing_to_one(outputs: Predictions, predictions: Predictions) -> Predictions:
-    """Where members are certain of different classes nothing may be left to divide: there it is their mean."""
+def _renormalized(outputs: Predictions, predictions: Predictions) -> Predictions:
+    """Renormalize; if all elements are 0 because members are certain of different classes, use their mean."""
     totals = outputs.sum(axis=1, keepdims=True, dtype=np.float32)
     if totals.min() >= _TINY:
         return np.asarray(outputs / totals)
@@ -133,7 +135,7 @@ def _summing_to_one(outputs: Predictions, predictions: Predictions) -> Predictio
 
 
 def _hard_vote(predictions: Predictions, weights: NDArray[np.float32]) -> Predictions:
-    """Each class's share of the votes; `argmax` gives a tie to the class that comes first."""
+    """Each class's share of the votes; `argmax` resolves ties to the first class."""
     votes = np.zeros(predictions.shape[1:], dtype=np.float32)
     rows = np.arange(predictions.shape[1])
     for weight, prediction in zip(weights, predictions, strict=True):
@@ -142,9 +144,9 @@ def _hard_vote(predictions: Predictions, weights: NDArray[np.float32]) -> Predic
 
 
 def _stacked(
-    stacking: Stacking, task: Task, predictions: Predictions, answered: Sequence[int], members: int
+    stacking: Stacking, task: Task, predictions: Predictions, answered: Sequence[int], *, members: int
 ) -> Predictions:
-    """A linear model over all members (Wolpert 1992); a missing one says what those that answered say on average."""
+    """A linear model over all members (Wolpert 1992); missing members are replaced by the mean of the others."""
     inputs = predictions if task is Task.REGRESSION else np.log(np.maximum(predictions, _TINY))
     whole = np.broadcast_to(inputs.mean(axis=0), (members, *inputs.shape[1:])).copy()
     whole[list(answered)] = inputs

@@ -1,4 +1,4 @@
-"""Whether one predictor is better than another, or only other, on the same rows; numpy only, host and tests."""
+"""Statistical comparison of two predictors on the same rows; numpy only, host process."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Are two classifiers right equally often? Only the rows that one of them alone has right can tell."""
+    """McNemar's test of equal accuracy, which uses the rows that exactly one classifier predicts correctly."""
 
     only_ensemble_right: int
     only_best_right: int
-    exact: bool  # from the binomial distribution; else from chi-square with continuity correction
-    p_value: float  # of so uneven a split, or a more uneven one, if they were equally good
+    exact: bool  # exact binomial test; else
+    p_value: float  # probability of a split at least this uneven under equal accuracy
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The ensemble beside the member that was best before this split was seen; ensemble minus best member.
+    """The ensemble compared with its best member, chosen before this split was used; ensemble minus best member.
 
-    Classification: `metric` is accuracy, and a difference above 0 speaks for the ensemble. Regression: it is rmse, and
-    one below 0 does; what exists for labels alone is None.
+    Classification: `metric` is accuracy; a positive difference favors the ensemble. Regression: `metric` is rmse; a
+    negative difference favors the ensemble, and fields for classification are None.
     """
 
     metric: str
@@ -42,7 +42,7 @@ class Comparison:
     log_loss_difference: float | None
     log_loss_difference_ci95: Interval | None
     mcnemar: McNemar | None
-    disagreement: tuple[tuple[float, ...], ...]  # of members: share of rows with different labels, or RMS difference
+    disagreement: tuple[tuple[float, ...], ...]  # pairs of members: share of rows with different labels
 
 
 def compare_labels(
@@ -84,7 +84,7 @@ def _rows(matrix: Figures) -> tuple[tuple[float, ...], ...]:
 
 
 def mcnemar(ensemble: NDArray[np.bool_], best: NDArray[np.bool_]) -> McNemar:
-    """The test of McNemar 1947 on where the two are right, (rows,) each; the correction is that of Edwards 1948."""
+    """McNemar's test (1947) on correctness (rows,) of both, with the continuity correction of Edwards (1948)."""
     one, other = int((ensemble & ~best).sum()), int((best & ~ensemble).sum())
     exact = one + other < FEW_DISCORDANT
     p_value = _binomial_p(one, other) if exact else _chi_square_p(one, other)
@@ -92,7 +92,7 @@ def mcnemar(ensemble: NDArray[np.bool_], best: NDArray[np.bool_]) -> McNemar:
 
 
 def _binomial_p(one: int, other: int) -> float:
-    """Two-sided: the chance that a fair coin splits as unevenly as this."""
+    """Two-sided binomial test of an even split."""
     tosses = one + other
     tail: float = sum(math.comb(tosses, heads) for heads in range(min(one, other) + 1)) / 2**tosses
     return min(1.0, 2 * tail)
@@ -104,9 +104,9 @@ def _chi_square_p(one: int, other: int) -> float:
 
 
 def hits_difference_ci95(one: NDArray[np.bool_], other: NDArray[np.bool_], seed: int) -> Interval:
-    """The 95 % interval of mean(one) - mean(other) over rows drawn together with replacement.
+    """The 95 % bootstrap interval of mean(one) - mean(other) over paired resamples of rows.
 
-    A row's difference is -1, 0 or 1, so a resample is a draw of how often each occurs.
+    A row's difference is -1, 0 or 1, so that a resample is a multinomial draw of their counts.
     """
     difference = one.astype(np.int64) - other.astype(np.int64)
     rows = len(difference)
@@ -116,12 +116,12 @@ def hits_difference_ci95(one: NDArray[np.bool_], other: NDArray[np.bool_], seed:
 
 
 def mean_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
-    """The 95 % interval of mean(one) - mean(other), such as two log-losses, over rows drawn together."""
+    """The 95 % bootstrap interval of mean(one) - mean(other) over paired resamples, for example of log-losses."""
     return _central_95(_resampled_means((one - other)[:, None], seed)[:, 0])
 
 
 def rmse_difference_ci95(one: Figures, other: Figures, seed: int) -> Interval:
-    """The 95 % interval of the difference in RMSE, from the squared errors (rows,) of rows drawn together."""
+    """The 95 % bootstrap interval of the difference in RMSE, from squared errors (rows,)."""
     roots = np.sqrt(_resampled_means(np.stack([one, other], axis=1), seed))
     return _central_95(roots[:, 0] - roots[:, 1])
 

@@ -1,4 +1,4 @@
-"""How good an ensemble is when only some members answer, and the quorum that is safe; numpy only, host and tests."""
+"""Evaluates an ensemble with missing members, and finds a safe quorum; numpy only, host process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from podium.ensemble.scoring.scores import Predictions, hits, log_losses, square
 from podium.ensemble.values.ensemble_spec import Combination, Task
 
 EVERY_SUBSET_UP_TO = 10  # members: 1,023 subsets
-SUBSETS_PER_SIZE = 64  # of more members
-SUBSETS = 2048  # at most, of very many members
+SUBSETS_PER_SIZE = 64  # per size, if there are more members
+SUBSETS = 2048  # in total, approximately
 
-ROUNDING = 1e-6  # relative; the mean of equal predictions is not quite them, in float32
+ROUNDING = 1e-6  # relative; in float32, the mean of equal predictions is not exact
 HIGHER_IS_BETTER = {"accuracy": True, "log_loss": False, "rmse": False}
 Scores = dict[str, float]  # accuracy and log_loss, or rmse
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetScores:
-    """The ensemble's answers if these members, by position, had answered and no others."""
+    """The scores of the ensemble if exactly these members, by position, answer."""
 
     answered: tuple[int, ...]
     scores: Scores
@@ -34,22 +34,22 @@ class SubsetScores:
 
 @dataclass(frozen=True, slots=True)
 class SizeScores:
-    """Over the subsets of so many members; the worst of each figure, not of one subset."""
+    """Scores over the subsets of one size; `worst` is the worst of each score, not of one subset."""
 
     answered: int
     subsets: int
-    every_subset: bool  # else a sample, whose worst is not as bad as the true one
+    every_subset: bool  # otherwise a sample, whose worst may be better than the true worst
     worst: Scores
     mean: Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """By number of members that answered, from 1 to all."""
+    """Scores by number of members that answer, from 1 to all."""
 
     sizes: tuple[SizeScores, ...]
     subsets: tuple[SubsetScores, ...]
-    safe_quorum: int | None  # None: not even the whole ensemble is as good as the best member
+    safe_quorum: int | None  # None: the whole ensemble is worse than the best member
 
 
 def degradation(
@@ -60,7 +60,7 @@ def degradation(
     best_member: int,
     seed: int,
 ) -> Degradation:
-    """Predictions (members, rows, outputs) combined for every subset of members as the service would combine them."""
+    """Combine predictions (members, rows, outputs) for every subset of members, as the gateway does, and score them."""
     scored = []
     for answered in subsets(len(predictions), seed):
         combined = combine(combination, predictions[list(answered)], answered)
@@ -71,11 +71,11 @@ def degradation(
 
 
 def safe_quorum(sizes: Sequence[SizeScores], best: Scores) -> int | None:
-    """The smallest quorum with which no answer is worse, in accuracy or RMSE, than the best member's alone.
+    """The smallest quorum for which no subset is worse than the best member, in accuracy or RMSE.
 
-    The worst subset decides and not the mean one: the members that are missing are no random draw but, hour after
-    hour, the same crashed or slow ones. A quorum of q lets every larger number answer too, so all from q on must do.
-    `best` is the member that was best before this split was seen: what one would serve if there were no ensemble.
+    The worst subset decides, not the mean: missing members are not a random sample but the same crashed or slow ones
+    for hours. A quorum of q allows all larger subsets too, so all sizes from q must be safe. `best` are the scores of
+    the member that was best before this split was used: the alternative to the ensemble.
     """
     figure = next(iter(best))
     safe = None
@@ -87,7 +87,7 @@ def safe_quorum(sizes: Sequence[SizeScores], best: Scores) -> int | None:
 
 
 def subsets(members: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Positions of members that might answer, ascending: by size, all of them or a sample of each size."""
+    """Subsets of member positions, ascending, by size: all of them or a sample of each size."""
     generator = np.random.default_rng(seed)
     for size in range(1, members + 1):
         wanted = subsets_of_size(members, size)
@@ -98,7 +98,7 @@ def subsets(members: int, seed: int) -> Iterator[tuple[int, ...]]:
 
 
 def subsets_of_size(members: int, size: int) -> int:
-    """How many subsets of this size are looked at."""
+    """Number of subsets of this size that are evaluated."""
     every = math.comb(members, size)
     if members <= EVERY_SUBSET_UP_TO:
         return every
@@ -106,14 +106,14 @@ def subsets_of_size(members: int, size: int) -> int:
 
 
 def scores_of(task: Task, outputs: Predictions, targets: NDArray[Any]) -> Scores:
-    """The few figures by which predictors are ranked: outputs (rows, outputs)."""
+    """The scores by which predictors are ranked, for outputs (rows, outputs)."""
     if task is Task.REGRESSION:
         return {"rmse": float(np.sqrt(squared_errors(outputs, targets).mean()))}
     return {"accuracy": float(hits(outputs, targets).mean()), "log_loss": float(log_losses(outputs, targets).mean())}
 
 
 def _sample(generator: np.random.Generator, members: int, size: int, wanted: int) -> list[tuple[int, ...]]:
-    """So many different subsets, each as likely as any other."""
+    """A uniform sample of different subsets."""
     found: set[tuple[int, ...]] = set()
     while len(found) < wanted:
         found.add(tuple(sorted(generator.choice(members, size, replace=False).tolist())))

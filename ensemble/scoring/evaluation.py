@@ -1,4 +1,4 @@
-"""How good an ensemble is beside its members, measured from predictions alone; numpy only, host and tests."""
+"""Evaluates an ensemble and its members from their predictions; numpy only, host process."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Scores = ClassificationScores | RegressionScores
 
 @dataclass(frozen=True, slots=True)
 class MeanEntropy:
-    """In nats: predictive = expected, the members' own, + mutual information, their disagreement.
+    """In nats: predictive entropy = expected entropy of the members + mutual information.
 
-    That is exact for the mean of probabilities. Where a temperature or another rule makes a row surer than its members
-    are, its mutual information is 0 and all its entropy is expected.
+    This is exact for the mean of probabilities. Where a temperature or another rule makes a row more certain than its
+    members, its mutual information is 0 and all its entropy is expected.
     """
 
     predictive_entropy: float
@@ -45,7 +45,7 @@ class MeanEntropy:
 
 @dataclass(frozen=True, slots=True)
 class MeanVariance:
-    """In the targets' unit squared, over rows and outputs: total = noise + variance of the members' means."""
+    """In squared units of the targets, over rows and outputs: total = noise + variance of the members' means."""
 
     total_variance: float
     noise_variance: float
@@ -62,16 +62,16 @@ class Evaluation:
     quorum: int
     ensemble: Scores
     members: tuple[Scores, ...]  # in member order
-    best_member: int  # position of the best single network, chosen before this split was seen
-    comparison: Comparison  # of ensemble and best member
+    best_member: int  # position of the best member, chosen before this split was used
+    comparison: Comparison  # ensemble against best member
     uncertainty: MeanEntropy | MeanVariance
-    reliability: tuple[ReliabilityBin, ...]  # equal mass, of the ensemble's probabilities as served; regression: empty
-    best_reliability: tuple[ReliabilityBin, ...]  # of the best single network's
+    reliability: tuple[ReliabilityBin, ...]  # equal-mass bins of the ensemble's probabilities; empty for regression
+    best_reliability: tuple[ReliabilityBin, ...]  # the same for the best member
     degradation: Degradation
-    flags: tuple[str, ...]  # what makes these figures less than they seem
+    flags: tuple[str, ...]  # warnings that limit what the scores mean
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, the comparison's at the top; a figure that does not exist is None."""
+        """Plain JSON values, with those of the comparison at the top level; a score that does not exist is None."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), allow_nan=False))
         compared: dict[str, Any] = plain.pop("comparison")
         return {**plain, **compared}
@@ -90,11 +90,11 @@ def evaluate(
     seed: int = 0,
     flags: Sequence[str] = (),
 ) -> Evaluation:
-    """Score predictions (members, rows, outputs) against targets: (rows,) int64, or (rows, outputs) float32.
+    """Score predictions (members, rows, outputs) against targets: (rows,) int64 or (rows, outputs) float32.
 
-    `combined` (rows, outputs) is what the service answered, if it was asked; else it is what it would answer.
-    `calibration` is the members' predictions on rows of another split and their targets: for the temperatures of the
-    members and of the ensemble. Raises `EnsembleError` for what cannot be scored.
+    `combined` (rows, outputs) is the prediction of the gateway, if it was requested; otherwise it is computed here.
+    `calibration` has the members' predictions and targets on another split, for temperatures. Raises `EnsembleError` if
+    the inputs cannot be scored.
     """
     score_checks.check(split, predictions, targets, combination)
     score_checks.check_positions(len(predictions), quorum=quorum, best_member=best_member)
@@ -110,7 +110,7 @@ def evaluate(
         task=combination.task,
         rows=len(targets),
         quorum=quorum,
-        ensemble=_scores(combination, predictions, combined, targets, calibration),
+        ensemble=_scores(combination, predictions, combined, targets, calibration=calibration),
         members=_member_scores(combination, predictions, targets, calibration),
         best_member=best_member,
         comparison=compare(predictions, combined, targets, best_member=best_member, seed=seed),
@@ -125,13 +125,13 @@ def evaluate(
 def _member_scores(
     combination: Combination, predictions: Predictions, targets: NDArray[Any], calibration: Calibration | None
 ) -> tuple[Scores, ...]:
-    """Every member is an ensemble of itself; the noise around it is taken to be that around the ensemble."""
+    """Score each member as an ensemble of one, with the noise variance of the whole ensemble."""
     alone = replace(combination, rule=Rule.MEAN, weights=(1.0,), temperature=1.0, stacking=None)
     scores = []
     for member, served in enumerate(predictions):
         only = slice(member, member + 1)
         held_out = None if calibration is None else (calibration[0][only], calibration[1])
-        scores.append(_scores(alone, predictions[only], served, targets, held_out))
+        scores.append(_scores(alone, predictions[only], served, targets, calibration=held_out))
     return tuple(scores)
 
 
@@ -140,15 +140,16 @@ def _scores(
     predictions: Predictions,
     served: Predictions,
     targets: NDArray[Any],
+    *,
     calibration: Calibration | None,
 ) -> Scores:
     if combination.task is Task.REGRESSION:
         return regression_scores(served, targets, _variance(combination, predictions, served))
     degree = _temperature(combination, calibration)
-    width, mass = _calibration_errors(1.0, combination, predictions, served, targets)
+    width, mass = _calibration_errors(combination, predictions, served, targets, temperature=1.0)
     after: tuple[float, float] | tuple[None, None] = (None, None)
     if degree is not None:
-        after = _calibration_errors(degree, combination, predictions, served, targets)
+        after = _calibration_errors(combination, predictions, served, targets, temperature=degree)
     return ClassificationScores(
         accuracy=float(hits(served, targets).mean()),
         log_loss=float(log_losses(served, targets).mean()),
@@ -162,7 +163,7 @@ def _scores(
 
 
 def _temperature(combination: Combination, calibration: Calibration | None) -> float | None:
-    """The combination's own where it has one; else the best on the calibration split."""
+    """The temperature of the combination, or else the best one on the calibration split."""
     if combination.temperature != 1.0:
         return combination.temperature
     if calibration is None:
@@ -172,16 +173,21 @@ def _temperature(combination: Combination, calibration: Calibration | None) -> f
 
 
 def _calibration_errors(
-    degree: float, combination: Combination, predictions: Predictions, served: Predictions, targets: NDArray[Any]
+    combination: Combination,
+    predictions: Predictions,
+    served: Predictions,
+    targets: NDArray[Any],
+    *,
+    temperature: float,
 ) -> tuple[float, float]:
-    """In bins of equal width and of equal mass, with this temperature after combining, whatever is served."""
-    if degree != combination.temperature:
-        served = combine(replace(combination, temperature=degree), predictions, range(len(predictions)))
+    """Calibration errors with bins of equal width and equal mass, at this temperature."""
+    if temperature != combination.temperature:
+        served = combine(replace(combination, temperature=temperature), predictions, range(len(predictions)))
     return calibration_error(equal_width(served, targets)), calibration_error(equal_mass(served, targets))
 
 
 def _variance(combination: Combination, predictions: Predictions, served: Predictions) -> NDArray[np.float32] | None:
-    """Of the mixture of the members: noise, and how their means differ (Lakshminarayanan et al. 2017, section 2.4)."""
+    """The variance of the mixture of the members (Lakshminarayanan et al. 2017, section 2.4)."""
     if not combination.noise_variance:
         return None
     return uncertainty(combination, predictions, served, range(len(predictions))).variance
@@ -198,6 +204,6 @@ def _mean_uncertainty(
 
 
 def _split(whole: NDArray[np.float32], part: NDArray[np.float32]) -> tuple[float, float, float]:
-    """Means of the whole, of the rest and of the part."""
+    """Means of the whole, of the rest, and of the part."""
     total, disagreement = float(whole.mean(dtype=np.float64)), float(part.mean(dtype=np.float64))
     return total, max(total - disagreement, 0.0), disagreement

@@ -1,4 +1,4 @@
-"""What is learned about a combination, on rows that no member was selected on; api and host."""
+"""Fits the parameters of a combination on rows that no member was selected on; api and host processes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def fit(
     weights: Sequence[float] | None,
     calibrate: bool,
 ) -> Combination:
-    """The combination of `rule`, fitted on (members, rows, outputs) and targets.
+    """Fit the combination `rule` on predictions (members, rows, outputs) and targets.
 
-    `weights` are kept where they are given. With values, the noise is fitted too: how far off the combination is.
-    Raises `EnsembleError` when there are too few rows to learn from, or predictions that are not finite.
+    Given `weights` are kept. For regression, the noise variance is fitted too. Raises `EnsembleError` if there are too
+    few rows or predictions are not finite.
     """
     _check(predictions)
     if weights is None:
@@ -53,21 +53,21 @@ def fit(
 
 def _check(predictions: Predictions) -> None:
     if predictions.shape[1] < MIN_ROWS:
-        raise EnsembleError(f"{predictions.shape[1]} rows are too few to fit on; at least {MIN_ROWS} are needed")
+        raise EnsembleError(f"fitting needs at least {MIN_ROWS} rows, got {predictions.shape[1]}")
     broken = [str(member) for member, said in enumerate(predictions) if not np.isfinite(said).all()]
     if broken:
-        raise EnsembleError(f"members {', '.join(broken)} (from 0) predict values that are not finite; leave them out")
+        raise EnsembleError(f"members {', '.join(broken)} (from 0) have non-finite predictions; exclude them")
 
 
 def temperature(probabilities: Predictions, targets: NDArray[np.int64]) -> float:
-    """The T for which p^(1/T) has the least log-loss (Guo et al. 2017, section 4.2), from 0.05 to 20.
+    """The T in 0.05 to 20 that minimizes the log-loss of p^(1/T) (Guo et al. 2017, section 4.2).
 
-    `probabilities` is (rows, classes). It is 1 where no other is better. Raises `EnsembleError` when there is no row.
+    `probabilities` is (rows, classes). Returns 1 if no other T is better. Raises `EnsembleError` without rows.
     """
     from scipy.optimize import minimize_scalar
 
     if not len(targets):
-        raise EnsembleError("there is no row to fit a temperature on; give the calibration split some")
+        raise EnsembleError("fitting a temperature needs at least one row in the calibration split")
     rows = np.arange(len(targets))
 
     def log_loss(log_temperature: float) -> float:
@@ -88,9 +88,9 @@ def _weights(rule: Rule, task: Task, predictions: Predictions, targets: NDArray[
 
 
 def mixture_weights(right: NDArray[np.float32]) -> tuple[float, ...]:
-    """The weights of a mixture that make the true classes most likely, by EM (Dempster, Laird & Rubin 1977).
+    """The mixture weights that maximize the likelihood of the true classes, by EM (Dempster, Laird & Rubin 1977).
 
-    `right` is (members, rows): what each member gives the true class. The likelihood is concave in the weights.
+    `right` is (members, rows): each member's probability of the true class. The likelihood is concave in the weights.
     """
     likelihoods = np.maximum(right.astype(np.float64), _TINY)
     weights = np.full(len(right), 1 / len(right))
@@ -105,24 +105,24 @@ def mixture_weights(right: NDArray[np.float32]) -> tuple[float, ...]:
 
 
 def simplex_least_squares(values: NDArray[np.float32], targets: NDArray[np.float32]) -> tuple[float, ...]:
-    """The weights, none negative, summing to 1, whose mean of (members, n) has the least squared error.
+    """Non-negative weights summing to 1 with the least squared error of the weighted mean of (members, n).
 
-    The error of weights w is |R w|, R being what each member is off by. Non-negative least squares (Lawson & Hanson
-    1974, chapter 23) of R w = 0 and c (sum of w) = c, scaled to a sum of 1, has the w that is asked for, whatever c:
-    for any sum s the error is s |R w|, so that less of |R w| is always better.
+    The error of weights w is |R w|, where R holds the residuals of each member. Non-negative least squares (Lawson &
+    Hanson 1974, chapter 23) of R w = 0 and c (sum of w) = c, scaled to a sum of 1, has the same solution for any c: for
+    a sum s the error is s |R w|, so that a smaller |R w| is always better.
     """
     from scipy.optimize import nnls
 
     off = values.T.astype(np.float64) - targets.astype(np.float64)[:, None]
     size = max(float(np.abs(off).max()), float(_TINY))
-    reduced = np.linalg.qr(off / size, mode="r")  # (members, members): the same |R w| without the rows
+    reduced = np.linalg.qr(off / size, mode="r")  # (members, members), with the same |R w|, without
     one = max(float(np.linalg.norm(reduced, axis=0).min()), 1e-3)
     found, _ = nnls(np.vstack([reduced, np.full(len(values), one)]), np.append(np.zeros(len(reduced)), one))
     return tuple((found / found.sum()).tolist())
 
 
 def _stacking(task: Task, predictions: Predictions, targets: NDArray[Any]) -> Stacking:
-    """Of every member's log-probabilities, or values (Wolpert 1992), by a linear model with an L2 penalty."""
+    """Fit stacking (Wolpert 1992): a linear model with an L2 penalty over all members' log-probabilities or values."""
     members, rows, outputs = predictions.shape
     inputs = predictions if task is Task.REGRESSION else np.log(np.maximum(predictions, _TINY))
     features = inputs.transpose(1, 0, 2).reshape(rows, members * outputs).astype(np.float64)
@@ -135,12 +135,12 @@ def _stacking(task: Task, predictions: Predictions, targets: NDArray[Any]) -> St
 
 
 def _stacked_classes(features: NDArray[np.float64], targets: NDArray[np.int64], classes: int) -> Stacking:
-    """Softmax regression. A class that the rows lack is treated as the others are on average, and as the rarest."""
+    """Softmax regression. A class missing in the rows gets average slopes and the lowest intercept."""
     from sklearn.linear_model import LogisticRegression
 
     present = np.unique(targets)
     if len(present) < 2:
-        raise EnsembleError("stacking: the rows to fit on are all of one class")
+        raise EnsembleError("stacking: the rows to fit on have only one class")
     model = LogisticRegression(C=STACKING_C, max_iter=2000).fit(features, targets)
     slopes, offsets = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     if len(present) == 2:  # one row for two classes: half of the difference each way
@@ -152,9 +152,9 @@ def _stacked_classes(features: NDArray[np.float64], targets: NDArray[np.int64], 
 
 
 def _average_class(slopes: NDArray[np.float64], present: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
-    """(members * classes, classes) of (members * classes, present), each column as those that are there on average.
+    """Extend slopes (members * classes, present) to (members * classes, classes) by averages over the present classes.
 
-    Member by member: what a class's own log-probability counts for it, and what another's does.
+    For each member: the average effect of a class's own log-probability, and of another class's.
     """
     known = slopes.reshape(-1, classes, len(present))[:, present]
     own = np.trace(known, axis1=1, axis2=2) / len(present)

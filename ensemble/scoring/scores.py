@@ -1,4 +1,4 @@
-"""Figures for one predictor's answers: how often right, how sure, how far off; numpy only, host and tests."""
+"""Scores of one predictor: accuracy, losses, errors and intervals; numpy only, host process."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ CENTRAL_95 = 1.959963984540054  # standard deviations on each side that hold 95 
 
 @dataclass(frozen=True, slots=True)
 class ClassificationScores:
-    """Of the probabilities as they are served, but for the calibration errors (`ece`); losses in nats.
+    """Scores of the served probabilities, except calibration errors (`ece`); losses in nats.
 
-    Those are of 15 bins: of equal width, the usual figure, and of equal mass, in which no bin is almost empty.
+    Calibration errors use 15 bins: of equal width, the usual definition, and of equal mass, where no bin is almost
+    empty.
     """
 
     accuracy: float
     log_loss: float
     brier: float
-    ece_equal_width: float  # both before any temperature
+    ece_equal_width: float  # both without temperature
     ece_equal_mass: float
     ece_equal_width_after_temperature: float | None  # None: no temperature, and no calibration split to fit one
     ece_equal_mass_after_temperature: float | None
@@ -36,32 +37,32 @@ class ClassificationScores:
 
 @dataclass(frozen=True, slots=True)
 class RegressionScores:
-    """Over all rows and outputs alike, in the targets' unit; None where no variance of the noise is known."""
+    """Over all rows and outputs, in the targets' unit; None without a noise variance."""
 
     rmse: float
     mae: float
     nll: float | None  # mean of a value, in nats
-    coverage95: float | None  # share of the targets in the central 95 % interval: 0.95 is what it should be
+    coverage95: float | None  # share of targets in the central 95 % interval; ideally 0.95
     interval95_width: float | None
 
 
 def hits(probabilities: Predictions, targets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where the label is right: probabilities (rows, classes), targets (rows,) to (rows,)."""
+    """Whether the predicted class is correct, (rows,), for probabilities (rows, classes) and targets (rows,)."""
     right: NDArray[np.bool_] = probabilities.argmax(axis=1) == targets
     return right
 
 
 def log_losses(probabilities: Predictions, targets: NDArray[np.int64]) -> Figures:
-    """Minus the log of the true class's probability, a row: (rows, classes), (rows,) to (rows,), in nats."""
+    """Negative log of the true class's probability, (rows,) in nats, for (rows, classes) and (rows,)."""
     chosen = probabilities[np.arange(len(targets)), targets].astype(np.float64)
     losses: Figures = -np.log(np.clip(chosen, SMALLEST, 1))
     return losses
 
 
 def brier(probabilities: Predictions, targets: NDArray[np.int64]) -> float:
-    """The squared error of the probabilities summed over the classes, a row: 0 to 2 (Brier 1950).
+    """The Brier score: squared error of the probabilities summed over classes, 0 to 2 (Brier 1950).
 
-    For two classes that is twice what is often given, the error of one class alone.
+    For two classes this is twice the common definition, which uses one class.
     """
     errors = probabilities.astype(np.float64)
     errors[np.arange(len(targets)), targets] -= 1
@@ -69,20 +70,20 @@ def brier(probabilities: Predictions, targets: NDArray[np.int64]) -> float:
 
 
 def squared_errors(values: Predictions, targets: Predictions) -> Figures:
-    """A row's squared error, its outputs' mean: twice (rows, outputs) to (rows,)."""
+    """The mean squared error over the outputs of each row, (rows,), for values and targets (rows, outputs)."""
     errors: Figures = ((values.astype(np.float64) - targets) ** 2).mean(axis=1)
     return errors
 
 
 def regression_scores(values: Predictions, targets: Predictions, variance: NDArray[Any] | None) -> RegressionScores:
-    """Of values (rows, outputs), the means of normal distributions with this variance, (outputs,) or (rows, outputs).
+    """Scores of values (rows, outputs) as means of normal distributions with the given variance.
 
-    Where a variance is 0 the density has no bound, and nll is None.
+    `variance` is (outputs,) or (rows, outputs). If a variance is 0, the density is unbounded and nll is None.
     """
     errors = values.astype(np.float64) - targets
     rmse, mae = float(np.sqrt((errors**2).mean())), float(np.abs(errors).mean())
     if variance is None:
-        return RegressionScores(rmse, mae, None, None, None)
+        return RegressionScores(rmse, mae, nll=None, coverage95=None, interval95_width=None)
     wide = np.broadcast_to(variance, errors.shape).astype(np.float64)
     half = CENTRAL_95 * np.sqrt(wide)
     return RegressionScores(
@@ -95,6 +96,6 @@ def regression_scores(values: Predictions, targets: Predictions, variance: NDArr
 
 
 def _gaussian_nll(errors: Figures, variance: Figures) -> Figures:
-    """Minus the log density of a normal distribution (Lakshminarayanan et al. 2017, equation 1, with its constant)."""
+    """The negative log density of a normal distribution (Lakshminarayanan et al. 2017, equation 1)."""
     losses: Figures = 0.5 * (np.log(2 * np.pi * variance) + errors**2 / variance)
     return losses

@@ -1,4 +1,4 @@
-"""What an ensemble is: the request, its states, and the snapshot that a prediction reads; pure, everywhere."""
+"""The specification of an ensemble, its states, and the snapshots that predictions read; all processes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: wait so long for the slow one, no longer
+DEFAULT_DEADLINE_MS = 1000.0  # Géron 2017, chapter 12: do not wait longer for slow members
 DEFAULT_K = 3
 MAX_PROCESSES = 256  # of one version
 
 
 def is_id(name: str) -> bool:
-    """Whether it is the id of an ensemble rather than its name: digits alone."""
+    """Whether `name` is an ensemble's id rather than its name: digits only."""
     return re.fullmatch("[0-9]+", name) is not None
 
 
 class Mode(StrEnum):
-    """How the networks run: one program for all, or a process for each."""
+    """Whether all networks run as one program, or each in its own process."""
 
     IN_GRAPH = "in_graph"
     BETWEEN_GRAPH = "between_graph"
 
 
 class Task(StrEnum):
-    """What the networks answer with: probabilities of classes, or values."""
+    """What the networks output: class probabilities, or values."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
 
 
 class Select(StrEnum):
-    """How members are chosen from finished trials."""
+    """How members are selected from finished trials."""
 
     TOP_K = "top_k"
     GREEDY = "greedy"
@@ -44,7 +44,7 @@ class Select(StrEnum):
 
 
 class Rule(StrEnum):
-    """How the members' predictions become one."""
+    """How the members' predictions are combined."""
 
     MEAN = "mean"
     LOGIT_MEAN = "logit_mean"
@@ -59,40 +59,40 @@ REGRESSION_RULES = frozenset({Rule.MEAN, Rule.WEIGHTED, Rule.MEDIAN, Rule.TRIMME
 
 
 class Placement(StrEnum):
-    """Whether a member's device goes on running trials."""
+    """Whether a member's device also runs trials."""
 
     SHARED = "shared"
     DEDICATED = "dedicated"
 
 
 class Precision(StrEnum):
-    """In what the networks compute; predictions are combined in float32 always."""
+    """The dtype of the networks' computation; predictions are always combined in float32."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
 
 
 class Split(StrEnum):
-    """The rows that no network was trained on, by what they are for."""
+    """The splits that no network was trained on, by purpose."""
 
-    VALIDATION = "validation"  # members are selected on these
-    CALIBRATION = "calibration"  # weights, temperature and stacking are fitted on these
-    TEST = "test"  # what is reported comes from these
+    VALIDATION = "validation"  # for the selection of members
+    CALIBRATION = "calibration"  # for fitting weights, temperature and stacking
+    TEST = "test"  # for the reported scores
 
 
-POSTED = "posted"  # instead of a split: rows that came with the request
+POSTED = "posted"  # in place of a split: rows sent with the request
 
 
 class EnsembleState(StrEnum):
-    """Where an ensemble is in its life."""
+    """The state of an ensemble."""
 
     BUILDING = "building"
     WARMING = "warming"
     READY = "ready"
     DEGRADED = "degraded"
     BELOW_QUORUM = "below_quorum"
-    STOPPED = "stopped"  # on request; it can be started again
-    RETIRED = "retired"  # for good
+    STOPPED = "stopped"  # on request; can be started again
+    RETIRED = "retired"  # permanently
 
 
 SERVING = frozenset({EnsembleState.READY, EnsembleState.DEGRADED})
@@ -100,27 +100,27 @@ WANTED = frozenset(EnsembleState) - {EnsembleState.STOPPED, EnsembleState.RETIRE
 
 
 class MemberState(StrEnum):
-    """Where a member's process is in its life; the gateway tells `suspect`, `open` and `half_open` apart."""
+    """The state of a replica; `suspect`, `open` and `half_open` are set by the gateway only."""
 
     STARTING = "starting"
     WARMING = "warming"
     READY = "ready"
-    SUSPECT = "suspect"  # it failed or was late just now
-    OPEN = "open"  # its breaker is open: it is not asked
-    HALF_OPEN = "half_open"  # a probe is under way
-    RESTARTING = "restarting"  # its process is gone; the host starts another
-    FAILED = "failed"  # it cannot be loaded; starting another would not help
+    SUSPECT = "suspect"  # it failed or was late recently
+    OPEN = "open"  # its circuit breaker is open: it receives no requests
+    HALF_OPEN = "half_open"  # a probe is in flight
+    RESTARTING = "restarting"  # its process has exited; the host starts another one
+    FAILED = "failed"  # it cannot be loaded; a restart would not help
     STOPPED = "stopped"
 
 
-HOLDING = frozenset(MemberState) - {MemberState.FAILED, MemberState.STOPPED}  # these have a device, or wait for one
+HOLDING = frozenset(MemberState) - {MemberState.FAILED, MemberState.STOPPED}  # these have a device or wait for one
 
 
 TrialIds = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(min_length=1, max_length=1000)]
 
 
 class EnsembleOptions(BaseModel):
-    """How networks are chosen, combined and run: what the `ensemble:` block of a sweep file may say."""
+    """How members are selected, combined and run: the `ensemble:` block of a sweep file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -128,63 +128,71 @@ class EnsembleOptions(BaseModel):
         None,
         min_length=1,
         max_length=120,
-        pattern=r"^[^\x00-\x1f\x7f]*$",  # it is part of a path of the Open Inference Protocol
-        description="default: the sweep's, with a number",
+        pattern=r"^[^\x00-\x1f\x7f]*$",  # used in URL paths of the Open Inference Protocol
+        description="default: the sweep's name with a number",
     )
-    k: int = Field(DEFAULT_K, strict=True, ge=1, le=1000, description="how many members; greedy may take fewer")
-    select: Select = Field(Select.TOP_K, description="explicit where `trial_ids` is given")
-    bags: int = Field(0, strict=True, ge=0, le=100, description="greedy: repeat on so many random halves of the trials")
-    combine: Rule = Field(Rule.MEAN, description="how predictions become one")
+    k: int = Field(DEFAULT_K, strict=True, ge=1, le=1000, description="number of members; greedy may select fewer")
+    select: Select = Field(Select.TOP_K, description="how members are selected; explicit if `trial_ids` is given")
+    bags: int = Field(
+        0,
+        strict=True,
+        ge=0,
+        le=100,
+        description="bagging rounds of greedy selection, each on a random half of the trials",
+    )
+    combine: Rule = Field(Rule.MEAN, description="how predictions are combined")
     calibrate: bool = Field(
-        False, strict=True, description="apply a temperature, fitted on the calibration split, after combining"
+        False, strict=True, description="apply a temperature after combining, fitted on the calibration split"
     )
-    fit_on: Split = Field(Split.CALIBRATION, description="where weights, temperature and stacking are fitted")
-    force: bool = Field(False, strict=True, description="allow `fit_on` to be the split that members were selected on")
-    mode: Mode = Field(Mode.BETWEEN_GRAPH, description="a process for each network, or one program for all")
+    fit_on: Split = Field(Split.CALIBRATION, description="split on which weights, temperature and stacking are fitted")
+    force: bool = Field(False, strict=True, description="allow fitting on the split on which members were selected")
+    mode: Mode = Field(
+        Mode.BETWEEN_GRAPH, description="between_graph: a process for each network; in_graph: one program for all"
+    )
     deadline_ms: float = Field(
-        DEFAULT_DEADLINE_MS, strict=True, ge=1, le=600_000, description="an answer leaves by then"
+        DEFAULT_DEADLINE_MS, strict=True, ge=1, le=600_000, description="time limit of a prediction"
     )
     quorum: int | None = Field(
-        None, strict=True, ge=1, description="fewer answers than this are an error; default: the majority"
+        None, strict=True, ge=1, description="minimum number of members that must answer; default: the majority"
     )
     replicas: int = Field(
-        1, strict=True, ge=1, le=64, description="processes of each member, on devices of their own if there are"
+        1, strict=True, ge=1, le=64, description="processes of each member, on separate devices if available"
     )
-    placement: Placement = Field(Placement.SHARED, description="dedicated: their devices run no trials")
-    precision: Precision = Field(Precision.FLOAT32, description="what the networks compute in")
+    placement: Placement = Field(Placement.SHARED, description="dedicated: the members' devices run no trials")
+    precision: Precision = Field(Precision.FLOAT32, description="dtype of the networks' computation")
 
     @field_validator("name")
     @classmethod
     def _is_no_id(cls, name: str | None) -> str | None:
         if name is not None and is_id(name):
-            raise ValueError(f"{name!r} would be taken for an ensemble's id; add a letter")
+            raise ValueError(f"{name!r} is ambiguous: names of digits only are ensemble ids; add a letter")
         return name
 
     @model_validator(mode="after")
     def _sound(self) -> EnsembleOptions:
         if self.fit_on is Split.TEST:
-            raise ValueError("fit_on: the test split is for the report alone; use calibration")
+            raise ValueError("fit_on: must not be test, which is reserved for reported scores; use calibration")
         if self.fit_on is Split.VALIDATION and not self.force:
-            raise ValueError("fit_on: members are selected on validation; use calibration, or force it")
+            raise ValueError("fit_on: members were selected on validation; use calibration, or set force: true")
         processes = self.replicas * (self.k if self.mode is Mode.BETWEEN_GRAPH else 1)
         if processes > MAX_PROCESSES:
-            raise ValueError(f"replicas: {processes:,} processes are too many; {MAX_PROCESSES} are possible")
+            raise ValueError(f"replicas: {processes:,} processes exceed the limit of {MAX_PROCESSES}")
         if self.calibrate and self.combine is Rule.STACKING:
-            raise ValueError("calibrate: stacking is fitted on these rows already, and a temperature would overfit")
+            raise ValueError("calibrate: cannot be combined with stacking, which is fitted on the same rows")
         if self.quorum is not None and self.quorum > self.k:
-            raise ValueError(f"quorum: {self.quorum} of {self.k} members can never answer")
+            raise ValueError(f"quorum: {self.quorum} exceeds the number of members, k: {self.k}")
         return self
 
 
 class EnsembleRequest(EnsembleOptions):
-    """Build an ensemble, or another version of one: from a sweep's best trials, or from trials named one by one."""
+    """A request to build an ensemble or a version of one, from a sweep's best trials or from listed trials."""
 
     sweep_id: int | None = Field(
-        None, strict=True, ge=1, lt=2**63, description="choose among the finished trials of this sweep"
+        None, strict=True, ge=1, lt=2**63, description="select members from the finished trials of this sweep"
     )
-    trial_ids: TrialIds | None = Field(None, description="or these trials, of one sweep or several")
+    trial_ids: TrialIds | None = Field(None, description="use these trials, of one or several sweeps")
     weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = Field(
-        None, description="of the trials in `trial_ids`; default with `weighted`: fitted"
+        None, description="weights of the trials in `trial_ids`; fitted by default for `weighted`"
     )
 
     @model_validator(mode="before")
@@ -197,13 +205,13 @@ class EnsembleRequest(EnsembleOptions):
     @model_validator(mode="after")
     def _consistent(self) -> EnsembleRequest:
         if (self.sweep_id is None) == (self.trial_ids is None):
-            raise ValueError("give sweep_id or trial_ids, one of the two")
+            raise ValueError("set exactly one of sweep_id and trial_ids")
         if (self.select is Select.EXPLICIT) != (self.trial_ids is not None):
-            raise ValueError("select: with trial_ids it is explicit, with sweep_id top_k, greedy or diverse")
+            raise ValueError("select: must be explicit with trial_ids, and top_k, greedy or diverse with sweep_id")
         if self.trial_ids is not None and len(set(self.trial_ids)) != len(self.trial_ids):
-            raise ValueError("trial_ids: every trial once; a weight counts it more")
+            raise ValueError("trial_ids: must not contain duplicates; use weights instead")
         if self.trial_ids is not None and self.k != len(self.trial_ids):
-            raise ValueError("k: leave it out where trial_ids says which trials")
+            raise ValueError("k: must be omitted or equal the number of trial_ids")
         self._check_weights()
         return self
 
@@ -211,21 +219,23 @@ class EnsembleRequest(EnsembleOptions):
         if self.weights is None:
             return
         if self.trial_ids is None or len(self.weights) != len(self.trial_ids):
-            raise ValueError("weights: one for each of trial_ids")
+            raise ValueError("weights: must have one weight for each of trial_ids")
         if self.combine in (Rule.MEDIAN, Rule.TRIMMED_MEAN, Rule.STACKING):
-            raise ValueError(f"weights: {self.combine.value} has none")
+            raise ValueError(f"weights: not supported by combine: {self.combine.value}")
         if not sum(self.weights) > 0:
-            raise ValueError("weights: at least one must be above 0")
+            raise ValueError("weights: at least one must be positive")
 
 
 class VersionRequest(EnsembleRequest):
-    """Another version of an ensemble: it takes over when it is ready, or answers a share as a canary."""
+    """A request to build another version of an ensemble, which takes over when ready or runs as a canary."""
 
-    canary_share: float | None = Field(None, gt=0, lt=1, description="of the requests; default: take over when ready")
+    canary_share: float | None = Field(
+        None, gt=0, lt=1, description="share of the requests for the canary; default: take over when ready"
+    )
 
 
 def majority(members: int) -> int:
-    """The smallest number that is more than half."""
+    """The smallest integer greater than half of `members`."""
     return members // 2 + 1
 
 
@@ -242,13 +252,16 @@ class Stacking:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """How one version combines: the rule and what was fitted for it; `weights` in member order, summing to 1."""
+    """How a version combines predictions: the rule and its fitted parameters.
+
+    `weights` are in member order and sum to 1.
+    """
 
     task: Task
     rule: Rule
     weights: tuple[float, ...]
-    temperature: float = 1.0  # probabilities to the power 1/temperature, after combining
-    noise_variance: tuple[float, ...] = ()  # regression: of the residuals on the fitting split, per output
+    temperature: float = 1.0  # combined probabilities are raised to 1/temperature
+    noise_variance: tuple[float, ...] = ()  # regression: variance of the residuals on the fitting split
     stacking: Stacking | None = None
 
     def to_json(self) -> str:
@@ -274,18 +287,18 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A process that runs a member, as a prediction sees it; in-graph, the members of one process share it."""
+    """A process that runs a member; in-graph, all members share their replicas."""
 
     replica_id: int
     state: MemberState
     epoch: int
     endpoint: str | None
-    reason: str = ""  # why it is not ready
+    reason: str = ""  # why it is not ready (empty if it is)
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as a prediction sees it."""
+    """One network of an ensemble, from one trial."""
 
     member_id: int
     trial_id: int
@@ -294,7 +307,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A version of an ensemble as it is at one moment: read once, when a request is admitted."""
+    """A version of an ensemble at one moment; a request uses the snapshot it was admitted with."""
 
     ensemble_id: int
     name: str
@@ -302,20 +315,20 @@ class Snapshot:
     mode: Mode
     quorum: int
     deadline_ms: float
-    classes: tuple[str, ...]  # regression: the names of the outputs
+    classes: tuple[str, ...]  # regression: names of the outputs
     features: int
     combination: Combination
     members: tuple[Member, ...]
 
     @property
     def outputs(self) -> int:
-        """Columns of a prediction."""
+        """Number of columns of a prediction."""
         return len(self.classes)
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Which version of an ensemble answers: the active one, and a share that goes to the canary."""
+    """The versions of an ensemble that serve requests: the active one, and the canary with its share."""
 
     ensemble_id: int
     name: str

@@ -1,4 +1,4 @@
-"""What an ensemble answers: one outcome for the request, one status for each member; pure, gateway."""
+"""The result of a request: one outcome, and one status for each member; gateway process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.ensemble.values.ensemble_spec import Snapshot
 
 
 class Outcome(StrEnum):
-    """What became of a request: exactly one of these."""
+    """The outcome of a request."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -23,26 +23,26 @@ class Outcome(StrEnum):
 
 
 class MemberStatus(StrEnum):
-    """What a member contributed to one answer."""
+    """The status of a member in a prediction."""
 
     OK = "ok"
     LATE = "late"
     ERROR = "error"
     INVALID = "invalid"  # wrong shape, or not finite
-    EXPIRED = "expired"  # its worker saw that it could not make the deadline
-    REFUSED = "refused"  # its worker would not take it
+    EXPIRED = "expired"  # its worker predicted that it would miss the deadline
+    REFUSED = "refused"  # its worker rejected the request
     DIED = "died"
     QUEUE_FULL = "queue_full"
-    SKIPPED_OPEN = "skipped_open"  # its breaker is open
-    UNAVAILABLE = "unavailable"  # not ready when the request came
+    SKIPPED_OPEN = "skipped_open"  # its circuit breaker is open
+    UNAVAILABLE = "unavailable"  # not ready when the request arrived
 
 
-NOT_ASKED = frozenset({MemberStatus.QUEUE_FULL, MemberStatus.SKIPPED_OPEN, MemberStatus.UNAVAILABLE})
+NOT_SENT = frozenset({MemberStatus.QUEUE_FULL, MemberStatus.SKIPPED_OPEN, MemberStatus.UNAVAILABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class MemberReport:
-    """One member's part in an answer."""
+    """One member's part in a prediction."""
 
     member_id: int
     trial_id: int
@@ -55,7 +55,7 @@ class MemberReport:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """An answer. `outputs` is None when there is none: too few members, or too late."""
+    """A prediction. `outputs` is None without a quorum, or after the deadline."""
 
     outcome: Outcome
     snapshot: Snapshot
@@ -63,16 +63,16 @@ class Prediction:
     deadline_ms: float
     total_ms: float
     outputs: NDArray[np.float32] | None = None  # (rows, outputs)
-    member_outputs: NDArray[np.float32] | None = None  # (answered members, rows, outputs)
+    member_outputs: NDArray[np.float32] | None = None  # (members that answered, rows, outputs)
     answered_positions: tuple[int, ...] = ()
-    weights: tuple[float, ...] = ()  # of those that answered, summing to 1
+    weights: tuple[float, ...] = ()  # of the members that answered, summing to 1
 
     @property
     def answered(self) -> int:
-        """How many members count in this answer."""
+        """Number of members in the combined prediction."""
         return len(self.answered_positions)
 
     @property
     def first_error(self) -> str:
-        """What the first member said whose network failed on these rows; empty where none did."""
+        """The error of the first member whose network failed on these rows; empty if none failed."""
         return next((each.message for each in self.reports if each.status is MemberStatus.ERROR), "")

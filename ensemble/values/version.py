@@ -1,4 +1,4 @@
-"""A version in the making: the trials it may choose from, and what was decided; pure values, api, host and db."""
+"""The candidates and the content of a version before it is stored; api and host processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.sweep.values.trial import TrialState
 
 @dataclass(frozen=True, slots=True)
 class TrialFiles:
-    """A trial that may become a member, and in which attempt's folder its files lie; None: it left none."""
+    """A trial that may become a member, with the attempts that hold its files; None: it saved none."""
 
     trial_id: int
     number: int
@@ -22,12 +22,12 @@ class TrialFiles:
     model_attempt: int | None
     model_sha256: str | None
     predictions_attempt: int | None
-    not_kept: str = ""  # why its model is not there any more
+    not_kept: str = ""  # why its model was deleted
 
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """What `podium.ensemble.building.version_building` decided: who is in, how it is combined, and how it runs."""
+    """A version as decided by `podium.ensemble.building.version_building`."""
 
     trial_ids: tuple[int, ...]  # in member order
     mode: Mode
@@ -37,13 +37,13 @@ class NewVersion:
     placement: Placement
     precision: Precision
     combination: Combination
-    selection: dict[str, Any]  # how the members were found: plain JSON values
+    selection: dict[str, Any]  # how the members were selected: plain JSON values
     classes: tuple[str, ...]
     features: int
 
 
 def used_splits(selection: dict[str, Any]) -> dict[Split, str]:
-    """The splits that cannot say how good a version is, and what they were used for."""
+    """The splits that give biased scores for a version, and what they were used for."""
     used = {Split.VALIDATION: "the members, and each one's best epoch, were selected on this split"}
     if selection["fitted_on"] is not None:
         fitted_on = Split(selection["fitted_on"])

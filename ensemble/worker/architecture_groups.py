@@ -1,4 +1,4 @@
-"""Which members can be computed as one: those of one architecture on one device; worker."""
+"""Groups members that can be computed together: same architecture, same device; worker process."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 
 Signature = tuple[object, ...]
-_OF_ANY = frozenset(vars(nn.Module()))  # what a module has before its own class adds to it
+_BASE_ATTRIBUTES = frozenset(vars(nn.Module()))  # attributes of every module
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedNetwork:
-    """A member: its network, on its device. On a machine without GPUs, CPU slots stand in for devices."""
+    """A member's network on its device. Without GPUs, CPU slots stand in for devices."""
 
     module: nn.Module
     device: torch.device
     slot: int = 0
-    example: torch.Tensor | None = None  # rows (rows, features) that a user's network is known to take
+    example: torch.Tensor | None = None  # rows (rows, features) that a user's network accepts
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members that differ in their weights only; `positions` are theirs in the ensemble, ascending."""
+    """Members that differ only in their weights; `positions` are their positions in the ensemble, ascending."""
 
     device: torch.device
     slot: int
@@ -35,7 +35,7 @@ class Group:
 
 
 def groups(members: Sequence[PlacedNetwork]) -> list[Group]:
-    """Every member in one group, in the order in which the groups first appear."""
+    """Assign every member to a group; groups are in order of first appearance."""
     found: dict[tuple[torch.device, int, Signature], list[int]] = {}
     for position, member in enumerate(members):
         found.setdefault((member.device, member.slot, signature(member.module)), []).append(position)
@@ -46,10 +46,10 @@ def groups(members: Sequence[PlacedNetwork]) -> list[Group]:
 
 
 def signature(module: nn.Module) -> Signature:
-    """Equal for two networks exactly if one can compute the other's answers with the other's weights.
+    """Two networks have equal signatures exactly if one gives the other's outputs with the other's weights.
 
-    A layer's settings count, a convolution's padding say, or the activation that a user's layer holds, but a dropout's
-    share does not: at rest it does nothing, and sweeps vary it.
+    All settings of a layer count, such as the padding of a convolution or the activation of a user's layer. The rate of
+    a dropout layer does not: it has no effect in eval mode, and sweeps vary it.
     """
     layers = tuple((name, *_kind(layer), layer.training) for name, layer in module.named_modules())
     tensors = [*module.named_parameters(), *module.named_buffers()]
@@ -57,14 +57,14 @@ def signature(module: nn.Module) -> Signature:
 
 
 def _kind(layer: nn.Module) -> tuple[type[nn.Module], object]:
-    """The class itself: two of one name may come from different code."""
+    """The class itself is compared: classes of the same name may come from different code."""
     quiet = isinstance(layer, _DropoutNd) and not layer.training
-    own = {} if quiet else {name: value for name, value in vars(layer).items() if name not in _OF_ANY}
+    own = {} if quiet else {name: value for name, value in vars(layer).items() if name not in _BASE_ATTRIBUTES}
     return type(layer), tuple((name, _plain(value)) for name, value in sorted(own.items()))
 
 
 def _plain(value: object) -> object:
-    """A setting that can be compared; anything else is equal to itself only."""
+    """A comparable form of a setting; any other object equals only itself."""
     if value is None or isinstance(value, bool | int | float | str | torch.dtype | torch.Size):
         return type(value), value
     if isinstance(value, list | tuple):

@@ -1,8 +1,8 @@
-"""Which waiting requests are computed together: dynamic batching as rules on numbers; pure, worker.
+"""Dynamic batching: selects the waiting requests that are computed together; worker process.
 
-The size of a batch is found by additive increase and multiplicative decrease, after Clipper (Crankshaw et al. 2017,
-"Clipper: A Low-Latency Online Prediction Serving System", section 4.3.1). Clipper holds a batch's time against one
-objective of the service; here it is held against the time that the requests themselves say they have.
+The batch size is adapted by additive increase and multiplicative decrease, after Clipper (Crankshaw et al. 2017,
+"Clipper: A Low-Latency Online Prediction Serving System", section 4.3.1). Clipper compares the time of a batch with one
+objective of the service; here it is compared with the deadlines of the requests.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, Protocol, TypeVar
 
-FIRST_ROWS = 64  # of the first batches
+FIRST_ROWS = 64  # the initial limit
 MORE_ROWS = 32  # the additive increase
 LESS = 0.75  # the multiplicative decrease
-TARGET_SHARE = 0.5  # who comes as a batch begins waits for that one, and then for its own
+TARGET_SHARE = 0.5  # a request that arrives as a batch starts waits for that batch and then for its own
 _QUANTILE = 0.95
 _WINDOW = 32  # batches
 _BUDGETS = 64  # requests
 _SAMPLES = 5  # batches of one size
-_FRESH_S = 10.0  # how long a time is believed without another of its size
+_FRESH_S = 10.0  # a measurement expires after this time without another one of its size
 
 
 class Batchable(Protocol):
-    """What the rules must know of a request that waits."""
+    """The properties of a waiting request that batching depends on."""
 
     @property
     def rows(self) -> int: ...
@@ -44,10 +44,10 @@ W = TypeVar("W", bound=Batchable)
 
 @dataclass(frozen=True, slots=True)
 class Batch(Generic[W]):
-    """What to do now: compute `chosen` together, answer `expired` as such, leave the rest.
+    """The next action: compute `chosen` together, answer `expired` as such, keep the rest in `left`.
 
-    All three keep the order in which the requests came. With nothing chosen and something left, look again after
-    `wait_s`, or when another request comes.
+    All three keep the order of arrival. If nothing is chosen and `left` is not empty, call again after `wait_s`, or
+    when another request arrives.
     """
 
     chosen: list[W]
@@ -57,40 +57,40 @@ class Batch(Generic[W]):
 
 
 class DynamicBatcher:
-    """The next batch, from what waits and from what the last batches took."""
+    """Chooses the next batch from the waiting requests and the times of recent batches."""
 
     def __init__(self, max_rows: int, wait_s: float = 0.0) -> None:
         self._wait_s = wait_s
         self._limit = BatchLimit(max_rows)
         self._times = ComputeTimes()
-        self._cut = False  # the last batch would have been larger without the limit
+        self._cut = False  # the limit made the last batch smaller
 
     @property
     def limit_rows(self) -> int:
-        """How many rows the next batch may have."""
+        """Maximum number of rows in the next batch."""
         return self._limit.rows
 
-    def came(self, request: Batchable) -> None:
-        """A request came; the time that requests have sets what a batch may take."""
+    def arrived(self, request: Batchable) -> None:
+        """A request arrived; the time until its deadline adjusts the target time of a batch."""
         self._limit.allow(request.due_s - request.arrived_s)
 
     def computed(self, rows: int, seconds: float, now_s: float) -> None:
-        """The last batch ended well, or one request of it that was tried again alone."""
+        """A batch, or one request retried alone, was computed successfully."""
         self._limit.learn(seconds, full=self._cut)
         self._times.learn(rows, seconds, now_s)
 
     def next(self, waiting: Sequence[W], now_s: float) -> Batch[W]:
-        """Divide what waits, which is in the order of arrival.
+        """Divide the waiting requests, given in order of arrival.
 
-        A request that would end after its time, as the last batches went, is expired. If that is true of all, the one
-        with the most time left is computed all the same: only a computation can show that the member is quick again.
+        A request that is predicted to miss its deadline is expired. If all would miss it, the one with the most time
+        left is computed anyway: only a computation can show that the network has become faster.
         """
         self._times.forget(now_s)
         able, unable = self._divide(waiting, now_s)
-        last_hope = None if able else max(unable, key=lambda request: request.due_s, default=None)
-        if last_hope is not None and last_hope.due_s > now_s:
+        latest = None if able else max(unable, key=lambda request: request.due_s, default=None)
+        if latest is not None and latest.due_s > now_s:
             self._cut = False
-            return Batch([last_hope], [request for request in unable if request is not last_hope], [])
+            return Batch([latest], [request for request in unable if request is not latest], [])
         chosen, left = self._choose(able, now_s)
         wait_s = self._pause_s(chosen, now_s) if chosen and not self._cut else 0.0
         if wait_s > 0:
@@ -98,7 +98,7 @@ class DynamicBatcher:
         return Batch(chosen, unable, left)
 
     def _divide(self, waiting: Sequence[W], now_s: float) -> tuple[list[W], list[W]]:
-        """Who can make it if computed alone and now, and who cannot."""
+        """Split into requests that can meet their deadline if computed alone now, and others."""
         able: list[W] = []
         unable: list[W] = []
         for request in waiting:
@@ -107,7 +107,7 @@ class DynamicBatcher:
         return able, unable
 
     def _choose(self, able: Sequence[W], now_s: float) -> tuple[list[W], list[W]]:
-        """From the oldest on, those of its width, until the batch is full or would make one of them late."""
+        """Choose requests of the oldest one's width in order, until the batch is full or would be late."""
         chosen: list[W] = []
         left: list[W] = []
         rows, soonest_s, ended = 0, math.inf, False
@@ -128,7 +128,7 @@ class DynamicBatcher:
         return chosen, left
 
     def _pause_s(self, chosen: Sequence[W], now_s: float) -> float:
-        """How long the oldest may still wait for company, at nobody's cost; 0 or less: begin."""
+        """How long the oldest request may wait for more requests without making any late; start now if 0 or less."""
         if self._wait_s <= 0:
             return 0.0
         rows = sum(request.rows for request in chosen)
@@ -137,10 +137,10 @@ class DynamicBatcher:
 
 
 class BatchLimit:
-    """How many rows a batch may have: more while full batches are quick enough, less once they are not.
+    """The maximum number of rows in a batch: raised while full batches are fast enough, lowered otherwise.
 
-    Quick enough: the p95 of the last batches' times is at most `TARGET_SHARE` of the time that nine of ten requests
-    come with. One batch alone, however slow, changes nothing.
+    Fast enough: the p95 of recent batch times is at most `TARGET_SHARE` of the time that nine of ten requests allow. A
+    single batch, however slow, changes nothing.
     """
 
     def __init__(self, max_rows: int) -> None:
@@ -150,56 +150,56 @@ class BatchLimit:
         self._budgets_s: deque[float] = deque(maxlen=_BUDGETS)
 
     def allow(self, budget_s: float) -> None:
-        """A request came with so much time."""
+        """A request arrived with this time until its deadline."""
         if budget_s > 0:
             self._budgets_s.append(budget_s)
 
     def target_s(self) -> float:
-        """What a batch may take; infinite before the first request."""
+        """The target time of a batch; infinite before the first request."""
         return TARGET_SHARE * quantile(self._budgets_s, 0.1) if self._budgets_s else math.inf
 
     def learn(self, seconds: float, *, full: bool) -> None:
-        """A batch took so long; `full`: the limit kept it from being larger."""
+        """A batch took this long; `full` if the limit kept it from being larger."""
         self._times_s.append(seconds)
         if quantile(self._times_s, _QUANTILE) > self.target_s():
             if len(self._times_s) > 1:
                 self.rows = max(1, int(LESS * self.rows))
-                self._times_s.clear()  # they were of larger batches
+                self._times_s.clear()  # these times belong to larger batches
         elif full:
             self.rows = min(self._max_rows, self.rows + MORE_ROWS)
 
 
 class ComputeTimes:
-    """What a computation of so many rows will take, from the last few of about that size (within a factor of 2).
+    """Predicts the time to compute a number of rows from recent batches of similar size (within a factor of 2).
 
-    Of each size the median counts, so one outlier does not. Between two sizes, and above the largest, the times lie
-    on a line; below the smallest they are in proportion. Where this errs it errs to the low side: a computation in
-    vain costs less than a request that is given up without need.
+    Uses the median of each size, so that one outlier has no effect. Times are interpolated linearly between sizes,
+    extrapolated above the largest, and proportional below the smallest. Errors are biased low: a wasted computation
+    costs less than a request that is expired without need.
     """
 
     def __init__(self) -> None:
-        self._recent: dict[int, deque[tuple[float, int]]] = {}  # by bits of the number of rows: (seconds, rows)
+        self._recent: dict[int, deque[tuple[float, int]]] = {}  # by bit length of the number of rows:
         self._learned_s: dict[int, float] = {}
-        self._rows: list[int] = []  # the medians, by rows
+        self._rows: list[int] = []  # rows of the medians, ascending
         self._seconds: list[float] = []
 
     def learn(self, rows: int, seconds: float, now_s: float) -> None:
-        """A computation of `rows` rows took so long."""
+        """A computation of `rows` rows took this long."""
         size = rows.bit_length()
         self._recent.setdefault(size, deque(maxlen=_SAMPLES)).append((seconds, rows))
         self._learned_s[size] = now_s
-        self._draw()
+        self._update_medians()
 
     def forget(self, now_s: float) -> None:
-        """Leave out sizes that were not seen for long: else a slow spell would bar a rare size for ever."""
+        """Drop sizes without a recent measurement: otherwise a slow period would exclude a rare size forever."""
         stale = [size for size, learned_s in self._learned_s.items() if now_s - learned_s > _FRESH_S]
         for size in stale:
             del self._recent[size], self._learned_s[size]
         if stale:
-            self._draw()
+            self._update_medians()
 
     def predict_s(self, rows: int) -> float:
-        """Seconds; 0 while nothing is known."""
+        """The predicted time in seconds; 0 without measurements."""
         if not self._rows:
             return 0.0
         above = bisect_left(self._rows, rows)
@@ -212,15 +212,15 @@ class ComputeTimes:
         slope = (self._seconds[above] - self._seconds[above - 1]) / (high - low)
         return self._seconds[above - 1] + slope * (rows - low)
 
-    def _draw(self) -> None:
+    def _update_medians(self) -> None:
         points = sorted((rows, seconds) for seconds, rows in map(_median, self._recent.values()) if rows)
         self._rows = [rows for rows, _ in points]
-        # Fewer rows never take longer: what more rows took later corrects what fewer took in a slow spell.
+        # Times do not decrease with rows: faster measurements of more rows correct slow ones of fewer rows.
         self._seconds = list(accumulate((seconds for _, seconds in reversed(points)), min))[::-1]
 
 
 def quantile(values: Sequence[float] | deque[float], q: float) -> float:
-    """The lower of the two values that the quantile lies between: of 2 to 21, the p95 leaves out the largest."""
+    """The quantile, rounded down to a value: the p95 of 2 to 21 values excludes the largest."""
     return sorted(values)[int(q * (len(values) - 1))]
 
 

@@ -1,4 +1,4 @@
-"""Functions imported from users' code, several bundles beside each other without one seeing another's; worker."""
+"""Imports functions from users' code bundles, isolated from each other; worker process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from podium.sweep.values.errors import EnsembleError
 
 @contextlib.contextmanager
 def importable(folder: Path, *, alone: bool) -> Iterator[None]:
-    """While this lasts, modules of the folder can be imported.
+    """Context manager: modules of the folder can be imported within it.
 
-    Where it is the only one in this process, also afterwards: a network may import as it runs. Where it is not, its
-    modules are forgotten, so that another folder's of the same names are found.
+    If it is the only folder in this process (`alone`), also afterwards, since a network may import modules when it
+    runs. Otherwise its modules are removed on exit, so that modules of the same names are found in other folders.
     """
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
@@ -33,31 +33,31 @@ def importable(folder: Path, *, alone: bool) -> Iterator[None]:
 
 
 def load_function(folder: Path, reference: str) -> Build:
-    """The function `module:function` of the folder. Raises `EnsembleError` where that cannot be imported."""
+    """Import the function `module:function` from the folder. Raises `EnsembleError` if that fails."""
     name, _, attribute = reference.partition(":")
     if not is_reference(reference):
-        raise EnsembleError(f"{reference!r} is no function of a user's code")
+        raise EnsembleError(f"{reference!r} is not a function reference; expected module:function")
     try:
         module = importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise EnsembleError(f"{name} of {folder} cannot be imported: {type(error).__name__}: {error}") from error
+        raise EnsembleError(f"cannot import {name} from {folder}: {type(error).__name__}: {error}") from error
     if not _is_in(module, folder):
-        raise EnsembleError(f"{name} is another module here than that of {folder}; rename it")
+        raise EnsembleError(f"module {name} of {folder} is shadowed by an installed module; rename it")
     found = getattr(module, attribute, None)
     if not callable(found):
-        raise EnsembleError(f"{name} of {folder} has no function {attribute!r}")
+        raise EnsembleError(f"module {name} of {folder} has no function {attribute!r}")
     build: Build = found
     return build
 
 
 def _is_in(module: ModuleType | None, folder: Path) -> bool:
-    """Whether a module, or a package without a file of its own, is from the folder.
+    """Whether a module or namespace package is from the folder.
 
-    Only what is there is looked at: some libraries' modules make up what they are asked for.
+    Reads `vars` only: some libraries' modules generate attributes on access.
     """
     known = vars(module) if isinstance(module, ModuleType) else {}
     try:
         places = [known.get("__file__"), *known.get("__path__", ())]
-    except KeyError:  # a part of a package without a file of its own, whose import failed
+    except KeyError:  # a submodule of a namespace package whose import failed
         return False
     return any(isinstance(place, str) and Path(place).is_relative_to(folder) for place in places)

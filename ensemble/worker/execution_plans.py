@@ -1,6 +1,6 @@
-"""The ways to compute a group's answers: a loop, stacked, recorded, compiled; worker.
+"""The execution plans of a group: loop, stacked, recorded, compiled; worker process.
 
-Each maps rows (rows, features) to the members' answers, float32 (members, rows, outputs).
+Each plan maps rows (rows, features) to the members' outputs, float32 (members, rows, outputs).
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from torch.func import functional_call, stack_module_state, vmap
 from podium.ensemble.worker.architecture_groups import Group
 from podium.ensemble.worker.recorded_computation import Compute, record
 
-_RECORDED_ROWS = 7  # a number that no layer has, so that a size written down by mistake shows
+_RECORDED_ROWS = 7  # no layer has this size, so that a recorded constant is detected
 BACKEND = "inductor"
 
 
 class Plan(StrEnum):
-    """How a group is computed."""
+    """How the outputs of a group are computed."""
 
-    LOOP = "loop"  # one member after the other
-    STACKED = "stacked"  # their weights as one tensor with a member axis, and vmap over it
+    LOOP = "loop"  # members in turn
+    STACKED = "stacked"  # weights stacked along a member axis, computed with vmap
     RECORDED_LOOP = "recorded_loop"
     RECORDED_STACKED = "recorded_stacked"
     COMPILED_LOOP = "compiled_loop"
     COMPILED_STACKED = "compiled_stacked"
 
 
-QUICK = (Plan.STACKED, Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)  # prepared within a second or so
-SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # many seconds, and a C++ compiler or Triton
+QUICK = (Plan.STACKED, Plan.RECORDED_LOOP, Plan.RECORDED_STACKED)  # prepared in about a second
+SLOW = (Plan.COMPILED_LOOP, Plan.COMPILED_STACKED)  # need many seconds, and a C++ compiler or Triton
 
 
 class GroupPlans:
-    """The plans of one group. The members' weights become slices of the stacked ones, so nothing is kept twice."""
+    """The plans of one group. The members' weights become views of the stacked weights, so they are stored once."""
 
     def __init__(self, group: Group) -> None:
         self._modules = group.modules
         self._stacked = _stacked(group.modules) if len(group.modules) > 1 else None
 
     def candidates(self, slow: bool) -> tuple[Plan, ...]:
-        """What may be quicker than the loop; a member alone has nothing to be stacked with, others cannot be."""
+        """The plans that may be faster than the loop; without stacked weights, only loops."""
         known = QUICK + SLOW if slow else QUICK
         only_loops = self._stacked is None
         return tuple(plan for plan in known if not (only_loops and plan.value.endswith(Plan.STACKED.value)))
 
     def prepare(self, plan: Plan, sample: torch.Tensor) -> Compute:
-        """Ready to run on as many rows as `sample` (rows, features) has; if more than one, on any number above one.
+        """Prepare a plan for as many rows as `sample` (rows, features) has; if several, for any number above one.
 
-        Raises whatever PyTorch raises for networks that cannot be stacked, recorded or compiled.
+        Raises the error of PyTorch if the networks cannot be stacked, recorded or compiled.
         """
         compute = self.loop if plan in (Plan.LOOP, Plan.RECORDED_LOOP, Plan.COMPILED_LOOP) else self._stacked
-        assert compute is not None, "it is no candidate"
+        assert compute is not None, "the plan is not a candidate"
         if plan in (Plan.RECORDED_LOOP, Plan.RECORDED_STACKED):
             return record(lambda rows: compute(rows), sample[:_RECORDED_ROWS])
         if plan in SLOW:
@@ -62,22 +62,22 @@ class GroupPlans:
         return compute
 
     def loop(self, rows: torch.Tensor) -> torch.Tensor:
-        """One member after the other: what every other plan must equal."""
+        """Compute one member after the other: the reference for all other plans."""
         return torch.stack([module(rows) for module in self._modules])
 
     def alone(self, index: int, rows: torch.Tensor) -> torch.Tensor:
-        """One member's answers (rows, outputs)."""
+        """The outputs of one member, (rows, outputs)."""
         answers: torch.Tensor = self._modules[index](rows)
         return answers
 
 
 def _stacked(modules: tuple[nn.Module, ...]) -> Callable[[torch.Tensor], torch.Tensor] | None:
-    """None for networks whose weights cannot be stacked, or that cannot be copied; that is so for some users' own."""
+    """Return None if the weights cannot be stacked or the network cannot be copied, as with some users' networks."""
     try:
         parameters, buffers = stack_module_state(list(modules))
         state = {name: tensor.detach() for name, tensor in (parameters | buffers).items()}
         skeleton = copy.deepcopy(modules[0]).to("meta")
-    except Exception:  # noqa: BLE001 - whatever PyTorch raises, there is always the loop
+    except Exception:  # noqa: BLE001 - any error of PyTorch: the loop always works
         return None
     _share(modules, state)
 

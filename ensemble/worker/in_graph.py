@@ -1,7 +1,7 @@
-"""All networks and their combination as one program, each network on its device; the in-graph worker.
+"""All networks of an ensemble and their combination as one program, each network on its device; in-graph worker.
 
-Géron 2017, chapter 12, figure 12-12: one graph, one call, every prediction awaited. Networks of one architecture on
-one device are one group, computed in the way that was the quickest when the program was warmed.
+Géron 2017, chapter 12, figure 12-12: one graph, one call, all predictions awaited. Networks of one architecture on one
+device form a group, which uses the execution plan that was fastest during warm-up.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from podium.ensemble.worker.plan_selection import SIZES, SLOW_WARM_S, WARM_S, Pl
 from podium.sweep.networks.flat_input import check_rows
 
 THREAD_ROUNDS = 5
-SPREAD_BELOW = 0.85  # of one thread's time
+SPREAD_BELOW = 0.85  # relative to the time with one thread
 _REASON_CHARACTERS = 500
 
 
 @dataclass(slots=True)
 class GroupOutputs:
-    """What one group gave: float32 (its members, rows, outputs), and why a member of it failed, by position."""
+    """The outputs of one group: float32 (members, rows, outputs), and the errors of failed members by position."""
 
     group: Group
-    tensors: list[torch.Tensor]  # one for all its members, or one (rows, outputs) for each that did not fail
+    tensors: list[torch.Tensor]  # one for all members, or one (rows, outputs) for each member that succeeded
     positions: list[int]
     failed: dict[int, str] = field(default_factory=dict)
 
 
 class GroupRunner:
-    """A group, the plan for each size of a batch, and what to do when that plan raises."""
+    """A group with its plan for each batch size, and the fallback if a plan fails."""
 
     def __init__(self, group: Group, precision: torch.dtype) -> None:
         self.group = group
@@ -54,27 +54,27 @@ class GroupRunner:
     def warm(
         self, samples: Mapping[int, torch.Tensor], budget_s: float, slow: bool, threads: Mapping[int, int]
     ) -> None:
-        """Choose a plan for each size, which has so many threads, within `budget_s` seconds for all sizes.
+        """Choose a plan for each batch size with its number of threads, within `budget_s` seconds in total.
 
-        Where the loop itself raises there is nothing to compare, and the loop it is.
+        If the loop itself fails there is nothing to compare, and the loop is used.
         """
         trial = PlanBenchmark(self._plans, self.group.device, self._precision, slow)
         try:
             for size, sample in samples.items():
                 use_threads(threads[size])
                 self.choices[size] = trial.choose(sample.to(self.group.device), budget_s / len(SIZES))
-        except Exception as error:  # noqa: BLE001 - a member's own fault: requests will tell whose
+        except Exception as error:  # noqa: BLE001 - caused by a member: requests report which
             self._fell_back = reason(error)
 
     def run(self, rows: torch.Tensor) -> GroupOutputs:
-        """GroupOutputs to rows on this group's device; a GPU may still be computing them."""
-        try:  # of one type of rows: it is part of what makes them a group
+        """Compute rows on this group's device; on a GPU the result may not be available yet."""
+        try:  # all members accept the same input type: it is part of the signature
             check_rows(self.group.modules[0], rows)
         except ValueError as error:
             return GroupOutputs(self.group, [], [], dict.fromkeys(self.group.positions, reason(error)))
         try:
             answers = self._compute(len(rows))(rows)
-        except Exception as error:  # noqa: BLE001 - a member's own fault, or the plan's: each is asked alone
+        except Exception as error:  # noqa: BLE001 - caused by a member or the plan
             return self._one_by_one(rows, error)
         return GroupOutputs(self.group, [answers], list(self.group.positions))
 
@@ -92,13 +92,13 @@ class GroupRunner:
         return self._plans.loop if choice is None else choice.compute
 
     def _one_by_one(self, rows: torch.Tensor, error: Exception) -> GroupOutputs:
-        """Who is to blame: a member, or, if all answer when asked alone, the plan, which is not used again."""
+        """Compute members one by one to find the faulty one; if all succeed, the plan failed and is not used again."""
         answers = GroupOutputs(self.group, [], [])
         for index, position in enumerate(self.group.positions):
             try:
                 answers.tensors.append(self._plans.alone(index, rows))
                 answers.positions.append(position)
-            except Exception as own:  # noqa: BLE001 - whatever it is, it is this member's
+            except Exception as own:  # noqa: BLE001 - any error is this member's
                 answers.failed[position] = reason(own)
         if not answers.failed:
             self._fell_back = reason(error)
@@ -107,7 +107,7 @@ class GroupRunner:
 
 
 class WholeEnsemble:
-    """All networks and their combination as one program; a `Network`."""
+    """All networks and their combination as one program. Implements `Network`."""
 
     def __init__(
         self, members: Sequence[PlacedNetwork], combination: Combination, precision: torch.dtype = torch.float32
@@ -125,26 +125,26 @@ class WholeEnsemble:
 
     @torch.inference_mode()
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
-        """All members' answers and their combination, or None for it where a member failed or is not finite.
+        """Compute all members and their combination, which is None if a member failed or is not finite.
 
-        Raises what the first member raised when none could be run.
+        Raises the error of the first member if all failed.
         """
         use_threads(self._threads[size_of(len(inputs))])
         answers = self._run(torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy()))
         failed = {position: why for answer in answers for position, why in answer.failed.items()}
         if len(failed) == self._members:
-            raise RuntimeError(f"every member failed; the first: {failed[0]}")
+            raise RuntimeError(f"all members failed; first error: {failed[0]}")
         predictions = self._collect(answers, len(inputs))
-        sound = not failed and bool(np.isfinite(predictions.sum()))
-        combined = combine.combine(self._combination, predictions, range(self._members)) if sound else None
+        valid = not failed and bool(np.isfinite(predictions.sum()))
+        combined = combine.combine(self._combination, predictions, range(self._members)) if valid else None
         return NetworkOutputs(predictions, failed, combined)
 
     @torch.inference_mode()
     def warm(self, features: int, *, slow: bool = False, budget_s: float | None = None) -> None:
-        """Try the plans on rows of so many features, then answer a first request.
+        """Benchmark the plans on rows with this many features, then compute a first request.
 
-        With `slow`, those too that take many seconds each to prepare; that comes on top of `budget_s`. Raises what
-        the first member raised when none could be run.
+        With `slow`, includes plans with many seconds of preparation, in addition to `budget_s`. Raises the error of the
+        first member if all failed.
         """
         began = time.perf_counter()
         budget_s = budget_s or (SLOW_WARM_S if slow else WARM_S)
@@ -159,7 +159,7 @@ class WholeEnsemble:
         self._warm_s = time.perf_counter() - began
 
     def plan(self) -> dict[str, Any]:
-        """How it is computed, and what the other ways took; plain values, for the ensemble's report."""
+        """The chosen plans and the times of the others, as plain values for the ensemble's report."""
         return {
             "groups": [group.to_dict() for group in self._groups],
             "threads": {str(size): threads for size, threads in self._threads.items()},
@@ -169,14 +169,14 @@ class WholeEnsemble:
         }
 
     def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
-        """So many rows that the members take."""
+        """Input rows that the members accept."""
         return known_rows(rows, features, self._example)
 
     def _choose_threads(self, samples: Mapping[int, torch.Tensor]) -> None:
-        """How many threads an operation is spread over, of those we may have.
+        """Choose the number of threads for each operation, up to the allowed number.
 
-        Many small operations wait for each other at every step, for long where other processes want the cores: one
-        thread is enough unless several are much quicker, on average and not at best.
+        Many small operations synchronize at every step, which is slow if other processes use the cores: several threads
+        are used only if they are much faster than one on average.
         """
         most = torch.get_num_threads()
         if most == 1 or any(running.group.device.type == "cuda" for running in self._groups):
@@ -187,7 +187,7 @@ class WholeEnsemble:
                 for threads, times in took.items():
                     use_threads(threads)
                     times.append(_timed_us(self._serial, sample))
-            several, one = (statistics.mean(took[threads][1:]) for threads in (most, 1))  # the first is slower
+            several, one = (statistics.mean(took[threads][1:]) for threads in (most, 1))  # the first run is slower
             self._threads[size] = most if several < SPREAD_BELOW * one else 1
 
     # Several devices.
@@ -199,14 +199,14 @@ class WholeEnsemble:
         return list(found.values())
 
     def _stand_ins(self) -> bool:
-        """Whether several CPU slots stand in for devices; a GPU computes by itself once it was told what."""
+        """Whether several CPU slots stand in for devices; a GPU computes asynchronously anyway."""
         return len(self._devices) > 1 and all(running.group.device.type == "cpu" for running in self._groups)
 
     def _choose_at_once(self, samples: Mapping[int, torch.Tensor]) -> None:
         for size, sample in samples.items():
             use_threads(self._threads[size])
             took: dict[str, float] = {}
-            for _ in range(2):  # the first starts the threads
+            for _ in range(2):  # the first run starts the threads
                 for name, run in (("one after the other", self._serial), ("at once", self._threaded)):
                     took[name] = min(_timed_us(run, sample) for _ in range(5 if size < SIZES[-1] else 2))
             self._took_us[size] = {name: round(us, 1) for name, us in took.items()}
@@ -217,19 +217,19 @@ class WholeEnsemble:
         return run(rows)
 
     def _serial(self, rows: torch.Tensor) -> list[GroupOutputs]:
-        """Launched on all devices before anything is awaited: a GPU launch does not block."""
+        """Compute on one device after the other; GPU launches do not block, so GPUs overlap."""
         if any(running.group.device.type == "cuda" for running in self._groups):
             rows = rows.pin_memory()
         return [answer for device in self._devices for answer in _run_device(device, rows)]
 
     def _threaded(self, rows: torch.Tensor) -> list[GroupOutputs]:
-        """A thread for each device: PyTorch leaves the interpreter while it computes."""
+        """Compute with a thread for each device: PyTorch releases the GIL while it computes."""
         first, *others = self._devices
         futures = [self._pool.submit(_run_device, device, rows) for device in others]
         return _run_device(first, rows) + [answer for future in futures for answer in future.result()]
 
     def _collect(self, answers: Sequence[GroupOutputs], rows: int) -> NDArray[np.float32]:
-        """One array in the order of the members; what failed is NaN."""
+        """The predictions in member order; failed members are NaN."""
         tensors = _on_host([tensor for answer in answers for tensor in answer.tensors])
         if len(tensors) == 1 and not answers[0].failed and len(answers) == 1:
             whole: NDArray[np.float32] = tensors[0].numpy().reshape(self._members, rows, -1)
@@ -245,36 +245,36 @@ class WholeEnsemble:
 
 
 def known_rows(rows: int, features: int, example: torch.Tensor | None) -> NDArray[np.float32]:
-    """So many rows of an example, again and again; zeros where there is none."""
+    """Repeat the rows of an example; zeros without one."""
     if example is None:
         return np.zeros((rows, features), dtype=np.float32)
     return np.resize(example.numpy(), (rows, features))
 
 
 def use_threads(threads: int) -> None:
-    """Spread each operation over so many threads from now on; costs next to nothing where that is so already."""
+    """Set the number of threads of each operation; nearly free if unchanged."""
     if torch.get_num_threads() != threads:
         torch.set_num_threads(threads)
 
 
 def size_of(rows: int) -> int:
-    """The size that a batch belongs to."""
+    """The benchmarked size that a batch uses."""
     return next((size for size in SIZES if rows <= size), SIZES[-1])
 
 
 def reason(error: Exception) -> str:
-    """An exception in a line."""
+    """An exception as one line."""
     return f"{type(error).__name__}: {error}"[:_REASON_CHARACTERS]
 
 
-@torch.inference_mode()  # holds for one thread
+@torch.inference_mode()  # applies to one thread
 def _run_device(device: Sequence[GroupRunner], rows: torch.Tensor) -> list[GroupOutputs]:
     there = rows.to(device[0].group.device, non_blocking=True)
     return [running.run(there) for running in device]
 
 
 def _on_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """All results on the host, awaited once a device."""
+    """Copy all results to the host, synchronizing once for each device."""
     devices = {tensor.device for tensor in tensors if tensor.is_cuda}
     if not devices:
         return list(tensors)

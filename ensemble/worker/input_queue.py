@@ -1,4 +1,4 @@
-"""A worker's input queue, bounded by requests and by bytes, and what became of all that came; worker, two threads."""
+"""A worker's input queue, bounded in requests and bytes, and its counters; worker process, two threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ End = Literal["answered", "errors", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request in the input queue: who sent it, when it came, when it is too late (monotonic seconds)."""
+    """A request in the queue: its sender, arrival and deadline (monotonic seconds)."""
 
     sender: bytes
     request: Request
@@ -33,7 +33,7 @@ class QueuedRequest:
 
 @dataclass(slots=True)
 class QueueCounts:
-    """What became of the requests: `came = answered + errors + expired + refused + queued + computing`, always."""
+    """Counters; always `came = answered + errors + expired + refused + queued + computing`."""
 
     came: int = 0
     answered: int = 0
@@ -43,11 +43,11 @@ class QueueCounts:
     queued: int = 0
     computing: int = 0
     queued_bytes: int = 0
-    garbled: int = 0  # not requests, so not in `came`
+    garbled: int = 0  # invalid messages, not included in `came`
 
 
 class InputQueue:
-    """One thread puts, another takes; a request counts as queued until it is computed or expires."""
+    """A queue with one producer and one consumer thread; requests are queued until they are computed or expire."""
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
         self._max_requests = max_requests
@@ -58,14 +58,14 @@ class InputQueue:
 
     @property
     def counts(self) -> QueueCounts:
-        """A copy as of one moment."""
+        """A consistent copy of the counters."""
         with self._lock:
             return replace(self._counts)
 
     # The thread that owns the socket.
 
     def put(self, waiting: QueuedRequest) -> bool:
-        """Queue a request; False, at once, when the queue is full."""
+        """Queue a request without blocking. Returns False if the queue is full."""
         size = waiting.request.inputs.nbytes
         with self._lock:
             counts = self._counts
@@ -78,25 +78,25 @@ class InputQueue:
         self._queue.put(waiting)
         return True
 
-    def refuse(self) -> None:
-        """Count a request that is refused whether there is room or not."""
+    def count_refused(self) -> None:
+        """Count a request that is refused for another reason than a full queue."""
         with self._lock:
             self._counts.came += 1
             self._counts.refused += 1
 
-    def garbled(self) -> None:
-        """Count what is no request."""
+    def count_garbled(self) -> None:
+        """Count an invalid message."""
         with self._lock:
             self._counts.garbled += 1
 
     def close(self) -> None:
-        """Wake the other thread, for good."""
+        """Close the queue and wake the consumer."""
         self._queue.put(None)
 
     # The thread that owns the network.
 
     def take(self, *, timeout_s: float | None) -> list[QueuedRequest] | None:
-        """All that came since, in order; the first is waited for, up to `timeout_s`. None: closed."""
+        """Return all queued requests in order, after waiting up to `timeout_s` for the first. None: closed."""
         taken: list[QueuedRequest] = []
         try:
             first = self._queue.get(timeout=timeout_s) if timeout_s != 0 else self._queue.get_nowait()
@@ -108,19 +108,19 @@ class InputQueue:
         return None
 
     def began(self, waiting: QueuedRequest) -> None:
-        """It leaves the queue to be computed."""
+        """Move a request from queued to computing."""
         with self._lock:
             self._leave(waiting)
             self._counts.computing += 1
 
     def ended(self, end: End) -> None:
-        """One that was computed."""
+        """Record the end of a request that was computed."""
         with self._lock:
             self._counts.computing -= 1
             self._count(end)
 
     def expired(self, waiting: QueuedRequest) -> None:
-        """It leaves the queue without having been computed."""
+        """Record a request that expired in the queue."""
         with self._lock:
             self._leave(waiting)
             self._count("expired")

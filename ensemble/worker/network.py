@@ -1,4 +1,4 @@
-"""What a worker runs, seen from outside: files in, rows in, predictions out; host and workers, needs no torch."""
+"""The interface of the networks that a worker runs; host and worker processes, without torch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A member's weights: where they lie, what they must be, and on which of the visible devices they go.
+    """A member's model file: its path, its expected hash, and the index of its device among the visible ones.
 
-    `data_dir` is where the code of users' networks is found.
+    The code of users' networks is below `data_dir`.
     """
 
     path: str
@@ -25,11 +25,11 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutputs:
-    """One computation's result.
+    """The result of one computation.
 
-    `predictions` is float32 (members, rows, outputs), in the order of the members; the rows of a member that failed
-    are NaN, and `failed` says why, by its position. `combined` is float32 (rows, outputs), in-graph when all answered;
-    else None, and whoever asked combines what there is.
+    `predictions` is float32 (members, rows, outputs), in member order. The rows of a failed member are NaN; `failed`
+    maps its position to the error. `combined` is float32 (rows, outputs) in-graph if no member failed, else None; the
+    caller then combines the predictions.
     """
 
     predictions: NDArray[np.float32]
@@ -38,8 +38,8 @@ class NetworkOutputs:
 
 
 class Network(Protocol):
-    """What a worker runs: one member between-graph, all of them in-graph."""
+    """The networks of a worker: one member between-graph, all members in-graph."""
 
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
-        """Rows are float32 (rows, features). May raise anything when no member could be run."""
+        """Compute `inputs`, float32 (rows, features). May raise any error if no member can be computed."""
         ...

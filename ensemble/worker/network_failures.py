@@ -1,7 +1,7 @@
-"""Whether a network fails whatever it is given: then only another process helps; pure, worker.
+"""Detects networks that fail on every input, so that only a new process helps; worker process.
 
-After an error of the device that stays ("sticky" in CUDA's words) the process answers its keeper as before, and fails
-every computation until it ends.
+After a persistent device error ("sticky" in CUDA), the process still answers health checks, but every computation fails
+until it exits.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ MIN_FAILING_S = 30.0
 
 
 class FailureTracker:
-    """The computations that failed since the last that worked."""
+    """Counts the failures since the last success."""
 
     def __init__(self) -> None:
         self._failures = 0
         self._since_s = 0.0
 
-    def worked(self) -> None:
-        """Whatever failed before was the request's fault."""
+    def record_success(self) -> None:
+        """Reset: earlier failures were caused by their requests."""
         self._failures = 0
 
-    def failed(self, now_s: float) -> bool:
-        """Count one; whether there were so many, for so long, that the network itself is to be suspected."""
+    def record_failure(self, now_s: float) -> bool:
+        """Count a failure. Returns whether there are enough, over enough time, to suspect the network itself."""
         if not self._failures:
             self._since_s = now_s
         self._failures += 1

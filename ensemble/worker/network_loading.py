@@ -1,4 +1,4 @@
-"""Model files as networks that answer with probabilities or values: one, or all of them as one program; worker."""
+"""Loads model files as networks that output probabilities or values; worker process."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from podium.sweep.values.errors import EnsembleError
 __all__ = ["ModelFile", "ServingModule", "SingleNetwork", "WholeEnsemble", "load"]
 
 WARM_ROWS = (1, 64)
-_COMPUTED_IN_FLOAT32 = (models.Standardize, models.Rescale)  # raw rows and targets may be large
+_COMPUTED_IN_FLOAT32 = (
+    models.Standardize,
+    models.Rescale,
+)  # raw inputs and targets may exceed the precision of bfloat16
 
 
 class ServingModule(nn.Module):
-    """A network whose answers, float32 (rows, outputs), are probabilities, or values when the task is regression."""
+    """A network with outputs in float32 (rows, outputs): probabilities, or values for regression."""
 
     def __init__(self, model: nn.Module, task: Task) -> None:
         super().__init__()
@@ -45,41 +48,43 @@ class ServingModule(nn.Module):
 
 
 class SingleNetwork:
-    """One network: a between-graph member; a `Network`."""
+    """The network of one between-graph member. Implements `Network`."""
 
     def __init__(self, placed: PlacedNetwork) -> None:
         self._placed = placed
 
     @torch.inference_mode()
     def predict(self, inputs: NDArray[np.float32]) -> NetworkOutputs:
-        """Its answers, as the only member's. Raises what the network raises."""
+        """Compute the outputs of the member. Raises the error of the network."""
         rows = torch.from_numpy(inputs if inputs.flags.writeable else inputs.copy())
         check_rows(self._placed.module, rows)
         answers = self._placed.module(rows.to(self._placed.device))
         return NetworkOutputs(answers.unsqueeze(0).cpu().numpy(), {}, None)
 
     def warm(self, features: int) -> None:
-        """Compute once as small and once as large as most requests are: the first time is slow."""
+        """Compute typical batch sizes once: the first computation is slow."""
         for rows in WARM_ROWS:
             self.predict(self.known_rows(rows, features))
 
     def known_rows(self, rows: int, features: int) -> NDArray[np.float32]:
-        """So many rows that it takes."""
+        """Input rows that the network accepts."""
         return known_rows(rows, features, self._placed.example)
 
     def plan(self) -> dict[str, Any]:
-        """There is nothing to choose."""
+        """Empty: there is no execution plan to choose."""
         return {}
 
 
 def load(
     files: Sequence[ModelFile], *, in_graph: bool, combination: Combination, precision: Precision
 ) -> SingleNetwork | WholeEnsemble:
-    """The network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or not ours."""
+    """Load the network of a worker. Raises `EnsembleError` naming the file that is missing, damaged or invalid."""
     loaded = [user_networks.read(file) for file in files]
     rebuilt = user_networks.rebuild(loaded)
     members = [
-        _place_users(one, rebuilt[position], precision) if position in rebuilt else _place_ours(one, precision)
+        _place_user_network(one, rebuilt[position], precision)
+        if position in rebuilt
+        else _place_built_in(one, precision)
         for position, one in enumerate(loaded)
     ]
     if in_graph:
@@ -88,22 +93,22 @@ def load(
     return SingleNetwork(member)
 
 
-def _place_ours(one: LoadedModel, precision: Precision) -> PlacedNetwork:
+def _place_built_in(one: LoadedModel, precision: Precision) -> PlacedNetwork:
     try:
         architecture: dict[str, Any] = checkpoints.architecture_of(one.metadata)
         model = models.build(architecture)
         model.load_state_dict(one.weights)
         task = Task(architecture.get("task", Task.CLASSIFICATION))
     except Exception as error:
-        raise EnsembleError(f"{named(Path(one.file.path))} is not a model of ours: {error}") from error
+        raise EnsembleError(f"{named(Path(one.file.path))} is not a Podium model: {error}") from error
     if precision is Precision.BFLOAT16:
         model = _in_bfloat16(model)
     device = _device(one.file)
     return PlacedNetwork(ServingModule(model, task).to(device).eval(), device, one.file.device_index)
 
 
-def _place_users(one: LoadedModel, rebuilt: RebuiltNetwork, precision: Precision) -> PlacedNetwork:
-    """Its answers are what they are to be already. What it computes in is its own, but for bfloat16 in all of it."""
+def _place_user_network(one: LoadedModel, rebuilt: RebuiltNetwork, precision: Precision) -> PlacedNetwork:
+    """Place a user's network. Its outputs need no conversion, and it keeps its dtype unless bfloat16 is requested."""
     device, network = _device(one.file), rebuilt.network
     if precision is Precision.BFLOAT16:
         network = network.to(torch.bfloat16)
@@ -117,16 +122,16 @@ def _device(file: ModelFile) -> torch.device:
     return torch.device("cuda", file.device_index) if torch.cuda.is_available() else torch.device("cpu")
 
 
-class _Rounded(nn.Module):
-    """Goes on in bfloat16."""
+class _ToBfloat16(nn.Module):
+    """Converts its input to bfloat16."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return rows.to(torch.bfloat16)
 
 
 def _in_bfloat16(model: nn.Module) -> nn.Module:
-    """Weights and computing in bfloat16, from the standardized rows to the last layer."""
+    """Convert the model to bfloat16 from the standardized rows to the last layer."""
     layers = [
         layer if isinstance(layer, _COMPUTED_IN_FLOAT32) else layer.to(torch.bfloat16) for layer in model.children()
     ]
-    return nn.Sequential(layers[0], _Rounded(), *layers[1:])
+    return nn.Sequential(layers[0], _ToBfloat16(), *layers[1:])

@@ -1,7 +1,7 @@
-"""Which plan computes a group the quickest, found by trying them before the first request; worker.
+"""Selects the fastest execution plan of a group by benchmarking before the first request; worker process.
 
-One choice for each size of a batch: what is quick for one row is often slow for a thousand. A plan is taken only if
-its answers equal the loop's and it beats the loop by a margin, so that noise cannot make things slower.
+A plan is selected for each batch size: a plan that is fast for one row is often slow for a thousand. A plan is used
+only if its outputs equal those of the loop and it is faster by a margin, so that noise cannot cause a regression.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import torch
 from podium.ensemble.worker.execution_plans import SLOW, GroupPlans, Plan
 from podium.ensemble.worker.recorded_computation import Compute
 
-SIZES = (1, 64, 1024)  # rows; a batch belongs to the first that it does not exceed, a larger one to the last
-WARM_S = 8.0  # for trying plans that are prepared quickly, all groups and sizes together
-SLOW_WARM_S = 30.0  # where there is patience for compilers
+SIZES = (1, 64, 1024)  # rows; a batch uses the smallest size that holds it, or else the largest size
+WARM_S = 8.0  # for plans with quick preparation, all groups and sizes together
+SLOW_WARM_S = 30.0  # with compiled plans
 MARGIN = 0.9  # of the loop's time
-ROUNDS = (5, 50)  # at least, at most
-MIN_RUNS = 10  # computations that it takes to try a plan, about
-HOPELESS = 3.0  # times the loop's, at the first try
-TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2.0**-6}  # of the largest answer, or of 1 if that is more
+ROUNDS = (5, 50)  # minimum and maximum
+MIN_RUNS = 10  # approximate number of computations to benchmark a plan
+MAX_SLOWDOWN = 3.0  # multiple of the loop's time at which a plan is rejected
+TOLERANCE = {torch.float32: 1e-6, torch.bfloat16: 2.0**-6}  # relative to the largest output, or to 1 if that is larger
 
 Clock = Callable[[], float]
-Samples = Mapping[int, torch.Tensor]  # rows (rows, features) by their number
+Samples = Mapping[int, torch.Tensor]  # (rows, features) by number of rows
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChoice:
-    """The plan for batches of one size, and what the others took: lower quartiles, in microseconds."""
+    """The plan for one batch size, and the times of the others: lower quartiles in microseconds."""
 
     rows: int
     plan: Plan
@@ -51,7 +51,7 @@ class PlanChoice:
 
 @dataclass(slots=True)
 class PlanBenchmark:
-    """Times plans on the device they run on, within a time that is bounded but for the slow plans' preparation."""
+    """Benchmarks plans on their device within a time budget, which excludes the preparation of slow plans."""
 
     plans: GroupPlans
     device: torch.device
@@ -60,22 +60,24 @@ class PlanBenchmark:
     clock: Clock = time.perf_counter
 
     def choose(self, sample: torch.Tensor, budget_s: float) -> PlanChoice:
-        """The plan for batches as large as `sample` (rows, features)."""
+        """Select the plan for batches as large as `sample` (rows, features)."""
         until_s = self.clock() + budget_s
         first_s = self.timed(self.plans.loop, sample)
         if first_s * MIN_RUNS > budget_s:
             refused = dict.fromkeys(self.plans.candidates(self.slow), "no time to compare")
-            return PlanChoice(len(sample), Plan.LOOP, self.plans.loop, {Plan.LOOP: first_s * 1e6}, refused)
-        loop_s = self.timed(self.plans.loop, sample)  # the first is slower
+            return PlanChoice(
+                len(sample), Plan.LOOP, self.plans.loop, took_us={Plan.LOOP: first_s * 1e6}, refused=refused
+            )
+        loop_s = self.timed(self.plans.loop, sample)  # the first run is slower
         candidates, refused = self.candidates(sample, loop_s, until_s)
         candidates = {Plan.LOOP: self.plans.loop, **candidates}
         rounds = int((until_s - self.clock()) / (loop_s * len(candidates)))
         took_us = self._race(candidates, sample, min(ROUNDS[1], max(ROUNDS[0], rounds)))
         plan = min(took_us, key=lambda plan: took_us[plan] * (MARGIN if plan is Plan.LOOP else 1))
-        return PlanChoice(len(sample), plan, candidates[plan], took_us, refused)
+        return PlanChoice(len(sample), plan, candidates[plan], took_us=took_us, refused=refused)
 
     def timed(self, compute: Callable[[torch.Tensor], object], sample: torch.Tensor) -> float:
-        """Seconds that one computation takes, its results awaited."""
+        """The time of one computation in seconds, including synchronization."""
         began = self.clock()
         compute(sample)
         if self.device.type == "cuda":
@@ -85,7 +87,7 @@ class PlanBenchmark:
     def candidates(
         self, sample: torch.Tensor, loop_s: float, until_s: float
     ) -> tuple[dict[Plan, Compute], dict[Plan, str]]:
-        """The plans that work, equal the loop and are not hopeless; and why the others are out."""
+        """The valid plans, and the reasons for rejecting the others."""
         ready: dict[Plan, Compute] = {}
         refused: dict[Plan, str] = {}
         for plan in self.plans.candidates(self.slow):
@@ -94,8 +96,8 @@ class PlanBenchmark:
                 continue
             try:
                 compute = self.plans.prepare(plan, sample)
-                reason = self._wrong(compute, sample) or self._hopeless(compute, sample, loop_s)
-            except Exception as error:  # noqa: BLE001 - whatever PyTorch raises, there is always the loop
+                reason = self._mismatch(compute, sample) or self._slowness(compute, sample, loop_s)
+            except Exception as error:  # noqa: BLE001 - any error of PyTorch: the loop always works
                 reason = f"{type(error).__name__}: {error}"[:200]
             if reason:
                 refused[plan] = reason
@@ -103,23 +105,23 @@ class PlanBenchmark:
                 ready[plan] = compute
         return ready, refused
 
-    def _wrong(self, compute: Compute, sample: torch.Tensor) -> str:
-        """Why its answers are not the loop's, on this many rows and on fewer."""
+    def _mismatch(self, compute: Compute, sample: torch.Tensor) -> str:
+        """How the outputs differ from those of the loop, on this number of rows and on fewer; empty if they do not."""
         for rows in {len(sample), max(2, len(sample) // 3)} if len(sample) > 1 else {1}:
             expected, found = self.plans.loop(sample[:rows]), compute(sample[:rows])
             if found.shape != expected.shape:
-                return f"answers have shape {tuple(found.shape)} for {rows} rows"
+                return f"outputs have shape {tuple(found.shape)} for {rows} rows"
             difference = (found - expected).abs().max().item()
             if not difference <= TOLERANCE[self.precision] * max(1.0, expected.abs().max().item()):
-                return f"answers differ from the loop's by {difference:.1e}"
+                return f"outputs differ from the loop's by {difference:.1e}"
         return ""
 
-    def _hopeless(self, compute: Compute, sample: torch.Tensor, loop_s: float) -> str:
+    def _slowness(self, compute: Compute, sample: torch.Tensor, loop_s: float) -> str:
         took_s = min(self.timed(compute, sample) for _ in range(2))
-        return f"took {took_s * 1e6:.0f} us at once" if took_s > HOPELESS * loop_s else ""
+        return f"too slow: {took_s * 1e6:.0f} us in the first run" if took_s > MAX_SLOWDOWN * loop_s else ""
 
     def _race(self, candidates: Mapping[Plan, Compute], sample: torch.Tensor, rounds: int) -> dict[Plan, float]:
-        """Microseconds, the lower quartile: what else the machine does only adds. In turn, so that it adds to all."""
+        """The lower quartile of each plan's times in microseconds; plans take turns, so that other load affects all."""
         took: dict[Plan, list[float]] = {plan: [] for plan in candidates}
         for _ in range(rounds):
             for plan, compute in candidates.items():
@@ -128,9 +130,9 @@ class PlanBenchmark:
 
 
 def samples(features: int, device: torch.device, example: torch.Tensor | None = None) -> Samples:
-    """Rows to try plans on, by their number: of several magnitudes, for raw rows are no standard ones.
+    """Sample inputs by number of rows, at several magnitudes: raw inputs are not standardized.
 
-    Where there is an `example`, its rows again and again: a user's network may take no others, indices of words say.
+    With an `example`, its rows are repeated: a user's network may accept no others, for example word indices.
     """
     if example is not None:
         rows = example.repeat(-(-max(SIZES) // len(example)), 1)

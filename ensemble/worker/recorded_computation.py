@@ -1,8 +1,8 @@
-"""A computation written down as the tensor operations it is made of, so that no Python of its own is left; worker.
+"""Records a computation as a graph of tensor operations, without its Python overhead; worker process.
 
-Small networks spend more time in Python than in arithmetic: module calls, vmap's bookkeeping, arguments matched against
-schemas. Recorded once by `torch.fx`, what depends on the weights alone is computed once (a transposed weight, say),
-and the rest is called straight. The same kernels run on the same numbers in the same order.
+Small networks spend more time in Python than in arithmetic: module calls, the bookkeeping of vmap, schema matching. The
+computation is recorded once by `torch.fx`. What depends only on the weights, such as a transposed weight, is computed
+once; the rest runs the same kernels on the same numbers in the same order.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Compute = Callable[[torch.Tensor], torch.Tensor]
 
 
 def record(compute: Compute, sample: torch.Tensor) -> Compute:
-    """`compute` as a recording.
+    """Record `compute`.
 
-    Of one row, for one row; of more, for any number above one, unless an operation wrote the number down: whoever
-    records compares with `compute` on other numbers of rows. Raises whatever `torch.fx` raises for what cannot be
-    recorded, such as control flow that depends on the data.
+    A recording of one row is valid for one row only; a recording of several rows is valid for any number above one,
+    unless an operation recorded the number as a constant: compare with `compute` on other numbers of rows. Raises the
+    error of `torch.fx` if the computation cannot be recorded, for example with data-dependent control flow.
     """
-    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second: only where something is recorded
+    from torch.fx.experimental.proxy_tensor import make_fx  # imported here because it takes a second
 
     with torch.no_grad():
         alone = len(sample) == 1
@@ -37,7 +37,7 @@ def record(compute: Compute, sample: torch.Tensor) -> Compute:
 
 
 def _fold(graph: fx.GraphModule) -> dict[str, Any]:
-    """Compute what no input reaches; returns the constants by the names that the graph's code has for them."""
+    """Fold nodes that do not depend on the input. Returns the constants by their names in the generated code."""
     known: dict[fx.Node, Any] = {}
     for node in list(graph.graph.nodes):
         if node.op == "get_attr":
@@ -68,7 +68,7 @@ def _constant(graph: fx.GraphModule, node: fx.Node, value: torch.Tensor) -> fx.N
 
 
 def _native(graph: fx.GraphModule) -> fx.GraphModule:
-    """Call PyTorch's own functions: what a recording names goes through a slower door to the same kernels."""
+    """Replace recorded operators by PyTorch functions, which dispatch to the same kernels faster."""
     for node in graph.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload):
             name = node.target._schema.name.split("::")[1]
@@ -77,7 +77,7 @@ def _native(graph: fx.GraphModule) -> fx.GraphModule:
 
 
 def _program(graph: fx.GraphModule, constants: dict[str, Any]) -> Compute:
-    """The graph's code with its constants as plain attributes: a module looks each of them up in three dictionaries."""
+    """The generated code with constants as plain attributes: module attribute lookup is slower."""
     graph.recompile()
     return functools.partial(type(graph).forward, SimpleNamespace(**constants))
 
@@ -85,5 +85,5 @@ def _program(graph: fx.GraphModule, constants: dict[str, Any]) -> Compute:
 def _same(quick: Compute, plain: Compute, sample: torch.Tensor) -> bool:
     try:
         return torch.equal(quick(sample), plain(sample))
-    except (TypeError, RuntimeError, ValueError):  # a function that takes its arguments in another way
+    except (TypeError, RuntimeError, ValueError):  # the function has another signature than the operator
         return False

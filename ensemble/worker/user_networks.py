@@ -1,4 +1,4 @@
-"""Users' networks built again from their code and weights, and asked at once what their trial asked; worker."""
+"""Rebuilds users' networks from code and weights, and verifies their outputs; worker process."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from podium.sweep.runtime.layout import DataDirectory
 from podium.sweep.values.errors import EnsembleError, UserCodeError
 from podium.sweep.values.network_manifest import ANSWERS, EXAMPLE, Unfit, UserNetwork, read_header
 
-CLOSE = 5e-2  # of the largest answer, or of 1 if that is more: another device may compute in other steps
+CLOSE = 5e-2  # relative to the largest output, or to 1 if larger: other devices compute in another order
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model's file, read: its tensors, its metadata, and what it says if it is a user's."""
+    """The content of a model file; `user` describes a user's network."""
 
     file: ModelFile
     weights: dict[str, torch.Tensor]
@@ -36,14 +36,14 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltNetwork:
-    """A user's network, on the CPU, and the rows that its trial tried it on."""
+    """A user's network on the CPU, and the example rows saved by its trial."""
 
     network: RowsIn
     example: torch.Tensor
 
 
 def read(file: ModelFile) -> LoadedModel:
-    """Raises `EnsembleError` for a file that is missing, changed, or cannot be a member."""
+    """Read a model file. Raises `EnsembleError` if it is missing, changed, or cannot be a member."""
     weights, metadata = checkpoints.load_weights(Path(file.path), file.sha256)
     try:
         header = read_header(metadata)
@@ -55,7 +55,7 @@ def read(file: ModelFile) -> LoadedModel:
 
 
 def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
-    """The users' networks among the files, by position. Raises `EnsembleError` naming the file it is about."""
+    """Rebuild the users' networks among the files, by position. Raises `EnsembleError` naming the file."""
     folders = {position: _folder(one) for position, one in enumerate(files) if one.user is not None}
     found: dict[int, RebuiltNetwork] = {}
     several = len(set(folders.values())) > 1
@@ -63,7 +63,7 @@ def rebuild(files: Sequence[LoadedModel]) -> dict[int, RebuiltNetwork]:
         with bundle_code.importable(folder, alone=not several):
             for position in [position for position, its in folders.items() if its == folder]:
                 found[position] = _rebuilt(files[position], folder)
-    for position, rebuilt in found.items():  # after the last import: what is imported later is not there
+    for position, rebuilt in found.items():  # after all imports: modules imported later are missing
         _check_answers(files[position], rebuilt, several=several)
     return found
 
@@ -80,27 +80,31 @@ def _rebuilt(one: LoadedModel, folder: Path) -> RebuiltNetwork:
     with _naming(one):
         example = weights.pop(EXAMPLE, None)
         if example is None or weights.pop(ANSWERS, None) is None:
-            raise EnsembleError("its example is missing")
+            raise EnsembleError("the file has no example")
         return RebuiltNetwork(built(bundle_code.load_function(folder, one.user.build), one.user, weights), example)
 
 
 def _check_answers(one: LoadedModel, rebuilt: RebuiltNetwork, *, several: bool) -> None:
-    """What was said in the trial is said here: else it is another network, whatever its weights."""
+    """Raise unless the network gives the outputs recorded in its trial: otherwise it is a different network."""
     with _naming(one):
         try:
             with torch.inference_mode():
-                said, expected = rebuilt.network(rebuilt.example), one.weights[ANSWERS]
+                outputs, expected = rebuilt.network(rebuilt.example), one.weights[ANSWERS]
         except Exception as error:
-            more = "; it may import as it runs, which needs mode between_graph beside other code" if several else ""
-            raise EnsembleError(f"it raised on the rows of its trial: {type(error).__name__}: {error}{more}") from error
+            hint = "; if it imports modules when it runs, use mode between_graph" if several else ""
+            raise EnsembleError(f"the network failed on its example: {type(error).__name__}: {error}{hint}") from error
         allowed = CLOSE * max(1.0, float(expected.nan_to_num().abs().max()))
-        if said.shape != expected.shape or not torch.allclose(said, expected, rtol=0, atol=allowed, equal_nan=True):
-            raise EnsembleError("it answers otherwise than in its trial; does it read anything beside its code?")
+        if outputs.shape != expected.shape or not torch.allclose(
+            outputs, expected, rtol=0, atol=allowed, equal_nan=True
+        ):
+            raise EnsembleError(
+                "its outputs differ from those in its trial; check that it reads no files or state outside its code"
+            )
 
 
 @contextlib.contextmanager
 def _naming(one: LoadedModel) -> Iterator[None]:
-    """Errors name the file."""
+    """Add the file's name to errors."""
     try:
         yield
     except (EnsembleError, UserCodeError) as error:
@@ -108,7 +112,7 @@ def _naming(one: LoadedModel) -> Iterator[None]:
 
 
 def guard_embeddings(network: nn.Module) -> None:
-    """An index out of range is an error of its request: a GPU would fail for good, for everybody on it."""
+    """Check indices before each embedding: on a GPU, an index out of range would break the whole process."""
     for layer in network.modules():
         if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
             layer.register_forward_pre_hook(_check_indices)
@@ -117,4 +121,4 @@ def guard_embeddings(network: nn.Module) -> None:
 def _check_indices(layer: nn.Module, arguments: tuple[Any, ...]) -> None:
     rows, known = arguments[0], int(layer.num_embeddings)  # type: ignore[arg-type]
     if bool(((rows < 0) | (rows >= known)).any()):
-        raise IndexError(f"index out of range: {known} are embedded, from 0 to {known - 1}")
+        raise IndexError(f"embedding index out of range: expected 0 to {known - 1}")

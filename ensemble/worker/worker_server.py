@@ -1,10 +1,10 @@
-"""A worker: its own input queue, its network, its prediction queue; in the process that Ray placed.
+"""A worker's server: receives requests, batches them, computes them and sends the replies; worker process.
 
-Two threads. One owns the socket: it stamps and queues what comes, also while the network computes. The other owns the
-network: it takes its next batch from the queue the moment it is free. Requests that wait together are computed
-together; one that can no longer make its deadline is dropped before it costs anything. If either thread ends of
-anything but `close`, the process ends: it must not queue for ever what nobody will compute. So it does when the network
-fails whatever it is given.
+It has two threads. The I/O thread owns the socket: it queues requests, also while the network computes. The compute
+thread owns the network: it takes the next batch as soon as it is free. Requests that wait together are computed
+together; a request that can no longer meet its deadline is dropped before it is computed. If a thread ends by anything
+but `close`, or the network fails on every input, the process exits: otherwise it would queue requests that are never
+computed.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ import zmq
 from numpy.typing import NDArray
 
 from podium.ensemble.protocol.wire import Reply, Request, WireError
-from podium.ensemble.worker.batching import DynamicBatcher, quantile
+from podium.ensemble.worker.batching import DynamicBatcher
+from podium.ensemble.worker.compute_statistics import ComputeStatistics
 from podium.ensemble.worker.input_queue import InputQueue, QueueCounts, QueuedRequest
 from podium.ensemble.worker.network import Network, NetworkOutputs
 from podium.ensemble.worker.network_failures import FailureTracker
 
-_COPY_BELOW_BYTES = 65536  # to lend ZeroMQ a small buffer costs more than to copy it
+_COPY_BELOW_BYTES = 65536  # for small buffers, zero-copy costs more than a copy
 _MESSAGE_CHARACTERS = 500
-_TIMES = 512  # batches, of which the quantiles are
-_CRASHED = 70
-log = logging.getLogger("podium.member")
+CRASH_EXIT_CODE = 70
+log = logging.getLogger("podium.worker")
 
 Frames = list[bytes | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What a worker holds and takes at once. A request that is larger than a limit by itself goes alone."""
+    """Limits of a worker's queue and batches. A request that exceeds a limit by itself is computed alone."""
 
     queue_requests: int = 256
     queue_bytes: int = 128 << 20
     batch_rows: int = 1024
-    batch_wait_ms: float = 0.0  # how long a request may wait for company; 0: what waits is taken
+    batch_wait_ms: float = 0.0  # how long a request may wait for others; 0: compute what is queued
 
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """What became of one computation: a prediction or an error."""
+    """The result of one computation: outputs or an error."""
 
-    predicted: NetworkOutputs | None
+    outputs: NetworkOutputs | None
     error: str
-    began_s: float
+    started_s: float
     seconds: float
 
     @property
     def failed(self) -> frozenset[int]:
-        """The members that failed where others may not have."""
-        return frozenset(self.predicted.failed) if self.predicted else frozenset()
+        """The positions of failed members, if others may have succeeded."""
+        return frozenset(self.outputs.failed) if self.outputs else frozenset()
 
 
 class MemberServer:
-    """Serves one network on one endpoint, until closed."""
+    """Serves one network on one endpoint until closed."""
 
     def __init__(
         self, endpoint: str, epoch: int, network: Network, limits: WorkerLimits | None = None,
@@ -77,40 +77,39 @@ class MemberServer:
         self._end_process = end_process or _end_process
         self._queue = InputQueue(limits.queue_requests, limits.queue_bytes)
         self._batcher = DynamicBatcher(limits.batch_rows, limits.batch_wait_ms / 1000)
-        self._statistics = _Statistics()
+        self._statistics = ComputeStatistics()
         self._known_failed: frozenset[int] = frozenset()
-        self._failing = FailureTracker()
-        self._known_row = known_row  # (1, features) that the network takes; None: zeros will do
-        self._width: int | None = None  # of the last rows that could be computed
+        self._failures = FailureTracker()
+        self._known_row = known_row  # (1, features) that the network accepts; None: zeros
+        self._width: int | None = None  # of the last rows that were computed successfully
         self._outbox: deque[Frames] = deque()
-        self._bell, self._button = socket.socketpair()
-        for end in (self._bell, self._button):
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        for end in (self._wake_receiver, self._wake_sender):
             end.setblocking(False)
         self._context = zmq.Context()
         self._closing = threading.Event()
         self._threads = [
             threading.Thread(target=self._guard, args=(target,), name=name, daemon=True)
-            for name, target in (("member-io", self._io), ("member-compute", self._compute))
+            for name, target in (("worker-io", self._io), ("worker-compute", self._compute))
         ]
 
     def start(self) -> None:
-        """Bind and serve; a socket file that a dead worker left is replaced.
-
-        Raises `zmq.ZMQError` when the endpoint cannot be bound.
-        """
+        """Bind and serve, replacing a socket file left by a dead worker."""
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.SNDHWM, 1024)  # above it a ROUTER drops: room for a full queue, and for refusals
+        self._socket.setsockopt(
+            zmq.SNDHWM, 1024
+        )  # a ROUTER socket drops messages above it: room for a full queue and for refusals
         self._socket.setsockopt(zmq.RCVHWM, 256)
         self._socket.bind(self._endpoint)
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop serving, at once; what waits is not answered. A computation under way is awaited for 2 s at most."""
+        """Stop serving immediately; queued requests are not answered. Waits up to 2 s for the current computation."""
         self._closing.set()
         self._queue.close()
-        self._ring()
+        self._wake_io()
         io, compute = self._threads
         for thread in self._threads:
             if thread.ident is not None:
@@ -118,23 +117,23 @@ class MemberServer:
         if not io.is_alive():
             self._context.destroy(linger=0)
         if not io.is_alive() and not compute.is_alive():
-            self._bell.close()
-            self._button.close()
+            self._wake_receiver.close()
+            self._wake_sender.close()
 
     @property
     def counts(self) -> QueueCounts:
-        """What became of the requests so far."""
+        """The counters of the input queue."""
         return self._queue.counts
 
     def health(self) -> dict[str, int | float | None]:
-        """The counts and how computing goes, for whoever asks how the worker does; times in milliseconds."""
+        """Counters and compute times for a health check; times in milliseconds."""
         return {**asdict(self.counts), "batch_limit_rows": self._batcher.limit_rows, **self._statistics.summary()}
 
     def _guard(self, run: Callable[[], None]) -> None:
         try:
             run()
         except BaseException:
-            log.critical("%s ended; so does the process", threading.current_thread().name, exc_info=True)
+            log.critical("thread %s failed; exiting", threading.current_thread().name, exc_info=True)
             self._end_process()
 
     # The thread that owns the socket.
@@ -142,14 +141,16 @@ class MemberServer:
     def _io(self) -> None:
         poller = zmq.Poller()
         poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._bell, zmq.POLLIN)
+        poller.register(self._wake_receiver, zmq.POLLIN)
         while not self._closing.is_set():
             ready = dict(poller.poll())
-            if self._bell.fileno() in ready:
-                self._bell.recv(4096)
+            if self._wake_receiver.fileno() in ready:
+                self._wake_receiver.recv(4096)
             while self._outbox:
                 self._send(self._outbox.popleft())
-            if self._socket in ready:  # one at a time: answers come first, and to try in vain costs more than to poll
+            if (
+                self._socket in ready
+            ):  # one at a time: replies have priority, and a failed receive costs more than a poll
                 self._accept(self._socket.recv_multipart())
         self._socket.close()
 
@@ -158,11 +159,11 @@ class MemberServer:
         try:
             request = Request.parse(rest)
         except WireError as error:
-            self._queue.garbled()
+            self._queue.count_garbled()
             log.warning("garbled request: %s", error)
             return
         if request.epoch != self._epoch:
-            self._queue.refuse()
+            self._queue.count_refused()
             self._refuse(sender, request, "stale epoch")
             return
         now_s = time.monotonic()
@@ -173,7 +174,7 @@ class MemberServer:
         self._send([sender, *Reply(request.request_id, self._epoch, "refused", message=message).frames()])
 
     def _send(self, frames: Frames) -> None:
-        with contextlib.suppress(zmq.Again):  # a gateway that does not read loses its answers, not us
+        with contextlib.suppress(zmq.Again):  # a gateway that does not read loses its replies
             self._socket.send_multipart(frames, zmq.NOBLOCK, copy=memoryview(frames[-1]).nbytes < _COPY_BELOW_BYTES)
 
     # The thread that owns the network.
@@ -183,56 +184,56 @@ class MemberServer:
         wait_s: float | None = None
         while (came := self._queue.take(timeout_s=wait_s)) is not None:
             for request in came:
-                self._batcher.came(request)
+                self._batcher.arrived(request)
             batch = self._batcher.next([*waiting, *came], time.monotonic())
             for expired in batch.expired:
                 self._queue.expired(expired)
                 self._reply(expired, "expired")
             if batch.expired:
-                self._ring()
+                self._wake_io()
             if batch.chosen:
                 self._serve(batch.chosen)
             waiting = batch.left
             wait_s = batch.wait_s if waiting else None
 
     def _serve(self, batch: Sequence[QueuedRequest]) -> None:
-        """One computation for all. If it fails, once more one by one, so that only the culprit fails."""
+        """Compute the batch. If that fails, compute each request alone, so that only the faulty one fails."""
         for request in batch:
             self._queue.began(request)
         computed = self._predict(batch)
-        worked = not computed.error
-        if len(batch) > 1 and (computed.predicted is None or computed.failed - self._known_failed):
-            worked |= self._serve_each(batch)
+        succeeded = not computed.error
+        if len(batch) > 1 and (computed.outputs is None or computed.failed - self._known_failed):
+            succeeded |= self._serve_each(batch)
         else:
             self._known_failed &= computed.failed
             self._hand_over(batch, computed)
-        self._judge(batch[0].width, worked)
+        self._track_failures(batch[0].width, succeeded)
 
-    def _judge(self, width: int, worked: bool) -> None:
-        """End the process when the network fails for good; one client's rows that it cannot take are no such sign."""
-        if worked:
-            self._failing.worked()
+    def _track_failures(self, width: int, succeeded: bool) -> None:
+        """Exit when the network fails persistently; one client's invalid rows are not sufficient evidence."""
+        if succeeded:
+            self._failures.record_success()
             self._width = width
-        elif self._failing.failed(time.monotonic()):
-            self._try_known(self._width or width)
+        elif self._failures.record_failure(time.monotonic()):
+            self._try_known_row(self._width or width)
 
-    def _try_known(self, width: int) -> None:
+    def _try_known_row(self, width: int) -> None:
         row = np.zeros((1, width), np.float32) if self._known_row is None else self._known_row
         try:
             error = _all_failed(self._network.predict(row))
-        except Exception as raised:  # noqa: BLE001 - as when it is asked
+        except Exception as raised:  # noqa: BLE001 - any error, as in a request
             error = f"{type(raised).__name__}: {raised}"
         if error:
-            log.critical("the network fails whatever it is given (%s); the process ends", error[:_MESSAGE_CHARACTERS])
+            log.critical("the network fails on every input (%s); exiting", error[:_MESSAGE_CHARACTERS])
             self._end_process()
-        self._failing.worked()
+        self._failures.record_success()
 
     def _serve_each(self, batch: Sequence[QueuedRequest]) -> bool:
-        """Whether any could be computed.
+        """Compute each request alone. Returns whether any succeeded.
 
-        A member that fails whatever it is given is remembered: it is no reason to try every batch twice.
+        A member that fails on every input is remembered, so that it does not cause every batch to be computed twice.
         """
-        failed, worked = [], False
+        failed, succeeded = [], False
         for request in batch:
             if request.due_s <= time.monotonic():
                 self._queue.ended("expired")
@@ -240,51 +241,51 @@ class MemberServer:
                 continue
             computed = self._predict([request])
             failed.append(computed.failed)
-            worked |= not computed.error
+            succeeded |= not computed.error
             self._hand_over([request], computed)
-        self._ring()
+        self._wake_io()
         self._known_failed = frozenset.intersection(*failed) if failed else frozenset()
-        return worked
+        return succeeded
 
     def _predict(self, batch: Sequence[QueuedRequest]) -> _Computed:
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         try:
             inputs = _together(batch)
             predicted = _checked(self._network.predict(inputs), len(inputs))
-        except Exception as error:  # noqa: BLE001 - whatever the network raised is the request's answer
-            return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], began_s, 0.0)
+        except Exception as error:  # noqa: BLE001 - any error of the network is sent to the client
+            return _Computed(None, f"{type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS], started_s, 0.0)
         now_s = time.monotonic()
-        self._statistics.count(len(inputs), now_s - began_s)
-        return _Computed(predicted, _all_failed(predicted), began_s, now_s - began_s)
+        self._statistics.count(len(inputs), now_s - started_s)
+        return _Computed(predicted, _all_failed(predicted), started_s, now_s - started_s)
 
     def _hand_over(self, batch: Sequence[QueuedRequest], computed: _Computed) -> None:
-        """To each its rows."""
+        """Send each request its rows of the outputs."""
         start = 0
         for request in batch:
             end = start + request.rows
-            if computed.predicted is None or computed.error:
+            if computed.outputs is None or computed.error:
                 self._queue.ended("errors")
                 self._reply(request, "error", message=computed.error)
             else:
                 self._queue.ended("answered")
-                self._outbox.append(self._answer(request, computed, computed.predicted, start, end))
+                self._outbox.append(self._answer(request, computed, slice(start, end)))
             start = end
-        self._ring()
-        if computed.predicted is not None:  # learned while the answers are on their way
-            self._batcher.computed(start, computed.seconds, computed.began_s + computed.seconds)
+        self._wake_io()
+        if computed.outputs is not None:  # while the replies are being sent
+            self._batcher.computed(start, computed.seconds, computed.started_s + computed.seconds)
 
-    def _answer(
-        self, waiting: QueuedRequest, computed: _Computed, predicted: NetworkOutputs, start: int, end: int
-    ) -> Frames:
+    def _answer(self, waiting: QueuedRequest, computed: _Computed, rows: slice) -> Frames:
+        outputs = computed.outputs
+        assert outputs is not None
         reply = Reply(
             waiting.request.request_id,
             self._epoch,
             "ok",
-            queue_ms=(computed.began_s - waiting.arrived_s) * 1000,
+            queue_ms=(computed.started_s - waiting.arrived_s) * 1000,
             compute_ms=computed.seconds * 1000,
-            failed={str(i): message[:_MESSAGE_CHARACTERS] for i, message in predicted.failed.items()},
-            predictions=predicted.predictions[:, start:end],
-            combined=None if predicted.combined is None else predicted.combined[start:end],
+            failed={str(i): message[:_MESSAGE_CHARACTERS] for i, message in outputs.failed.items()},
+            predictions=outputs.predictions[:, rows],
+            combined=None if outputs.combined is None else outputs.combined[rows],
         )
         return [waiting.sender, *reply.frames()]
 
@@ -292,66 +293,39 @@ class MemberServer:
         reply = Reply(waiting.request.request_id, self._epoch, status, message=message)
         self._outbox.append([waiting.sender, *reply.frames()])
 
-    def _ring(self) -> None:
-        """Wake the other thread to send what lies in the outbox."""
-        with contextlib.suppress(BlockingIOError):  # it has been rung for often enough
-            self._button.send(b"\0")
-
-
-class _Statistics:
-    """Of the computations that ended well; written by one thread, read by another."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._batches = 0
-        self._rows = 0
-        self._times_ms: deque[float] = deque(maxlen=_TIMES)
-
-    def count(self, rows: int, seconds: float) -> None:
-        with self._lock:
-            self._batches += 1
-            self._rows += rows
-            self._times_ms.append(seconds * 1000)
-
-    def summary(self) -> dict[str, int | float | None]:
-        """Quantiles of the last times; None before the first."""
-        with self._lock:
-            batches, rows, times_ms = self._batches, self._rows, list(self._times_ms)
-        return {
-            "batches": batches,
-            "rows_per_batch": rows / batches if batches else None,
-            "compute_p50_ms": quantile(times_ms, 0.5) if times_ms else None,
-            "compute_p95_ms": quantile(times_ms, 0.95) if times_ms else None,
-        }
+    def _wake_io(self) -> None:
+        """Wake the I/O thread to send the queued replies."""
+        with contextlib.suppress(BlockingIOError):  # enough wake-ups are queued already
+            self._wake_sender.send(b"\0")
 
 
 def _together(batch: Sequence[QueuedRequest]) -> NDArray[np.float32]:
-    """(rows, features) of all."""
+    """The inputs of all requests, (rows, features)."""
     if len(batch) == 1:
         return batch[0].request.inputs
     return np.concatenate([waiting.request.inputs for waiting in batch])
 
 
 def _checked(predicted: NetworkOutputs, rows: int) -> NetworkOutputs:
-    """Raises `ValueError` unless there is one prediction a row: else a request would get its neighbour's."""
+    """Raise `ValueError` unless there is one prediction for each row: otherwise requests would get wrong rows."""
     predictions, combined = predicted.predictions, predicted.combined
     if predictions.ndim != 3 or predictions.shape[1] != rows:
-        raise ValueError(f"the network answered {rows} rows with predictions of shape {predictions.shape}")
+        raise ValueError(f"the network returned predictions of shape {predictions.shape} for {rows} rows")
     if combined is not None and (combined.ndim != 2 or len(combined) != rows):
-        raise ValueError(f"the network answered {rows} rows with a combination of shape {combined.shape}")
+        raise ValueError(f"the network returned a combination of shape {combined.shape} for {rows} rows")
     if predictions.dtype != np.float32 or (combined is not None and combined.dtype != np.float32):
-        raise ValueError("the network answered in numbers other than float32")
+        raise ValueError("the network returned a dtype other than float32")
     return predicted
 
 
 def _all_failed(predicted: NetworkOutputs) -> str:
-    """What to say when no member is left; empty when one is."""
+    """The errors if all members failed; empty otherwise."""
     if len(predicted.failed) < len(predicted.predictions):
         return ""
-    return "; ".join(predicted.failed.values())[:_MESSAGE_CHARACTERS] or "every member failed"
+    return "; ".join(predicted.failed.values())[:_MESSAGE_CHARACTERS] or "all members failed"
 
 
 def _end_process() -> None:
-    """Now: Ray sees it, whoever waits is told, and a new worker is started."""
+    """Exit immediately: Ray notices, pending requests fail, and the host starts a new worker."""
     logging.shutdown()
-    os._exit(_CRASHED)
+    os._exit(CRASH_EXIT_CODE)

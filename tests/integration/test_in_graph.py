@@ -204,7 +204,7 @@ def test_an_exception_is_pinned_on_the_member_that_raised(warm: bool) -> None:
 
 def test_when_no_member_can_be_run_the_reason_is_raised() -> None:
     ensemble = whole([placed(network(0)), placed(network(1))])
-    with pytest.raises(RuntimeError, match="every member failed; the first: RuntimeError"):
+    with pytest.raises(RuntimeError, match="all members failed; first error: RuntimeError"):
         ensemble.predict(ROWS[:, :63])
     assert not ensemble.predict(ROWS).failed
 
@@ -248,7 +248,7 @@ def test_a_member_that_raises_on_the_warm_up_rows_is_no_reason_not_to_start() ->
 
 
 def test_an_ensemble_that_cannot_compute_at_all_does_not_start() -> None:
-    with pytest.raises(RuntimeError, match="every member failed"):
+    with pytest.raises(RuntimeError, match="all members failed"):
         whole([placed(network(0)), placed(network(1))]).warm(63)
 
 

@@ -53,7 +53,7 @@ def sent(aggregator: Aggregator, replica_id: int, status: MemberStatus | None) -
     counts.sent += 1
     counts.pending += 1
     if status is not MemberStatus.UNAVAILABLE:
-        counts.ended(status)
+        counts.record(status)
 
 
 @pytest.fixture

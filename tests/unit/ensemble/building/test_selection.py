@@ -237,7 +237,7 @@ def test_predictions_that_are_not_finite_never_stand(method: Any, task: Task) ->
     predictions[1, 3, 0] = np.nan
     predictions[2, 3, 0] = np.inf
     assert set(method(predictions, targets, k=2, task=task).chosen) <= {0, 3}
-    with pytest.raises(EnsembleError, match="k is 3, but only 2 of 4 trials left predictions that are all finite"):
+    with pytest.raises(EnsembleError, match="k is 3, but only 2 of 4 trials saved finite predictions"):
         method(predictions, targets, k=3, task=task)
     with pytest.raises(EnsembleError, match="k is 5, but only 4"):
         method(predictions, targets, k=5, task=task)

@@ -45,7 +45,7 @@ def test_rows_are_told_by_what_they_are_and_not_by_when_they_were_written(
 def test_other_rows_are_refused(trained: Architecture, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(file.read_text().replace("5,5,2", "5,6,2"))
-    with pytest.raises(EnsembleError, match=r"the rows of rows.csv are not those that the trials were trained beside"):
+    with pytest.raises(EnsembleError, match=r"the rows of rows.csv have changed since"):
         trained.load_rows(tmp_path / "cache")
 
 

@@ -79,7 +79,7 @@ def test_fewer_finished_trials_than_k_make_a_smaller_ensemble_that_says_so(servi
     assert [member.trial_id for member in version.members] == [best, second]
     assert version.quorum == 2
     assert version.selection["note"] == (
-        "k is 4, but only 2 finished trials left a model to choose from; the quorum is 2 instead of 4"
+        "k is 4, but only 2 finished trials saved a model; the quorum is lowered from 4 to 2"
     )
     assert said(service, [sweep_id]) == [None]
 
@@ -97,7 +97,7 @@ def test_one_finished_trial_is_no_ensemble(service: ServiceRig) -> None:
     service.trial(sweep_id, 0, 0.9)
     assert built(service, sweep_id) is None
     (reason,) = said(service, [sweep_id])
-    assert reason.startswith("k is 4, and an ensemble has 2 members at least, but only 1 finished trials")
+    assert reason.startswith("k is 4, but only 1 finished trials of this sweep saved a usable model")
 
 
 def test_whoever_asks_now_is_told_that_there_are_too_few(service: ServiceRig) -> None:

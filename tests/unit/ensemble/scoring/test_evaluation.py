@@ -208,8 +208,11 @@ def test_an_evaluation_is_fixed_by_its_seed() -> None:
 def test_what_cannot_be_scored_is_refused_by_name() -> None:
     predictions, targets = _networks(np.random.default_rng(0), 2, 10)
     bad: list[tuple[str, dict[str, Any]]] = [
-        (r"test: predictions of shape \(2, 0, 3\)", {"predictions": predictions[:, :0], "targets": targets[:0]}),
-        ("test: member 0 answered with a value that is not finite", {"predictions": predictions * np.nan}),
+        (
+            r"test: expected non-empty .* got shape \(2, 0, 3\)",
+            {"predictions": predictions[:, :0], "targets": targets[:0]},
+        ),
+        ("test: member 0 returned a non-finite value", {"predictions": predictions * np.nan}),
         ("the ensemble answered", {"combined": predictions[0][:9]}),
         ("the ensemble answered with a value that is not", {"combined": predictions[0] * np.nan}),
         ("a quorum of 3, of 2 members", {"quorum": 3}),

@@ -119,7 +119,7 @@ def test_a_temperature_is_bounded_and_one_where_none_is_better() -> None:
     assert temperature(np.full((20, 2), 0.5, np.float32), targets) == 1.0
     assert 19 < temperature(certain[::-1].copy(), targets) <= 20.001
     assert 0.05 <= temperature(np.full((20, 2), 0.1, np.float32) + 0.8 * certain, targets) < 0.2
-    with pytest.raises(EnsembleError, match="no row"):
+    with pytest.raises(EnsembleError, match="at least one row"):
         temperature(certain[:0], targets[:0])
 
 
@@ -210,7 +210,7 @@ def test_degenerate_rows_give_a_finite_combination(kind: str, members: int, task
 
 def test_too_few_rows_is_an_error_with_both_numbers() -> None:
     predictions, targets = classifiers(1, 3, MIN_ROWS - 1)
-    with pytest.raises(EnsembleError, match=f"{MIN_ROWS - 1} rows are too few to fit on; at least {MIN_ROWS}"):
+    with pytest.raises(EnsembleError, match=f"at least {MIN_ROWS} rows, got {MIN_ROWS - 1}"):
         fitted(Rule.WEIGHTED, CLASSES, predictions, targets)
 
 
@@ -223,5 +223,5 @@ def test_predictions_that_are_not_finite_are_an_error_that_names_the_members() -
 
 def test_stacking_on_rows_of_one_class_is_an_error() -> None:
     predictions, targets = classifiers(1)
-    with pytest.raises(EnsembleError, match="all of one class"):
+    with pytest.raises(EnsembleError, match="only one class"):
         fitted(Rule.STACKING, CLASSES, predictions, np.zeros_like(targets))

@@ -38,14 +38,14 @@ def test_what_can_be_scored_is_let_through() -> None:
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        (PROBABILITIES[:, :0], r"test: predictions of shape \(2, 0, 3\)"),
-        (PROBABILITIES[0], r"test: predictions of shape \(10, 3\)"),
-        (PROBABILITIES[:1], "test: predictions of 1 members, weights of 2"),
+        (PROBABILITIES[:, :0], r"test: expected non-empty .* got shape \(2, 0, 3\)"),
+        (PROBABILITIES[0], r"test: expected non-empty .* got shape \(10, 3\)"),
+        (PROBABILITIES[:1], "test: predictions of 1 members, but 2 weights"),
         (PROBABILITIES[:, :, :2], "test: predictions of 2 outputs; the other split has 3"),
-        (_changed(PROBABILITIES, np.nan), "test: member 1 answered with a value that is not finite"),
-        (_changed(PROBABILITIES, np.inf), "test: member 1 answered with a value that is not finite"),
-        (_changed(PROBABILITIES, 7.0), "test: member 1 answered .* to 7; probabilities are wanted"),
-        (_changed(PROBABILITIES, -0.1), "test: member 1 answered -0.1 to .*; probabilities are wanted"),
+        (_changed(PROBABILITIES, np.nan), "test: member 1 returned a non-finite value"),
+        (_changed(PROBABILITIES, np.inf), "test: member 1 returned a non-finite value"),
+        (_changed(PROBABILITIES, 7.0), "test: member 1 returned values from .* to 7; expected probabilities"),
+        (_changed(PROBABILITIES, -0.1), "test: member 1 returned values from -0.1 to .*; expected probabilities"),
     ],
 )
 def test_predictions_that_cannot_be_scored(predictions: Array, message: str) -> None:
@@ -56,10 +56,10 @@ def test_predictions_that_cannot_be_scored(predictions: Array, message: str) -> 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (LABELS[:9], r"test: targets of shape \(9,\) for predictions of \(10, 3\); \(10,\) is wanted"),
-        (LABELS + 1, "test: targets of 3 classes are whole numbers from 0 to 2"),
-        (LABELS - 1, "test: targets of 3 classes are whole numbers from 0 to 2"),
-        (LABELS.astype(np.float32), "test: targets of 3 classes are whole numbers from 0 to 2"),
+        (LABELS[:9], r"test: targets have shape \(9,\); expected \(10,\)"),
+        (LABELS + 1, "test: targets of 3 classes must be integers from 0 to 2"),
+        (LABELS - 1, "test: targets of 3 classes must be integers from 0 to 2"),
+        (LABELS.astype(np.float32), "test: targets of 3 classes must be integers from 0 to 2"),
     ],
 )
 def test_labels_that_cannot_be_scored(labels: Array, message: str) -> None:
@@ -68,19 +68,19 @@ def test_labels_that_cannot_be_scored(labels: Array, message: str) -> None:
 
 
 def test_target_values_that_cannot_be_scored() -> None:
-    with pytest.raises(EnsembleError, match=r"targets of shape \(10,\).*\(10, 2\) is wanted"):
+    with pytest.raises(EnsembleError, match=r"targets have shape \(10,\); expected \(10, 2\)"):
         check("test", VALUES, TARGETS[:, 0], _mean_of(2, Task.REGRESSION))
     with pytest.raises(EnsembleError, match="test: a target is not finite"):
         check("test", VALUES, np.full_like(TARGETS, np.nan), _mean_of(2, Task.REGRESSION))
 
 
 def test_answers_of_the_wrong_shape() -> None:
-    with pytest.raises(EnsembleError, match=r"the ensemble answered \(9, 3\) for \(10, 3\) rows and outputs"):
+    with pytest.raises(EnsembleError, match=r"the ensemble returned shape \(9, 3\); expected .* \(10, 3\)"):
         check_answers("the ensemble", PROBABILITIES[0][:9], (10, 3), Task.CLASSIFICATION)
 
 
 @pytest.mark.parametrize(
-    ("quorum", "best", "message"), [(0, 0, "quorum of 0"), (3, 0, "quorum of 3"), (1, 2, "member 2")]
+    ("quorum", "best", "message"), [(0, 0, "invalid quorum 0"), (3, 0, "invalid quorum 3"), (1, 2, "member 2")]
 )
 def test_positions_that_are_none(quorum: int, best: int, message: str) -> None:
     with pytest.raises(EnsembleError, match=message):

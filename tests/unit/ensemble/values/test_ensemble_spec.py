@@ -35,7 +35,7 @@ def test_the_defaults_are_three_processes_and_one_second() -> None:
 
 @pytest.mark.parametrize("name", ["7", "0", "00", "9" * 40])
 def test_a_name_of_digits_alone_would_be_an_id(name: str) -> None:
-    with pytest.raises(ValidationError, match="would be taken for an ensemble's id; add a letter"):
+    with pytest.raises(ValidationError, match="is ambiguous"):
         EnsembleRequest(sweep_id=1, name=name)
     for other in ("7a", "-7", "7.0", "٧"):
         assert EnsembleRequest(sweep_id=1, name=other).name == other
@@ -84,21 +84,21 @@ def test_what_cannot_be_built_is_refused(wrong: dict[str, Any]) -> None:
 
 NAMED = {"sweep_id": None, "trial_ids": [3, 1, 2]}
 CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
-    ({"sweep_id": None}, "sweep_id or trial_ids"),
-    ({"trial_ids": [1]}, "sweep_id or trial_ids"),
+    ({"sweep_id": None}, "exactly one of sweep_id and trial_ids"),
+    ({"trial_ids": [1]}, "exactly one of sweep_id and trial_ids"),
     ({"select": "explicit"}, "trial_ids"),
-    ({"quorum": 4}, "quorum: 4 of 3"),
-    ({"k": 100, "replicas": 3}, "300 processes are too many"),
-    ({"fit_on": "test"}, "the report alone"),
+    ({"quorum": 4}, "quorum: 4 exceeds"),
+    ({"k": 100, "replicas": 3}, "300 processes exceed the limit"),
+    ({"fit_on": "test"}, "reserved for reported scores"),
     ({"fit_on": "validation"}, "force"),
-    ({"combine": "stacking", "calibrate": True}, "overfit"),
-    ({"weights": [1, 1, 1]}, "one for each of trial_ids"),
-    ({**NAMED, "select": "top_k"}, "with trial_ids it is explicit"),
-    ({**NAMED, "k": 2}, "k: leave it out"),
-    ({**NAMED, "trial_ids": [1, 1]}, "every trial once"),
-    ({**NAMED, "weights": [1, 1]}, "one for each"),
-    ({**NAMED, "weights": [0, 0, 0]}, "above 0"),
-    ({**NAMED, "weights": [1, 1, 1], "combine": "median"}, "median has none"),
+    ({"combine": "stacking", "calibrate": True}, "fitted on the same rows"),
+    ({"weights": [1, 1, 1]}, "one weight for each of trial_ids"),
+    ({**NAMED, "select": "top_k"}, "must be explicit with trial_ids"),
+    ({**NAMED, "k": 2}, "k: must be omitted"),
+    ({**NAMED, "trial_ids": [1, 1]}, "must not contain duplicates"),
+    ({**NAMED, "weights": [1, 1]}, "one weight for each"),
+    ({**NAMED, "weights": [0, 0, 0]}, "must be positive"),
+    ({**NAMED, "weights": [1, 1, 1], "combine": "median"}, "not supported by combine: median"),
 ]
 
 

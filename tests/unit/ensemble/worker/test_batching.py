@@ -49,7 +49,7 @@ def histories(draw: st.DrawFn) -> DynamicBatcher:
     """The rules after some batches."""
     batching = DynamicBatcher(draw(st.integers(1, 300)), draw(st.sampled_from([0.0, 0.5, 50.0])))
     for budget_s in draw(st.lists(st.floats(-1, 50), max_size=5)):
-        batching.came(QueuedRequest(0, due_s=budget_s))
+        batching.arrived(QueuedRequest(0, due_s=budget_s))
     for rows, seconds in draw(st.lists(st.tuples(st.integers(1, 300), st.floats(0, 20)), max_size=12)):
         batching.computed(rows, seconds, 95.0)
     return batching
@@ -269,7 +269,7 @@ def test_under_load_the_limit_settles_where_a_batch_takes_half_the_time_that_req
     batching, now_s, seen = DynamicBatcher(1024), 0.0, []
     for _ in range(300):
         waiting = [QueuedRequest(n, arrived_s=now_s, due_s=now_s + 8.0) for n in range(1200)]
-        batching.came(waiting[0])
+        batching.arrived(waiting[0])
         rows = len(batching.next(waiting, now_s).chosen)
         now_s += 0.01 * rows
         batching.computed(rows, 0.01 * rows, now_s)

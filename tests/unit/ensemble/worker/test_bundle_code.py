@@ -70,8 +70,8 @@ def test_code_alone_in_its_process_may_import_later(code: Path) -> None:
 
 
 WRONG = {
-    "an import that raises": ("raise ValueError('no data here')", "cannot be imported: ValueError: no data here"),
-    "a script": ("import sys; sys.exit(2)", "cannot be imported: SystemExit: 2"),
+    "an import that raises": ("raise ValueError('no data here')", "cannot import .*: ValueError: no data here"),
+    "a script": ("import sys; sys.exit(2)", "cannot import .*: SystemExit: 2"),
     "no such function": ("x = 1", "has no function 'build'"),
     "no function": ("build = 1", "has no function 'build'"),
 }
@@ -85,12 +85,12 @@ def test_code_that_does_not_work_is_named(code: Path, text: str, words: str) -> 
 
 @pytest.mark.parametrize("reference", ["podium.sweep.values.errors:PodiumError", "os.path", "a:b:c", "../x:y", ""])
 def test_what_is_no_reference_to_a_users_function_is_not_imported(code: Path, reference: str) -> None:
-    with pytest.raises(EnsembleError, match="is no function of a user's code"):
+    with pytest.raises(EnsembleError, match="is not a function reference"):
         load_function(code, reference)
 
 
 def test_another_module_of_the_name_is_not_taken_for_the_users(code: Path) -> None:
-    with pytest.raises(EnsembleError, match="json is another module here"):
+    with pytest.raises(EnsembleError, match=r"module json of .* is shadowed"):
         called(bundle(code / "a", json="def build(params): return 1"), "json:build")
 
 

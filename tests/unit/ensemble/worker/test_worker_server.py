@@ -321,7 +321,7 @@ def test_numbers_that_are_not_finite_are_passed_on_as_they_are(client: Client) -
 @pytest.mark.parametrize(
     ("predicted", "message"),
     [
-        (NetworkOutputs(probabilities(0.5, rows=3), {}, None), "2 rows with predictions of shape (1, 3, 2)"),
+        (NetworkOutputs(probabilities(0.5, rows=3), {}, None), "predictions of shape (1, 3, 2) for 2 rows"),
         (NetworkOutputs(probabilities(0.5)[0], {}, None), "predictions of shape (2, 2)"),
         (NetworkOutputs(probabilities(0.5), {}, probabilities(0.5)), "combination of shape (1, 2, 2)"),
         (NetworkOutputs(probabilities(0.5).astype(np.float64), {}, None), "float32"),
@@ -567,16 +567,16 @@ def test_a_network_is_tried_with_a_row_that_it_is_known_to_take(
 def test_a_network_is_suspected_after_many_failures_over_a_while_and_none_that_worked(
     computed: list[tuple[bool, float]],
 ) -> None:
-    judge, now_s, row = FailureTracker(), 0.0, list[float]()
+    tracker, now_s, row = FailureTracker(), 0.0, list[float]()
     for worked, passed_s in computed:
         now_s += passed_s
         if worked:
-            judge.worked()
+            tracker.record_success()
             row.clear()
         else:
             row.append(now_s)
             enough = len(row) >= network_failures.MIN_FAILURES and now_s - row[0] >= network_failures.MIN_FAILING_S
-            assert judge.failed(now_s) == enough
+            assert tracker.record_failure(now_s) == enough
 
 
 def test_the_process_really_ends(tmp_path: Path) -> None:
@@ -591,7 +591,7 @@ def test_the_process_really_ends(tmp_path: Path) -> None:
     worker = subprocess.Popen([sys.executable, "-c", program])
     client = Client(f"ipc://{tmp_path / 'm'}")
     client.send()
-    assert worker.wait(PATIENCE_MS / 1000) == module._CRASHED
+    assert worker.wait(PATIENCE_MS / 1000) == module.CRASH_EXIT_CODE
     client.close()
 
 

@@ -279,7 +279,7 @@ def test_an_ensemble_cannot_have_it_by_its_id_and_does_not_choose_it(
     assert built.status_code == 201
     assert [member["trial_id"] for member in built.json()["members"]] == [2, 4]
     body = {"sweep_id": sweep_id, "k": 3, "select": "top_k"}
-    words = f"k is 3, but only 2 trials have weights; of another, {REASON}"
+    words = f"k is 3, but only 2 trials have weights; another trial: {REASON}"
     assert_problem(client.post("/api/v1/ensembles", json=body), 422, words)
 
 

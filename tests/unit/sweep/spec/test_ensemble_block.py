@@ -41,9 +41,9 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "no k": ({"k": 0}, "ensemble.k", "is at least 1, not 0"),
     "k above run_cap": ({"k": 5}, "ensemble.k", "5 of 4 trials cannot be chosen; raise run_cap, or lower k"),
-    "a quorum above k": ({"k": 2, "quorum": 3}, "ensemble.quorum", "3 of 2 members can never answer"),
+    "a quorum above k": ({"k": 2, "quorum": 3}, "ensemble.quorum", "3 exceeds the number of members, k: 2"),
     "fitting on test": ({"fit_on": "test"}, "ensemble.fit_on", "use calibration"),
-    "fitting where chosen": ({"fit_on": "validation"}, "ensemble.fit_on", "use calibration, or force it"),
+    "fitting where chosen": ({"fit_on": "validation"}, "ensemble.fit_on", "use calibration, or set force: true"),
     "trials of the future": ({"select": "explicit"}, "ensemble.select", "write top_k, greedy or diverse"),
 }
 
@@ -79,5 +79,7 @@ def test_every_complaint_has_its_line(tmp_path: Path) -> None:
         "name: small\nmetric: {name: val_accuracy, goal: maximize}\nparameters:\n  lr: {min: 0.1, max: 0.2}\n"
         "program: {model: mlp, data: {name: digits}}\nensemble:\n  k: 3\n  quorum: 7\n"
     )
-    with pytest.raises(InvalidSpecError, match=r"sweep\.yaml:8: ensemble\.quorum: 7 of 3 members can never answer"):
+    with pytest.raises(
+        InvalidSpecError, match=r"sweep\.yaml:8: ensemble\.quorum: 7 exceeds the number of members, k: 3"
+    ):
         read_spec_file(file)

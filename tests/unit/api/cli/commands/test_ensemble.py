@@ -204,11 +204,11 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "both": (("1", "--trial", "4"), "one of the two"),
     "no such rule": (("1", "--combine", "best"), "'best' is not one of 'mean', 'logit_mean'"),
     "no k": (("1", "-k", "0"), "-k: input should be greater than or equal to 1"),
-    "a quorum above k": (("1", "--quorum", "4"), "--quorum: 4 of 3 members can never answer"),
-    "fitting where chosen": (("1", "--fit-on", "validation"), "--fit-on: members are selected on validation"),
-    "one weight": (("--trial", "1", "--trial", "2", "--weights", "1"), "--weights: one for each"),
+    "a quorum above k": (("1", "--quorum", "4"), "--quorum: 4 exceeds the number of members, k: 3"),
+    "fitting where chosen": (("1", "--fit-on", "validation"), "--fit-on: members were selected on validation"),
+    "one weight": (("--trial", "1", "--trial", "2", "--weights", "1"), "--weights: must have one weight for each"),
     "no weights": (("--trial", "1", "--weights", "x"), "--weights: input should be a valid number"),
-    "a trial twice": (("--trial", "1", "--trial", "1"), "--trial: every trial once"),
+    "a trial twice": (("--trial", "1", "--trial", "1"), "--trial: must not contain duplicates"),
     "an empty name": (("1", "--name", ""), "--name: string should have at least 1"),
 }
 

@@ -125,7 +125,7 @@ def test_without_predictions_there_are_candidates_and_a_reason(service: ServiceR
         service.trial(sweep_id, number, 0.5)
     found = previewed(client, sweep_id=sweep_id, k=2)
     assert (found["figures"], found["path"], found["rows_there"]) == (None, [], 0)
-    assert "left no predictions" in found["unknown"]
+    assert "saved no predictions" in found["unknown"]
     assert [one["scores"] for one in found["contenders"]] == [None, None]
 
 

@@ -88,23 +88,27 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
     ({"combine": "best"}, 422, "stacking"),
     ({"fit_on": "test"}, 422, "fit_on"),
     ({"fit_on": "validation"}, 422, "force"),
-    ({"trial_ids": [1]}, 422, "sweep_id or trial_ids"),
-    ({"sweep_id": None}, 422, "sweep_id or trial_ids"),
+    ({"trial_ids": [1]}, 422, "exactly one of sweep_id and trial_ids"),
+    ({"sweep_id": None}, 422, "exactly one of sweep_id and trial_ids"),
     ({"sweep_id": None, "trial_ids": []}, 422, "trial_ids"),
-    ({"sweep_id": None, "trial_ids": [1, 1]}, 422, "every trial once"),
+    ({"sweep_id": None, "trial_ids": [1, 1]}, 422, "must not contain duplicates"),
     ({"sweep_id": None, "trial_ids": [1, 99]}, 404, "no trial 99"),
     ({"sweep_id": None, "trial_ids": [4]}, 422, "trial 4 saved no model"),
-    ({"sweep_id": None, "trial_ids": [1, 2], "k": 3}, 422, "k: leave it out"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "k": 3}, 422, "k: must be omitted"),
     ({"sweep_id": None, "trial_ids": [1], "select": "greedy"}, 422, "select"),
-    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1]}, 422, "weights: one for each"),
+    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1]}, 422, "weights: must have one weight for each"),
     ({"sweep_id": None, "trial_ids": [1, 2], "weights": [0, 0]}, 422, "at least one"),
-    ({"sweep_id": None, "trial_ids": [1, 2], "weights": [1, 2], "combine": "median"}, 422, "median has none"),
-    ({"weights": [1, 2, 3]}, 422, "weights: one for each"),
+    (
+        {"sweep_id": None, "trial_ids": [1, 2], "weights": [1, 2], "combine": "median"},
+        422,
+        "not supported by combine: median",
+    ),
+    ({"weights": [1, 2, 3]}, 422, "weights: must have one weight for each"),
     ({"select": "explicit"}, 422, "trial_ids"),
-    ({"select": "greedy"}, 422, "left no predictions"),
-    ({"combine": "stacking"}, 422, "left no predictions"),
-    ({"combine": "weighted"}, 422, "left no predictions"),
-    ({"calibrate": True}, 422, "left no predictions"),
+    ({"select": "greedy"}, 422, "saved no predictions"),
+    ({"combine": "stacking"}, 422, "saved no predictions"),
+    ({"combine": "weighted"}, 422, "saved no predictions"),
+    ({"calibrate": True}, 422, "saved no predictions"),
     ({"deadline_ms": 0.5}, 422, "deadline_ms"),
     ({"deadline_ms": True}, 422, "deadline_ms"),
     ({"deadline_ms": "5"}, 422, "deadline_ms"),
@@ -285,7 +289,7 @@ def test_members_of_different_data_are_named(client: TestClient, service: Servic
     birds = service.trial(service.sweep(), 0, 0.9, architecture={"labels": ["hen", "owl"]})
     wide = service.trial(service.sweep(), 0, 0.9, architecture={"image": [1, 1, 4]})
     values = service.trial(service.sweep(), 0, 0.9, architecture={"task": "regression"})
-    assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, f"trial {birds} knows other classes")
+    assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, f"trial {birds} has different classes")
     assert_problem(client.post(URL, json={"trial_ids": [1, wide]}), 422, f"trial {wide} takes 4 inputs")
     assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} does regression")
 
