@@ -83,7 +83,7 @@ def test_names_are_the_sweeps_with_a_number_and_never_twice(client: TestClient, 
 BAD: list[tuple[dict[str, Any], int, str]] = [
     ({"k": 5}, 422, "k is 5, but only 4"),
     ({"k": 0}, 422, "body.k"),
-    ({"k": 2, "quorum": 3}, 422, "quorum: 3 of 2"),
+    ({"k": 2, "quorum": 3}, 422, "quorum: 3 exceeds the number of members, k: 2"),
     ({"mode": "both"}, 422, "in_graph"),
     ({"combine": "best"}, 422, "stacking"),
     ({"fit_on": "test"}, 422, "fit_on"),
@@ -291,7 +291,7 @@ def test_members_of_different_data_are_named(client: TestClient, service: Servic
     values = service.trial(service.sweep(), 0, 0.9, architecture={"task": "regression"})
     assert_problem(client.post(URL, json={"trial_ids": [1, birds]}), 422, f"trial {birds} has different classes")
     assert_problem(client.post(URL, json={"trial_ids": [1, wide]}), 422, f"trial {wide} takes 4 inputs")
-    assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} does regression")
+    assert_problem(client.post(URL, json={"trial_ids": [1, values]}), 422, f"trial {values} is for regression")
 
 
 def test_trials_of_several_sweeps_stand_together(client: TestClient, service: ServiceRig, sweep_id: int) -> None:
