@@ -215,11 +215,11 @@ def test_what_cannot_be_scored_is_refused_by_name() -> None:
         ("test: member 0 returned a non-finite value", {"predictions": predictions * np.nan}),
         ("the ensemble returned shape", {"combined": predictions[0][:9]}),
         ("the ensemble returned a non-finite value", {"combined": predictions[0] * np.nan}),
-        ("a quorum of 3, of 2 members", {"quorum": 3}),
-        ("best member 2, of members 0 to 1", {"best_member": 2}),
+        ("invalid quorum 3; expected 1 to 2", {"quorum": 3}),
+        ("invalid best member 2; expected 0 to 1", {"best_member": 2}),
         ("calibration: predictions of 1 members", {"calibration": (predictions[:1], targets)}),
         ("calibration: predictions of 2 outputs", {"calibration": (predictions[:, :, :2], targets)}),
-        ("calibration: targets of shape", {"calibration": (predictions, targets[:3])}),
+        ("calibration: targets have shape", {"calibration": (predictions, targets[:3])}),
     ]
     good: dict[str, Any] = {"predictions": predictions, "targets": targets, "combination": _mean_of(2), "quorum": 1}
     assert evaluate("test", **good).rows == 10
