@@ -1,4 +1,4 @@
-"""The keys of the sweep file as tables, made of its schema; `python -m tests.sweep_file_tables` writes them down."""
+"""Tables of the sweep file's keys for docs/sweep-file.md; `python -m tests.sweep_file_tables` updates them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.repository import ROOT
 PAGE = ROOT / "docs" / "reference" / "sweep-file.md"
 _BEGIN, _END = "<!-- tables: begin -->\n", "<!-- tables: end -->\n"
 
-# Each block with the heading that its keys have.
+# Each block with its heading.
 BLOCKS = {
     "": "The file",
     "SamplerClass": "method, a sampler class",
@@ -35,14 +35,14 @@ BLOCKS = {
 
 
 def key_tables() -> str:
-    """Every block's keys in Markdown: key, type, default, meaning."""
+    """The keys of all blocks as Markdown tables: key, type, default, description."""
     schema = sweep_schema()
     blocks = {"": schema, **schema["$defs"]}
     return "\n".join(_table(title, blocks[name], blocks) for name, title in BLOCKS.items() if name in blocks)
 
 
 def _table(title: str, block: dict[str, Any], blocks: dict[str, Any]) -> str:
-    lines = [f"### {title}", "", "| key | is | default | |", "| --- | --- | --- | --- |"]
+    lines = [f"### {title}", "", "| key | type | default | description |", "| --- | --- | --- | --- |"]
     required = set(block.get("required", ()))
     either = {key for kind in block.get("anyOf", ()) for key in kind["required"]}
     for key, about in block["properties"].items():
@@ -57,7 +57,7 @@ def _default(about: dict[str, Any]) -> str:
 
 
 def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
-    """What a value may be, in few words."""
+    """The type of a value, in a few words."""
     if "$ref" in about:
         target = blocks[about["$ref"].rpartition("/")[2]]
         return _type(target, blocks) if "enum" in target else "block"
@@ -69,24 +69,24 @@ def _type(about: dict[str, Any], blocks: dict[str, Any]) -> str:
         return _joined(list(kinds))
     if about.get("type") == "array":
         return f"list of {_type(about['items'], blocks)}s" if isinstance(about.get("items"), dict) else "list"
-    names = {"integer": "integer", "string": "string", "boolean": "`true`, `false`", "object": "mapping"}
+    names = {"integer": "integer", "string": "string", "boolean": "boolean", "object": "mapping"}
     return names.get(str(about.get("type")), str(about.get("type", "anything")))
 
 
 def _joined(kinds: list[str]) -> str:
     if {"string", "number"} <= set(kinds):
-        return "value" if not any("list" in kind for kind in kinds) else "value or list"
+        return "scalar" if not any("list" in kind for kind in kinds) else "scalar or list"
     return " or ".join(kind for kind in kinds if not (kind == "integer" and "number" in kinds))
 
 
 def _cell(text: str) -> str:
-    """A description as the others are: no sentence of its own."""
+    """A description in lower case, without a final full stop."""
     first = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return f"{first}{text[1:]}".rstrip(".").replace("|", "\\|")
 
 
 def page_with_tables(page: str) -> str:
-    """The page with its tables as they are to be now."""
+    """The page with its tables updated."""
     head, _, rest = page.partition(_BEGIN)
     return f"{head}{_BEGIN}\n{key_tables()}\n{_END}{rest.partition(_END)[2]}"
 

@@ -1,4 +1,4 @@
-"""Reads CSV files: a header, then numbers; the target may be text. A piece at a time; api (its beginning), trial."""
+"""Reads CSV files in chunks: a header, then numbers; the target may be strings. api (first rows), trial processes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from podium.sweep.values.errors import DataError
 _DELIMITERS = ",;\t"
 _ROW = 4 << 20  # characters
 _SAMPLE_VALUES = 250_000
-_EXACT = 400  # digits: a whole number of more is none that anybody counts classes with
-_PIECE_VALUES = 250_000  # held as texts for a moment, some 60 bytes each
+_EXACT = 400  # digits: longer integers are not class labels
+_PIECE_VALUES = 250_000  # held as strings temporarily, about 60 bytes each
 
-_Lines = tuple[list[list[str]], list[int]]  # rows of texts, and the line in which each ends
+_Lines = tuple[list[list[str]], list[int]]  # rows of strings, and the line in which each ends
 
 
 class CsvFile:
-    """UTF-8, a line of names, then a line for each row; separated by commas, or by semicolons or tabs."""
+    """A UTF-8 file with a header line and a line for each row; separated by commas, semicolons or tabs."""
 
     def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class CsvFile:
         self._target = target
         sample = next(self._lines(min(LOOKED_AT, max(1, _SAMPLE_VALUES // len(self._names))), skip=1), None)
         if sample is None:
-            raise DataError(f"{path} has a header and no rows")
+            raise DataError(f"{path} has a header but no rows")
         self._inputs(sample)
         self._sample = self._texts(sample)
         kind = _kind(self._sample)
@@ -58,7 +58,7 @@ class CsvFile:
                 yield self._inputs(lines), self._numbers(lines, [self._target_at])[:, 0]
 
     def _lines(self, step: int, skip: int = 0) -> Iterator[_Lines]:
-        """Rows, `step` at a time; blank lines are passed over."""
+        """Rows, `step` at a time; blank lines are skipped."""
         last = 0
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as stream:
@@ -71,18 +71,18 @@ class CsvFile:
                     last = some[-1][1]
                     yield [row for row, _ in some], [line for _, line in some]
         except UnicodeDecodeError as error:
-            raise DataError(f"{self.path} is not UTF-8, after line {last:,}: {error.reason}") from error
+            raise DataError(f"{self.path}: invalid UTF-8 after line {last:,}: {error.reason}") from error
         except csv.Error as error:
             raise DataError(f"{self.path}, after line {last:,}: {error}") from error
 
     def _numbered(self, characters: _Characters, delimiter: str) -> Iterator[tuple[list[str], int]]:
-        """Each row with the line in which it ends; all as wide as the header, once that is known."""
+        """Each row with the line in which it ends; raises unless its width is that of the header, once known."""
         reader, width = csv.reader(characters, delimiter=delimiter, strict=True), len(self._names)
         for row in reader:
             characters.of_row = 0
             if row and width and len(row) != width:
                 raise DataError(
-                    f"{self.path}, line {reader.line_num:,}: {len(row)} values, and the header names {width} columns"
+                    f"{self.path}, line {reader.line_num:,}: expected {width} values, as in the header, got {len(row)}"
                 )
             if row:
                 yield row, reader.line_num
@@ -93,15 +93,15 @@ class CsvFile:
     def _checked(self, names: list[str]) -> list[str]:
         names = [name.strip() for name in names]
         if not names:
-            raise DataError(f"{self.path} is empty; its first line has to name the columns")
+            raise DataError(f"{self.path} is empty; the first line must be a header with column names")
         if all(_is_number(name) for name in names):
-            raise DataError(f"{self.path} has no header: its first line is numbers, and has to name the columns")
+            raise DataError(f"{self.path} has no header; the first line must have column names, not numbers")
         seen: set[str] = set()
         for column, name in enumerate(names, 1):
             if not name:
-                raise DataError(f"{self.path}: column {column} has no name in the first line")
+                raise DataError(f"{self.path}: column {column} has no name in the header")
             if name in seen:
-                raise DataError(f"{self.path}: two columns are called {name!r}")
+                raise DataError(f"{self.path}: duplicate column {name!r}")
             seen.add(name)
         return names
 
@@ -109,7 +109,7 @@ class CsvFile:
         return self._numbers(lines, self._at)
 
     def _numbers(self, lines: _Lines, at: list[int]) -> NDArray[np.float32]:
-        """The numbers in some columns. Raises `DataError`, naming line and column."""
+        """The numbers in some columns. Raises `DataError` with line and column."""
         rows, _ = lines
         pick = itemgetter(*at)
         texts = chain.from_iterable(map(pick, rows)) if len(at) > 1 else map(pick, rows)
@@ -126,12 +126,16 @@ class CsvFile:
         texts = [row[self._target_at].strip() for row in lines[0]]
         if "" in texts:
             line = lines[1][texts.index("")]
-            raise DataError(f"{self.path}, line {line:,}: the target {self._target!r} is missing; leave such rows out")
+            raise DataError(
+                f"{self.path}, line {line:,}: missing value of the target {self._target!r}; remove such rows"
+            )
         return texts
 
     def _labels(self, texts: list[str], lines: Sequence[int] = ()) -> list[str]:
-        """Names of classes: where the first rows have numbers, 1, 01 and 1.0 are one. Raises `DataError` for 1.5."""
-        return texts if self.header.kind == "text" else [self._label(text, at, lines) for at, text in enumerate(texts)]
+        """Class labels; if the first rows are numbers, 1, 01 and 1.0 are the same. Raises `DataError` for 1.5."""
+        return (
+            texts if self.header.kind == "string" else [self._label(text, at, lines) for at, text in enumerate(texts)]
+        )
 
     def _label(self, text: str, at: int, lines: Sequence[int]) -> str:
         if not _is_number(text):
@@ -142,38 +146,38 @@ class CsvFile:
             return str(int(value))
         where = f"{self.path}, line {lines[at]:,}" if lines else str(self.path)
         raise DataError(
-            f"{where}: the target {self._target!r} has {text[:40]}; classes are whole numbers or texts; for values to "
-            "predict write task: regression",
+            f"{where}: the target {self._target!r} has {text[:40]}; class labels must be integers or strings; "
+            "for regression set task: regression",
             key="task",
         )
 
     def _culprit(self, lines: _Lines, at: list[int]) -> DataError:
-        """What is wrong with the first value that is no number."""
+        """The error for the first value that is not a finite float32."""
         limit = float(np.finfo(np.float32).max)
         for row, line in zip(*lines, strict=True):
             for position in at:
                 text, name = row[position].strip(), self._names[position]
                 where = f"{self.path}, line {line:,}, column {name!r}"
                 if not text:
-                    return DataError(f"{where}: the value is missing; fill it in, or leave such rows out")
+                    return DataError(f"{where}: missing value; fill in or remove such rows")
                 if not _is_number(text):
                     return DataError(f"{where}: {text[:40]!r} is not a number; {self._advice(position, text)}")
                 if not abs(float(text)) <= limit:
-                    return DataError(f"{where}: {text[:40]!r} is no number that a network takes")
+                    return DataError(f"{where}: {text[:40]!r} is not a finite float32")
         raise AssertionError("every value is a number")
 
     def _advice(self, position: int, text: str) -> str:
         if _is_number(text.replace(",", ".", 1)):
-            return "write a decimal point"
+            return "use a decimal point"
         if position == self._target_at:
-            return "values are numbers; for classes write task: classification"
-        return "turn text into numbers first, or name the columns to learn from in features"
+            return "for classification set task: classification"
+        return "encode strings as numbers, or list the numeric columns in features"
 
 
 def _kind(texts: list[str]) -> Kind:
     if not all(map(_is_number, texts)):
-        return "text"
-    return "whole" if all(map(_is_whole, texts)) else "number"
+        return "string"
+    return "integer" if all(map(_is_whole, texts)) else "float"
 
 
 def _is_whole(text: str) -> bool:
@@ -188,7 +192,7 @@ def _is_number(text: str) -> bool:
 
 
 class _Characters:
-    """The lines of a file for the csv module, which puts quoted ones together: a row without end is refused."""
+    """The lines of a file for the csv module, which joins quoted ones; raises for an unbounded row."""
 
     def __init__(self, path: Path, stream: TextIO) -> None:
         self._path = path
@@ -202,7 +206,7 @@ class _Characters:
         line = self._stream.readline(_ROW)
         self.of_row += len(line)
         if self.of_row >= _ROW:
-            raise DataError(f"{self._path} has a row of more than {_ROW >> 20} MB; it is no CSV file")
+            raise DataError(f"{self._path} is not a CSV file: a row exceeds {_ROW >> 20} MB")
         if not line:
             raise StopIteration
         return line

@@ -1,4 +1,4 @@
-"""Prepared data on disk: arrays written once a machine, piece by piece, and mapped by all; trial and host processes."""
+"""A disk cache of prepared arrays, written once for each machine and memory-mapped; trial processes and host."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 def cached(folder: Path, build: Callable[[Path], None]) -> dict[str, NDArray[Any]]:
     """The arrays in `folder`, memory-mapped, by name.
 
-    Where there is no such folder, `build` fills another one, which is renamed when it is whole. Under a lock: whoever
-    comes second waits, and finds what the first has made.
+    If the folder does not exist, `build` fills a temporary one, which is then renamed. A lock makes concurrent callers
+    wait for the first one.
     """
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def cached(folder: Path, build: Callable[[Path], None]) -> dict[str, NDArray[Any
 
 
 def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write whole arrays, each to a file of its name."""
+    """Write each array to a file with its name."""
     for name, array in arrays.items():
         with (folder / f"{name}.npy").open("wb") as file:
             np.save(file, array, allow_pickle=False)
@@ -38,7 +38,7 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _make(folder: Path, build: Callable[[Path], None]) -> None:
-    for left in folder.parent.glob(f"{folder.name}.*.tmp"):  # by a process that was killed: we hold its lock
+    for left in folder.parent.glob(f"{folder.name}.*.tmp"):  # left by a killed process, whose lock is now held here
         shutil.rmtree(left, ignore_errors=True)
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:
@@ -51,7 +51,7 @@ def _make(folder: Path, build: Callable[[Path], None]) -> None:
 
 
 class ArrayFile:
-    """An `.npy` file whose rows are written in any order, by several threads; how many there are is said at the end."""
+    """An `.npy` file whose rows are written in any order, by several threads; the row count is set at the end."""
 
     def __init__(self, path: Path, dtype: Any, row_shape: tuple[int, ...]) -> None:
         self.dtype = np.dtype(dtype)
@@ -69,7 +69,7 @@ class ArrayFile:
             content, at = content[written:], at + written
 
     def finish(self, rows: int) -> None:
-        """Say how many rows there are, and see that all of it is on disk."""
+        """Set the number of rows and sync the file."""
         os.ftruncate(self._descriptor, self._offset + rows * self._row_bytes)
         os.pwrite(self._descriptor, self._header(rows), 0)
         os.fsync(self._descriptor)
@@ -78,7 +78,7 @@ class ArrayFile:
         os.close(self._descriptor)
 
     def _header(self, rows: int) -> bytes:
-        """As numpy writes it: it leaves room for the number of rows to grow, so all are of one length."""
+        """The header of numpy's format, which is padded, so that its length does not depend on the row count."""
         header = io.BytesIO()
         shape = (rows, *self._row_shape)
         descr = np.lib.format.dtype_to_descr(self.dtype)

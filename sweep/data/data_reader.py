@@ -1,4 +1,4 @@
-"""What a reader of data files gives: what a file holds, then its rows in pieces; api (only what it holds), trial."""
+"""The interface of data file readers: a header, then rows in chunks; api (header only), trial processes."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from podium.sweep.spec.catalog import Task
 from podium.sweep.values.errors import DataError
 
 PIECE_BYTES = 8 << 20
-LOOKED_AT = 1_000  # rows from which is said what a column of text holds
+LOOKED_AT = 1_000  # rows from which the type of a text column is inferred
 MAX_COLUMNS = 100_000
 
-Kind = Literal["text", "whole", "number"]
+Kind = Literal["string", "integer", "float"]
 
-# Inputs (n, features), and targets as they stand in the file: (n,) or (n, outputs) numbers, or (n,) texts.
+# Inputs (n, features), and targets as in the file: (n,) or (n, outputs) numbers, or (n,) strings.
 Piece: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file holds, as far as its beginning tells."""
+    """The contents of a file, as far as its header or first rows tell."""
 
-    columns: tuple[str, ...]  # of the inputs; none where they have no names
+    columns: tuple[str, ...]  # of the inputs; empty if they have no names
     image: tuple[int, int, int]  # channels, height, width; a table is 1 x 1 x columns
     dtype: np.dtype[Any]  # of the inputs: uint8 or float32
     target: str
     kind: Kind  # of the target's values
     outputs: int = 1  # columns of the target
-    rows: int | None = None  # None where only reading tells
+    rows: int | None = None  # None if unknown before reading
 
     @property
     def features(self) -> int:
@@ -46,12 +46,12 @@ class Header:
 
     @property
     def task(self) -> Task:
-        """What its target seems to be for."""
-        return "regression" if self.kind == "number" or self.outputs > 1 else "classification"
+        """The task inferred from the target."""
+        return "regression" if self.kind == "float" or self.outputs > 1 else "classification"
 
 
 class TableFile(Protocol):
-    """One file of rows. Opening it reads no more than its header, and raises `DataError` where that is wrong."""
+    """A file of rows. Opening it reads only the header, and raises `DataError` if that is invalid."""
 
     @property
     def path(self) -> Path: ...
@@ -60,22 +60,22 @@ class TableFile(Protocol):
     def header(self) -> Header: ...
 
     def pieces(self, task: Task) -> Iterator[Piece]:
-        """All rows in order, some at a time. Raises `DataError`, naming the file, the row and the column."""
+        """All rows in order, in chunks. Raises `DataError` with file, row and column."""
         ...
 
 
 class RowsFile(TableFile, Protocol):
-    """One whose target may be for classes or for values."""
+    """A file whose target may be for classification or regression."""
 
     def first_targets(self) -> NDArray[Any]:
-        """The targets of the first rows, `LOOKED_AT` at most, without their inputs."""
+        """The targets of the first rows, at most `LOOKED_AT`."""
         ...
 
 
 def chosen(path: Path, there: Sequence[str], target: str, features: Sequence[str] | None) -> list[str]:
-    """The columns to learn from: those named, or all but the target. Raises `DataError` for one that is not there."""
+    """The input columns: `features`, or all except the target. Raises `DataError` for a missing column."""
     if len(there) > MAX_COLUMNS:
-        raise DataError(f"{path} has {len(there):,} columns; {MAX_COLUMNS:,} are the most", key="file")
+        raise DataError(f"{path} has {len(there):,} columns; at most {MAX_COLUMNS:,} are supported", key="file")
     if target not in there:
         hint = catalog.suggestion(target, there[:50])
         raise DataError(f"{path} has no column {target!r}; {hint}", key="target")
@@ -85,10 +85,10 @@ def chosen(path: Path, there: Sequence[str], target: str, features: Sequence[str
             hint = catalog.suggestion(name, there[:50])
             raise DataError(f"{path} has no column {name!r}; {hint}", key="features")
     if target in (features or ()):
-        raise DataError(f"{target!r} is the target; a network that sees it has nothing to learn", key="features")
+        raise DataError(f"must not include the target {target!r}", key="features")
     names = list(features or [name for name in there if name != target])
     if not names:
-        raise DataError(f"{path} has no column beside the target {target!r}", key="file")
+        raise DataError(f"{path} has no columns except the target {target!r}", key="file")
     return names
 
 
@@ -97,23 +97,23 @@ def rows_a_piece(row_bytes: int) -> int:
 
 
 def refuse_non_finite(path: Path, columns: Sequence[str], first_row: int, values: NDArray[Any]) -> None:
-    """Raise `DataError`, naming the row (from 1) and the column, where a number is missing or infinite."""
+    """Raise `DataError` with row (from 1) and column if a number is missing or infinite."""
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
     table = values.reshape(len(values), -1)
     row, column = np.argwhere(~np.isfinite(table))[0]
     name = columns[column] if len(columns) == table.shape[1] else columns[0] if columns else f"number {column}"
     raise DataError(
-        f"{path}, row {first_row + row + 1:,}, column {name!r}: {table[row, column]} is no number that a network "
-        "takes; fill in or leave out such rows"
+        f"{path}, row {first_row + row + 1:,}, column {name!r}: {table[row, column]} is not a finite number; "
+        "fill in or remove such rows"
     )
 
 
 def as_inputs(
     path: Path, columns: Sequence[str], first_row: int, values: NDArray[Any], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Numbers as they are kept, finite; raises `DataError` where they are not."""
-    with np.errstate(over="ignore"):  # what is too large becomes an infinity, and is refused
+    """Numbers converted to the stored type; raises `DataError` if they are not finite."""
+    with np.errstate(over="ignore"):  # overflows become infinite and are rejected below
         inputs = values.astype(dtype, copy=False)
     refuse_non_finite(path, columns, first_row, inputs)
     return inputs

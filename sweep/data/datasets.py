@@ -1,7 +1,7 @@
-"""Data sets, read once a machine into memory-mapped arrays that all trials share; trial, member and host processes.
+"""Data sets in memory-mapped arrays that all trials of a machine share; trial, ensemble worker and host processes.
 
-The first process that asks has the source read into the cache, piece by piece, under a lock and whole or not at all;
-the others map it, zero-copy. The api checks the files before it accepts a sweep (`check`).
+The first process that loads a data set reads its source into the cache, atomically and under a lock; others map it
+without copying. The api process checks the files before it accepts a sweep (`check`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from podium.sweep.values.errors import ChangedDataError, DataError
 
 __all__ = ["SPLITS", "Dataset", "InputsOfSplit", "Moment", "check", "load", "load_folds", "source_of"]
 
-Moment: TypeAlias = float | tuple[float, ...]  # one figure for all pixels, or one for each column of a table
+Moment: TypeAlias = float | tuple[float, ...]  # one value for all pixels, or one for each column of a table
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """All rows of a data set and which of them belong to which split.
+    """All rows of a data set and its splits.
 
     `inputs` is (rows, features), memory-mapped, uint8 or float32, unscaled. `targets` is (rows,) int64 in
     classification, and (rows, outputs) float32 in regression, in the units of the source.
@@ -43,24 +43,24 @@ class Dataset:
     inputs: NDArray[Any]
     targets: NDArray[Any]
     image: tuple[int, int, int]  # channels, height, width; features = their product; a table is 1 x 1 x columns
-    columns: tuple[str, ...]  # of a table, where they have names
-    classes: tuple[str, ...]  # the name of each class, in regression of each output
+    columns: tuple[str, ...]  # of a table, if they have names
+    classes: tuple[str, ...]  # the name of each class; in regression, of each output
     mean: Moment  # of the training split
     deviation: Moment
-    target_mean: tuple[float, ...]  # of the training split, one an output; empty in classification
+    target_mean: tuple[float, ...]  # of the training split, for each output; empty in classification
     target_deviation: tuple[float, ...]
     rows: Mapping[str, Rows]  # split -> row numbers, ascending
-    sha256: str  # of the content and of `rows`: the same rows in the same splits have the same
+    sha256: str  # of the content and of `rows`: equal for equal rows in equal splits
 
     def split(self, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
         """The rows of one split, copied: inputs (n, features) and targets (n,) or (n, outputs).
 
-        They come in ascending order of their row numbers. The predictions that a trial leaves keep this order.
+        Rows are in ascending order of their row numbers, as in the predictions of a trial.
         """
         return self.inputs[self.rows[name]], self.targets_of(name)
 
     def inputs_of(self, name: str) -> InputsOfSplit:
-        """The inputs of one split, in the order of `split`, copied only where they are cut: `inputs[100:200]`."""
+        """The inputs of one split, in the order of `split`, copied by slicing only: `inputs[100:200]`."""
         return InputsOfSplit(self.inputs, self.rows[name])
 
     def targets_of(self, name: str) -> NDArray[Any]:
@@ -70,7 +70,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class InputsOfSplit:
-    """Rows that stay where they are until some of them are asked for: they may be more than memory holds."""
+    """Rows that are read on demand, since they may exceed memory."""
 
     inputs: NDArray[Any]
     rows: Rows
@@ -83,17 +83,17 @@ class InputsOfSplit:
 
 
 def check(data: Mapping[str, Any]) -> Source:
-    """Whether the files of a data set are there and whole, from their headers; what they hold.
+    """Checks the files of a data set by their headers; returns the source.
 
-    Raises `DataError`, with the key of `data` that is wrong.
+    Raises `DataError` with the invalid key of `data`.
     """
     return open_source(data)
 
 
 def source_of(data: Mapping[str, Any]) -> str | None:
-    """What changes when a file does: of each its path, size and time. None for what ships with a library.
+    """A hash of path, size and modification time of each file. None for data that ships with a library.
 
-    Raises `DataError` where files are missing.
+    Raises `DataError` if a file is missing.
     """
     try:
         files = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in paths(data)]
@@ -103,11 +103,11 @@ def source_of(data: Mapping[str, Any]) -> str | None:
 
 
 def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Dataset:
-    """Map the data set, building the cache first if this machine has none.
+    """Map the data set, and build the cache first if this machine has none.
 
-    Where `data` has a `source` (see `source_of`), it is those files' rows, whatever became of the files since.
-    `split` holds `split` (four shares) and `seed`. Raises `DataError` when the source cannot be read, or when a share
-    is too small for a single row.
+    If `data` has a `source` (see `source_of`), these are the rows of that file state, even if the files have changed.
+    `split` has `split` (four fractions) and `seed`. Raises `DataError` if the source cannot be read, or if a split
+    would be empty.
     """
     folder, arrays, meta = _source(data, cache)
     drawn = {"split": list(split["split"]), "seed": split["seed"]}
@@ -127,7 +127,7 @@ def load(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> Data
 
 
 def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -> tuple[Dataset, ...]:
-    """The same data set once for each of `split["folds"]` folds: its own rows of train and validation, and figures."""
+    """The data set for each of `split["folds"]` folds, with its rows of train and validation, and statistics."""
     whole = load(data, split, cache)
     folder, arrays, _ = _source(data, cache)
     drawn = {"split": list(split["split"]), "seed": split["seed"], "folds": split["folds"]}
@@ -140,7 +140,7 @@ def load_folds(data: Mapping[str, Any], split: Mapping[str, Any], cache: Path) -
 
 
 def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Where all rows lie in the cache, the rows, and what is known of them."""
+    """The cache folder, the arrays and the metadata of all rows."""
     built_in = data.get("file") is None and data.get("idx") is None
     if built_in and data["name"] not in catalog.DATASETS:
         raise DataError(f"unknown data set {data['name']!r}", key="name")
@@ -153,7 +153,7 @@ def _source(data: Mapping[str, Any], cache: Path) -> tuple[Path, dict[str, NDArr
 
 
 def _prepare(data: Mapping[str, Any], to: Path) -> None:
-    """Raises `ChangedDataError` where the files are not those of the sweep, before they are read or after."""
+    """Raises `ChangedDataError` if the files differ from those of the sweep, before or after reading them."""
     _check_source(data)
     prepare(data, to)
     _check_source(data)
@@ -162,8 +162,8 @@ def _prepare(data: Mapping[str, Any], to: Path) -> None:
 def _check_source(data: Mapping[str, Any]) -> None:
     if data.get("source") not in (None, source_of(data)):
         raise ChangedDataError(
-            f"{_name(data)} was changed since the sweep was accepted, and what was read of it before is not kept here; "
-            "submit the sweep anew, or put the files back with their times"
+            f"{_name(data)} has changed since the sweep was accepted, and is not in the cache of this machine; "
+            "submit the sweep again, or restore the files with their modification times"
         )
 
 
@@ -184,7 +184,7 @@ def _write_splits(to: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[st
     rows = split_rows(strata(targets), arrays["official_test"], shares=drawn["split"], seed=drawn["seed"])
     for name, part in rows.items():
         if not len(part):
-            raise DataError(f"the {name} split has none of the {len(targets):,} rows; give it a larger share")
+            raise DataError(f"the {name} split has none of the {len(targets):,} rows; increase its fraction")
     content = [*meta["sha256"], *(hashlib.sha256(rows[name].astype("<i8").tobytes()).hexdigest() for name in SPLITS)]
     digest = hashlib.sha256("".join(content).encode()).digest()
     save_arrays(to, {**rows, **_moments(arrays, meta["image"], rows["train"])})
@@ -196,12 +196,12 @@ def _write_fold(arrays: Mapping[str, NDArray[Any]], whole: Dataset, drawn: Any, 
     train, validation = folds[fold]
     if not len(validation) or not len(train):
         count = len(whole.rows["train"]) + len(whole.rows["validation"])
-        raise DataError(f"{drawn['folds']} folds of {count:,} rows leave one empty; lower validation.folds")
+        raise DataError(f"{drawn['folds']} folds of {count:,} rows: a fold would be empty; lower validation.folds")
     save_arrays(to, {"train": train, "validation": validation, **_moments(arrays, whole.image, train)})
 
 
 def _moments(arrays: Mapping[str, NDArray[Any]], image: Any, train: Rows) -> dict[str, NDArray[np.float64]]:
-    """Mean and deviation of the training rows: one for all pixels, or one for each column of a table."""
+    """Mean and standard deviation of the training rows: over all pixels, or for each column of a table."""
     found = {"moments": moments(arrays["inputs"], train, by_column=tuple(image[:2]) == (1, 1))}
     if arrays["targets"].ndim == 2:
         found["target_moments"] = moments(arrays["targets"], train, by_column=True)

@@ -1,4 +1,4 @@
-"""Reads folders of IDX files, the format of MNIST, plain or gzip, a piece at a time; api (headers), trial."""
+"""Reads folders of IDX files, the format of MNIST, plain or gzip, in chunks; api (headers), trial processes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class IdxPair:
         self._shape = _checked_shape(images, 3)
         count = _checked_shape(labels, 1)[0]
         if count != self._shape[0]:
-            raise DataError(f"{root}: {kind} images and labels differ in number: {self._shape[0]:,} and {count:,}")
+            raise DataError(f"{root}: {self._shape[0]:,} {kind} images, but {count:,} labels")
         rows, height, width = self._shape
-        self.header = Header((), (1, height, width), np.dtype(np.uint8), labels.name, "whole", rows=rows)
+        self.header = Header((), (1, height, width), np.dtype(np.uint8), labels.name, "integer", rows=rows)
 
     def pieces(self, task: Task) -> Iterator[Piece]:
         rows, height, width = self._shape
@@ -46,21 +46,21 @@ class IdxPair:
                 yield pixels.reshape(count, size), np.frombuffer(_read(labels, count, self._labels), dtype=np.uint8)
             for stream, path in ((images, self.path), (labels, self._labels)):
                 if _some(stream, 1, path):
-                    raise DataError(f"{path} is damaged: it has more data than its header says")
+                    raise DataError(f"{path} is damaged: more data than its header states")
 
 
 def open_folder(root: Path) -> list[IdxPair]:
-    """The training files and the official test set. Raises `DataError` naming the file that is missing or damaged."""
+    """The training files and the official test set. Raises `DataError` for a missing or damaged file."""
     try:
         if not root.is_dir():
-            raise DataError(f"there is no folder {root}")
+            raise DataError(f"folder {root} does not exist")
         return [IdxPair(root, kind) for kind in _STEMS]
     except OSError as error:
         raise DataError(f"cannot read the folder {root}: {error.strerror}") from error
 
 
 def files(root: Path) -> Sequence[Path]:
-    """All four files. Raises `DataError` naming the one that is missing."""
+    """All four files. Raises `DataError` for a missing one."""
     return [_find(root, stem) for stems in _STEMS.values() for stem in stems]
 
 
@@ -68,21 +68,21 @@ def _find(root: Path, stem: str) -> Path:
     for file in (root / stem, root / f"{stem}.gz", root / stem.replace("-idx", ".idx")):
         if file.is_file():
             return file
-    raise DataError(f"{root} has no file {stem} (nor {stem}.gz)")
+    raise DataError(f"{root} has no file {stem} or {stem}.gz")
 
 
 def _checked_shape(file: Path, dimensions: int) -> tuple[int, ...]:
-    """The shape in the header: 0 0 type dimensions, then one big-endian int32 a dimension; the size must fit it."""
+    """The shape in the header (0 0 type dimensions, then a big-endian int32 for each); must match the file size."""
     with _open(file) as stream:
         header = _some(stream, 16, file)
     if len(header) < 8 or header[:3] != b"\0\0\x08" or not 1 <= header[3] <= 3 or len(header) < 4 + 4 * header[3]:
-        raise DataError(f"{file} is not an IDX file of bytes")
+        raise DataError(f"{file} is not an IDX file with data type unsigned byte")
     shape = struct.unpack(f">{header[3]}I", header[4 : 4 + 4 * header[3]])
     if len(shape) != dimensions:
-        raise DataError(f"{file} has {len(shape)} dimensions, not {dimensions}: images in place of labels, or damaged")
+        raise DataError(f"{file}: expected {dimensions} dimensions, got {len(shape)}; images and labels may be swapped")
     expected, size = 4 + 4 * len(shape) + math.prod(shape), file.stat().st_size
     if file.suffix != ".gz" and size != expected:
-        raise DataError(f"{file} is truncated or damaged: {size:,} bytes, its header says {expected:,}")
+        raise DataError(f"{file} is truncated or damaged: expected {expected:,} bytes by its header, got {size:,}")
     return shape
 
 
@@ -93,7 +93,7 @@ def _open(file: Path) -> IO[bytes]:
 def _read(stream: IO[bytes], wanted: int, file: Path) -> bytes:
     content = _some(stream, wanted, file)
     if len(content) != wanted:
-        raise DataError(f"{file} is truncated or damaged: it ends before its data do")
+        raise DataError(f"{file} is truncated or damaged: less data than its header states")
     return content
 
 

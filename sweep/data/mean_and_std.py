@@ -1,4 +1,4 @@
-"""Mean and deviation of many rows, a piece at a time; pure, trial and host processes."""
+"""Computes mean and standard deviation of large arrays in chunks; trial processes and ensemble host."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ PIECE_BYTES = 4 << 20
 
 
 def moments(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -> NDArray[np.float64]:
-    """Mean and standard deviation of these rows, over all values (2,) or of each column (2, columns); never 0.
+    """Mean and standard deviation of these rows, over all values (2,) or by column (2, columns).
 
-    Pieces are put together as in Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for
+    A standard deviation of 0 is replaced by 1.
+
+    Chunks are combined as in Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for
     computing sample variances", equation 2.1.
     """
     axis = 0 if by_column else None
@@ -30,7 +32,7 @@ def moments(values: NDArray[Any], rows: NDArray[np.int64], *, by_column: bool) -
 
 
 def pieces(values: NDArray[Any], rows: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
-    """The rows in turn, gathered a piece at a time: `values` may be mapped, and larger than memory."""
+    """The rows in chunks: `values` may be memory-mapped and larger than memory."""
     row_bytes = values.dtype.itemsize * int(np.prod(values.shape[1:]))
     step = max(1, PIECE_BYTES // row_bytes)
     for start in range(0, len(rows), step):

@@ -1,4 +1,4 @@
-"""Reads `.npz` files, array by array and piece by piece, without pickle; api (headers), trial."""
+"""Reads `.npz` files in chunks, without pickle; api (headers), trial processes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from podium.sweep.data.data_reader import (
 from podium.sweep.spec.catalog import Task
 from podium.sweep.values.errors import DataError
 
-_BY_COLUMNS_BYTES = 256 << 20  # of an array in Fortran's order, which cannot be read row by row
+_BY_COLUMNS_BYTES = 256 << 20  # of an array in Fortran order, which cannot be read by rows
 _ROW_BYTES = 64 << 20
-_KINDS: dict[str, Kind] = {"b": "whole", "i": "whole", "u": "whole", "f": "number", "U": "text"}
+_KINDS: dict[str, Kind] = {"b": "integer", "i": "integer", "u": "integer", "f": "float", "U": "string"}
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One array of the file, by its header."""
+    """The header of one array in the file."""
 
     name: str
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class _Member:
 
 
 class NpzFile:
-    """The inputs are one array (rows, ...), or several that stand side by side; the target is another."""
+    """The inputs are one array (rows, ...) or several that are concatenated by column; the target is another."""
 
     def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
         self.path = path
@@ -110,16 +110,18 @@ class NpzFile:
             header_bytes = stream.tell()
         member = _Member(name, shape, dtype, fortran and len(shape) > 1)
         if not dtype.hasobject and info.file_size - header_bytes != dtype.itemsize * math.prod(shape):
-            raise DataError(f"{self.path} is truncated or damaged: array {name!r} is not as long as its header says")
+            raise DataError(
+                f"{self.path} is truncated or damaged: the length of array {name!r} differs from its header"
+            )
         return member
 
     def _as_long_as_target(self, names: Sequence[str], members: dict[str, _Member]) -> list[_Member]:
-        """The one array that has a row for each target; others may lie in the file too."""
+        """The only array with a row for each target; other arrays are ignored."""
         fitting = [members[n] for n in names if members[n].shape[:1] == self._target.shape[:1]]
         if len(fitting) == 1:
             return fitting
         known = ", ".join(names)
-        raise DataError(f"{self.path} has several arrays ({known}); name those to learn from in features", key="file")
+        raise DataError(f"{self.path} has several arrays ({known}); list the inputs in features", key="file")
 
     def _checked_header(self) -> Header:
         for member in (self._target, *self._inputs):
@@ -127,13 +129,14 @@ class NpzFile:
         target, (first, *others) = self._target, self._inputs
         if len(target.shape) > 2 or (target.dtype.kind != "f" and len(target.shape) > 1):
             raise DataError(
-                f"{self.path}: target {target.name!r} has shape {list(target.shape)}; one a row", key="target"
+                f"{self.path}: target {target.name!r} must have one value for each row, got shape {list(target.shape)}",
+                key="target",
             )
         if others and any(len(member.shape) > 2 for member in self._inputs):
-            raise DataError(f"{self.path}: images cannot stand side by side; name one array", key="features")
+            raise DataError(f"{self.path}: arrays of images cannot be combined; list one array", key="features")
         if not others and len(first.shape) > 4:
             raise DataError(
-                f"{self.path}: {first.name!r} has {len(first.shape)} dimensions; 4 are the most", key="file"
+                f"{self.path}: {first.name!r} has {len(first.shape)} dimensions; at most 4 are supported", key="file"
             )
         small = all(member.dtype == np.uint8 for member in self._inputs)
         image, columns = _shape_of_row(self._inputs)
@@ -147,30 +150,30 @@ class NpzFile:
         key = "target" if is_target else "features"
         if member.dtype.hasobject:
             raise DataError(
-                f"{self.path}: array {member.name!r} holds Python objects; save numbers, or texts with dtype str",
+                f"{self.path}: array {member.name!r} has dtype object; save numbers, or strings with dtype str",
                 key=key,
             )
         if member.dtype.kind not in ("biufU" if is_target else "biuf"):
-            raise DataError(f"{self.path}: array {member.name!r} is of {member.dtype}; only numbers here", key=key)
+            raise DataError(f"{self.path}: array {member.name!r} has unsupported dtype {member.dtype}", key=key)
         if not member.shape or not member.rows:
             raise DataError(f"{self.path}: array {member.name!r} has no rows", key=key)
         if 0 in member.shape:
-            raise DataError(f"{self.path}: array {member.name!r} of shape {list(member.shape)} has no values", key=key)
+            raise DataError(f"{self.path}: array {member.name!r} has no values: shape {list(member.shape)}", key=key)
         if member.rows != self._target.rows:
             raise DataError(
-                f"{self.path}: array {member.name!r} has {member.rows:,} rows, the target {self._target.name!r} "
-                f"{self._target.rows:,}",
+                f"{self.path}: array {member.name!r} has {member.rows:,} rows, but the target {self._target.name!r} "
+                f"has {self._target.rows:,}",
                 key=key,
             )
         if member.row_bytes > _ROW_BYTES:
             raise DataError(
-                f"{self.path}: a row of array {member.name!r} takes {member.row_bytes:,} bytes; {_ROW_BYTES >> 20} MB "
-                "are the most",
+                f"{self.path}: a row of array {member.name!r} takes {member.row_bytes:,} bytes, more than "
+                f"{_ROW_BYTES >> 20} MB",
                 key=key,
             )
         if member.fortran and member.rows * member.row_bytes > _BY_COLUMNS_BYTES:
             raise DataError(
-                f"{self.path}: array {member.name!r} lies column by column; save np.ascontiguousarray of it", key=key
+                f"{self.path}: array {member.name!r} has Fortran order; save np.ascontiguousarray of it", key=key
             )
 
 
@@ -213,7 +216,7 @@ def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[An
 
 
 def _shape_of_row(inputs: Sequence[_Member]) -> tuple[tuple[int, int, int], tuple[str, ...]]:
-    """Channels, height and width of a row, and the names of its columns where each has one."""
+    """Channels, height and width of a row, and the names of its columns, if each has one."""
     first, *others = inputs
     if not others and len(first.shape) >= 3:
         channels, height, width = (1, *first.shape[1:]) if len(first.shape) == 3 else first.shape[1:]

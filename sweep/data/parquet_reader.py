@@ -1,4 +1,4 @@
-"""Reads Parquet files by row groups, with pyarrow, an extra; api (the footer), trial."""
+"""Reads Parquet files in chunks, with pyarrow (an extra); api (footer), trial processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from podium.sweep.values.errors import DataError
 
 
 class ParquetFile:
-    """Columns of numbers; the target may be text."""
+    """Numeric columns; the target may be strings."""
 
     def __init__(self, path: Path, target: str, features: Sequence[str] | None = None) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class ParquetFile:
         names = chosen(path, schema.names, target, features)
         counts = Counter(schema.names)
         if doubled := [name for name in (*names, target) if counts[name] > 1]:
-            raise DataError(f"{path}: two columns are called {doubled[0]!r}")
+            raise DataError(f"{path}: duplicate column {doubled[0]!r}")
         if not rows:
             raise DataError(f"{path} has no rows")
         types = [schema.field(name).type for name in names]
@@ -91,8 +91,7 @@ class ParquetFile:
         if column.null_count:
             row = column.is_null().to_pylist().index(True)
             raise DataError(
-                f"{self.path}, row {first + row + 1:,}, column {name!r}: the value is missing; fill it in, or leave "
-                "such rows out"
+                f"{self.path}, row {first + row + 1:,}, column {name!r}: missing value; fill in or remove such rows"
             )
         if self._arrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
@@ -104,8 +103,8 @@ class ParquetFile:
         types = self._arrow.types
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             raise DataError(
-                f"{self.path}: column {name!r} is of {kind}; turn it into numbers first, or name the columns to learn "
-                "from in features",
+                f"{self.path}: column {name!r} has unsupported type {kind}; encode it as numbers, or list the numeric "
+                "columns in features",
                 key="features",
             )
 
@@ -114,16 +113,16 @@ class ParquetFile:
         if types.is_dictionary(kind):
             kind = kind.value_type
         if types.is_integer(kind) or types.is_boolean(kind):
-            return "whole"
+            return "integer"
         if types.is_floating(kind):
-            return "number"
+            return "float"
         if types.is_string(kind) or types.is_large_string(kind):
-            return "text"
-        raise DataError(f"{self.path}: column {target!r} is of {kind}; a target is numbers or texts", key="target")
+            return "string"
+        raise DataError(f"{self.path}: the target {target!r} has unsupported type {kind}", key="target")
 
 
 def _pyarrow(path: Path) -> tuple[Any, Any]:
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
-        raise DataError(f"{path}: to read Parquet, install pyarrow: pip install 'podium[parquet]'") from None
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'podium[parquet]'") from None

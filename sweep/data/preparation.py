@@ -1,4 +1,4 @@
-"""Writes a data set into the cache, a piece at a time, several files at once; trial and host processes."""
+"""Converts the files of a data set to arrays in the cache, in chunks and in parallel; trial processes and host."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def prepare(data: Mapping[str, Any], folder: Path) -> None:
 
 
 class _Writer:
-    """Writes the rows of each file where they belong.
+    """Writes the rows of all files in order.
 
-    Where every file says how many rows it has, several threads read at once: unpacking and copying let each other run.
-    CSV says nothing before it is read, and is read file by file.
+    If the row counts of all files are known, several threads read files concurrently. CSV files, whose row counts are
+    unknown before reading, are read one after the other.
     """
 
     def __init__(self, source: Source, inputs: ArrayFile, target: _TargetFile) -> None:
@@ -63,7 +63,7 @@ class _Writer:
         self._failed = threading.Event()
 
     def write_all(self) -> list[int]:
-        """How many rows each file has."""
+        """Write all files; returns the number of rows of each."""
         files = self._source.files
         known = [file.header.rows for file in files]
         if None in known:
@@ -91,7 +91,7 @@ class _Writer:
 
 
 class _TargetFile:
-    """Targets as they are kept: numbers of classes (rows,) int64, or values (rows, outputs) float32."""
+    """The stored targets: class indices (rows,) int64, or values (rows, outputs) float32."""
 
     def __init__(self, source: Source, path: Path) -> None:
         self._source = source
@@ -108,12 +108,12 @@ class _TargetFile:
         elif known is None:
             self._array.write(first_row, self._labels.encode(targets, where))
         elif int(targets.max(initial=0)) >= len(known):
-            raise DataError(f"{path.parent} has labels above {len(known) - 1}; in place of name and root, write idx")
+            raise DataError(f"{path.parent} has labels above {len(known) - 1}; use idx instead of name and root")
         else:
             self._array.write(first_row, targets)
 
     def finish(self, rows: int) -> tuple[str, ...]:
-        """The name of each class, in regression of each output."""
+        """The name of each class; in regression, of each output."""
         self._array.finish(rows)
         if self._source.task == "regression":
             name, outputs = self._source.header.target, self._source.header.outputs
@@ -122,7 +122,7 @@ class _TargetFile:
             return self._source.classes
         names, places = self._labels.in_order()
         if len(names) < 2:
-            raise DataError(f"the target {self._source.header.target!r} has one class only: {names[0]!r}", key="target")
+            raise DataError(f"the target {self._source.header.target!r} has only one class: {names[0]!r}", key="target")
         if not np.array_equal(places, np.arange(len(places))):
             self._put_in_order(places)
         return names
@@ -141,5 +141,5 @@ def _values(targets: NDArray[Any], where: str) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         values = targets.astype(np.float32).reshape(len(targets), -1)
     if not np.isfinite(values).all():
-        raise DataError(f"{where} has a number too large for a network")
+        raise DataError(f"{where} has a value that overflows float32")
     return values

@@ -1,4 +1,4 @@
-"""Opens what `program.data` names: a built-in data set, IDX files, or a file or folder of rows; api, trial."""
+"""Opens the source of `program.data`: a built-in data set, IDX files, or tabular files; api and trial processes."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from podium.sweep.values.errors import DataError
 
 _READERS: Mapping[str, Any] = {".npz": NpzFile, ".csv": CsvFile, ".parquet": ParquetFile}
 _KINDS_SHOWN = ".npz, .csv, .parquet"
-_MANY_CLASSES = 100  # more different whole numbers are rather amounts
+_MANY_CLASSES = 100  # with more distinct integers, the task is ambiguous
 _CLOTHES = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
     "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 )  # fmt: skip
 _DIGITS = tuple(map(str, range(10)))
 _SHIPPED: Mapping[str, Header] = {
-    "digits": Header((), (1, 8, 8), np.dtype(np.uint8), "digit", "whole", rows=1797),
+    "digits": Header((), (1, 8, 8), np.dtype(np.uint8), "digit", "integer", rows=1797),
     "diabetes": Header((), (1, 1, 10), np.dtype(np.float32), "disease progression", "number", rows=442),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files whose rows, one file after the other, are a data set."""
+    """The files of a data set, whose rows are concatenated."""
 
     header: Header  # of all of them together
     task: Task
     files: Sequence[TableFile]
-    classes: tuple[str, ...] | None = None  # where they are known beforehand: the targets are their numbers
-    test_files: int = 0  # how many of the files, at the end, are an official test set
-    inferred: str = ""  # why this task, where the sweep file does not say
+    classes: tuple[str, ...] | None = None  # if known in advance; targets are then class indices
+    test_files: int = 0  # number of files, at the end, that are an official test set
+    inferred: str = ""  # the reason for an inferred task
 
     def __str__(self) -> str:
-        """One line for people."""
+        """A one-line description."""
         rows = "" if self.header.rows is None else f"{self.header.rows:,} rows, "
         what = (
             f"{self.header.features} columns"
@@ -58,7 +58,7 @@ class Source:
 
 
 def open_source(data: Mapping[str, Any]) -> Source:
-    """What `data` names, its headers read and checked. Raises `DataError`, with the key that is wrong."""
+    """The source of `data`, with headers read and checked. Raises `DataError` with the invalid key."""
     try:
         if data.get("file") is not None:
             return _open_rows(data, table_paths(Path(data["file"])))
@@ -71,7 +71,7 @@ def open_source(data: Mapping[str, Any]) -> Source:
 
 
 def paths(data: Mapping[str, Any]) -> Sequence[Path]:
-    """The files that `data` is read from: none where it ships with a library."""
+    """The files of `data`; none if it ships with a library."""
     if data.get("file") is not None:
         return table_paths(Path(data["file"]))
     folder = data.get("idx") or (data["root"] if data["name"] in catalog.NEEDS_ROOT else None)
@@ -79,14 +79,14 @@ def paths(data: Mapping[str, Any]) -> Sequence[Path]:
 
 
 def table_paths(path: Path) -> list[Path]:
-    """The file, or all data files in the folder, by name. Raises `DataError` where there are none, or several kinds."""
+    """The file, or all data files of a folder, sorted. Raises `DataError` for no files or several formats."""
     if not path.exists():
-        raise DataError(f"there is no file {path}", key="file")
+        raise DataError(f"file {path} does not exist", key="file")
     if not path.is_dir():
         if not path.is_file():
             raise DataError(f"{path} is neither a file nor a folder", key="file")
         if path.suffix not in _READERS:
-            raise DataError(f"{path} ends in none of {_KINDS_SHOWN}", key="file")
+            raise DataError(f"{path}: unsupported format; supported: {_KINDS_SHOWN}", key="file")
         return [path]
     found = sorted(
         file
@@ -94,10 +94,12 @@ def table_paths(path: Path) -> list[Path]:
         if file.suffix in _READERS and not file.name.startswith((".", "_")) and file.is_file()
     )
     if not found:
-        raise DataError(f"the folder {path} has no files of {_KINDS_SHOWN}", key="file")
+        raise DataError(f"folder {path} has no data files; supported formats: {_KINDS_SHOWN}", key="file")
     for file in found:
         if file.suffix != found[0].suffix:
-            raise DataError(f"{path} has {found[0].name} and {file.name}; all files of one kind, please", key="file")
+            raise DataError(
+                f"folder {path} has files of several formats: {found[0].name} and {file.name}; keep one", key="file"
+            )
     return found
 
 
@@ -113,46 +115,52 @@ def _open_rows(data: Mapping[str, Any], files: Sequence[Path]) -> Source:
 
 def _refuse_impossible(source: Source) -> None:
     header, path = source.header, source.files[0].path
-    if source.task == "regression" and header.kind == "text":
-        raise DataError(f"{path}: the target {header.target!r} has texts; values to predict are numbers", key="target")
+    if source.task == "regression" and header.kind == "string":
+        raise DataError(f"{path}: the target {header.target!r} has strings; regression needs numbers", key="target")
     if source.task == "classification" and header.outputs > 1:
-        raise DataError(f"{path}: the target {header.target!r} has {header.outputs} columns, not one", key="target")
+        raise DataError(
+            f"{path}: the target {header.target!r} must have one column for classification, got {header.outputs}",
+            key="target",
+        )
 
 
 def _why(header: Header, first: RowsFile) -> str:
-    """How the task was found. Raises `DataError` where the target may be for either."""
+    """The reason for the inferred task. Raises `DataError` if it is ambiguous."""
     target = repr(header.target)
-    if header.kind == "text":
-        return f"{target} has texts"
+    if header.kind == "string":
+        return f"{target} has strings"
     if header.task == "regression":
         return f"{target} has decimal numbers" if header.outputs == 1 else f"{target} has several columns"
     values = first.first_targets()
     different = len(np.unique(values))
     if different > _MANY_CLASSES:
         raise DataError(
-            f"{first.path}: the target {target} has {different} different whole numbers in its first {len(values):,} "
-            "rows, for classes or for values; write task: classification or task: regression",
+            f"{first.path}: the target {target} has {different} distinct integers in its first {len(values):,} rows; "
+            "the task is ambiguous; set task: classification or task: regression",
             key="task",
         )
-    return f"{target} has whole numbers"
+    return f"{target} has integers"
 
 
 def _together(files: Sequence[TableFile]) -> Header:
-    """One header for all. Raises `DataError` for a file that does not go with the first."""
+    """The combined header. Raises `DataError` for a file that does not match the first."""
     first = files[0].header
     rows: int | None = 0
     for file in files:
         header = file.header
         if header.columns != first.columns:
-            different = sorted(set(header.columns) ^ set(first.columns)) or ["the order of columns"]
-            raise DataError(f"{file.path} and {files[0].path} differ in {', '.join(different[:5])}", key="file")
+            different = sorted(set(header.columns) ^ set(first.columns)) or ["their order"]
+            raise DataError(
+                f"{file.path} and {files[0].path} differ in columns: {', '.join(different[:5])}", key="file"
+            )
         if (header.image, header.outputs) != (first.image, first.outputs):
             raise DataError(
-                f"{file.path} has rows of {list(header.image)}, {files[0].path} of {list(first.image)}", key="file"
+                f"{file.path} has rows of shape {list(header.image)}, but {files[0].path} has {list(first.image)}",
+                key="file",
             )
         rows = None if rows is None or header.rows is None else rows + header.rows
     kinds = {file.header.kind for file in files}
-    kind: Kind = "text" if "text" in kinds else "number" if "number" in kinds else "whole"
+    kind: Kind = "string" if "string" in kinds else "float" if "float" in kinds else "integer"
     small = all(file.header.dtype == np.uint8 for file in files)
     return replace(first, kind=kind, dtype=np.dtype(np.uint8 if small else np.float32), rows=rows)
 
@@ -172,7 +180,7 @@ def _open_built_in(data: Mapping[str, Any]) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class _Shipped:
-    """A data set that comes with scikit-learn; diabetes is of Efron et al. 2004, "Least angle regression"."""
+    """A data set that ships with scikit-learn; diabetes is from Efron et al. 2004, "Least angle regression"."""
 
     name: str
     header: Header
@@ -182,7 +190,7 @@ class _Shipped:
         return Path(self.name)
 
     def pieces(self, task: Task) -> Iterator[Piece]:
-        sklearn_datasets = importlib.import_module("sklearn.datasets")  # 0.8 s, paid once a machine
+        sklearn_datasets = importlib.import_module("sklearn.datasets")  # takes 0.8 s, once for each machine
         load = sklearn_datasets.load_digits if self.name == "digits" else sklearn_datasets.load_diabetes
         options = {} if self.name == "digits" else {"scaled": False}
         inputs, targets = load(return_X_y=True, **options)

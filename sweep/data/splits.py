@@ -1,4 +1,4 @@
-"""Which rows belong to which split and to which fold, drawn by a seed; pure, trial and host processes."""
+"""Seeded, stratified splits and cross-validation folds; trial processes and ensemble host."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Rows = NDArray[np.int64]
 
 
 def strata(targets: NDArray[Any]) -> Rows:
-    """What each split has in the same proportion: the classes (rows,); values (rows, outputs) are one stratum."""
+    """The stratum of each row: the class (rows,); in regression, (rows, outputs), all rows are one stratum."""
     return targets if targets.ndim == 1 else np.zeros(len(targets), dtype=np.int64)
 
 
 def split_rows(strata: Rows, official_test: Rows, *, shares: Sequence[float], seed: int) -> dict[str, Rows]:
-    """Row numbers of each split, ascending, each stratum in the same proportion, drawn by the split's own seed.
+    """Row numbers of each split, ascending and stratified.
 
-    An official test set is always the test split; the other shares are then taken of the rest.
+    An official test set is always the test split; the other fractions then apply to the remaining rows.
     """
     generator = np.random.default_rng(seed)
     wanted = [*shares[:3], 0.0] if len(official_test) else list(shares)
@@ -40,9 +40,9 @@ def split_rows(strata: Rows, official_test: Rows, *, shares: Sequence[float], se
 
 
 def fold_rows(strata: Rows, splits: Mapping[str, Rows], *, folds: int, seed: int) -> list[tuple[Rows, Rows]]:
-    """The rows of train and validation, cut into folds: of each, the rows to train on and those to judge by.
+    """Stratified k-fold over the rows of train and validation: (training rows, validation rows) of each fold.
 
-    Ascending. Each row is judged by in one fold and trained on in all others; each stratum is dealt out evenly.
+    Ascending. Each row is a validation row in one fold and a training row in all others.
     """
     generator = np.random.default_rng([seed, folds])
     pool = np.sort(np.concatenate([splits["train"], splits["validation"]]))
@@ -53,7 +53,7 @@ def fold_rows(strata: Rows, splits: Mapping[str, Rows], *, folds: int, seed: int
 
 
 def _each_stratum(strata: Rows, rows: Rows) -> Iterator[Rows]:
-    """The rows of each stratum, ascending; one sort, however many strata there are."""
+    """The rows of each stratum, ascending, with a single sort."""
     found = strata[rows]
     order = np.argsort(found, kind="stable")
     _, first = np.unique(found[order], return_index=True)

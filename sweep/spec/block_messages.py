@@ -1,4 +1,4 @@
-"""What to write where a block of keys has to stand, and a value or a list stands; pure, cli and api."""
+"""Suggests the mapping to write where a sweep file has a scalar or a list in place of one; CLI and api process."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _OF_WORDS = {
 
 
 def block_instead(location: Sequence[str], given: Any) -> str | None:
-    """The block that was meant by a value in its place, in YAML; None where nobody can tell."""
+    """The mapping that the value probably stands for, as YAML; None if there is no obvious one."""
     where = tuple(location)
     if where == ("parameters",):
         return "{lr: {min: 1e-4, max: 0.1, log: true}}"
     if where == ("metric",) or (where[:1] == ("metrics",) and len(where) == 2):
-        return f"{{name: {given if isinstance(given, str) else 'val_loss'}, goal: maximize}}, or minimize"
+        return f"{{name: {given if isinstance(given, str) else 'val_loss'}, goal: maximize}} (or goal: minimize)"
     if where == ("program", "data") and isinstance(given, str):
         return f"{{{'file' if '.' in given or '/' in given else 'name'}: {given}}}"
     if where == ("program", "metrics"):
         name = given if isinstance(given, str) else "accuracy"
-        return f"{{{name}: auto}}, say"
+        return f"{{{name}: auto}}"
     if where == ("validation",) and isinstance(given, list):
         return f"{{split: {_yaml(given) if len(given) == _SHARES else '[0.7, 0.1, 0.1, 0.1]'}}}"
     key = _key(where, given)

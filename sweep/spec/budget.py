@@ -1,4 +1,4 @@
-"""When a sweep has done enough, and what is kept of it; blocks of the sweep file; cli, api and scheduler."""
+"""The `budget` and `keep` blocks of the sweep file: stop criteria and retention; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from podium.sweep.spec.strict_model import Model
 
 
 class Plateau(Model):
-    """The sweep ends when `trials` counted ones in a row have not improved the best by more than `min_delta`."""
+    """Ends the sweep after `trials` consecutive counted trials without an improvement of more than `min_delta`."""
 
-    trials: int = Field(ge=1, description="how many in a row, of those that count")
-    min_delta: float = Field(0.0, ge=0, allow_inf_nan=False, description="what counts as better")
+    trials: int = Field(ge=1, description="number of consecutive counted trials without improvement")
+    min_delta: float = Field(0.0, ge=0, allow_inf_nan=False, description="smallest change that counts as improvement")
 
 
 class Budget(Model):
-    """What the whole sweep may take; the first that is spent ends it, and running trials end as on `stop`."""
+    """Limits of the whole sweep. The first one reached ends it; running trials end as with `podium sweep stop`."""
 
     wall_s: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="since its first trial started; pauses count"
+        None, gt=0, allow_inf_nan=False, description="seconds since the first trial started, including pauses"
     )
-    device_s: float | None = Field(None, gt=0, allow_inf_nan=False, description="of all its attempts together")
-    plateau: Plateau | None = Field(None, description="when nothing gets better any more")
+    device_s: float | None = Field(None, gt=0, allow_inf_nan=False, description="device seconds, over all attempts")
+    plateau: Plateau | None = Field(None, description="stop when the best value no longer improves")
 
 
 class Keep(Model):
-    """What of finished trials stays on the disk; predictions on validation and calibration rows always do."""
+    """Which files of finished trials are kept. Predictions on validation and calibration rows are always kept."""
 
-    checkpoints: Literal["none", "best", "all"] = Field("none", description="of the finished trials; best: of the best")
-    models: int | None = Field(None, ge=1, description="the weights of so many best trials; all where it is left out")
+    checkpoints: Literal["none", "best", "all"] = Field(
+        "none", description="checkpoints to keep: of no finished trial, of the best one, or of all"
+    )
+    models: int | None = Field(None, ge=1, description="keep the weights of this many best trials; default: all")
 
     artifacts: int | None = Field(
-        None, ge=1, description="the files saved by `save_artifact`, of so many best trials; all where it is left out"
+        None, ge=1, description="keep the files saved with `save_artifact` of this many best trials; default: all"
     )
 
     @property
     def removes_something(self) -> bool:
-        """Whether somebody has to look at what trials have left, after they have ended."""
+        """Whether files of ended trials may have to be removed."""
         return self.models is not None or self.artifacts is not None or self.checkpoints == "best"

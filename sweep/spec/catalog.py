@@ -1,4 +1,4 @@
-"""The built-in models and data sets by name, and the settings they understand; pure, so that the api can check."""
+"""The built-in models, data sets and metrics, and the settings of each model; every process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Goal = Literal["maximize", "minimize"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of the built-in program: its type, its bounds or choices, its default, and what it means."""
+    """One setting of a built-in model: default, meaning, and bounds or choices."""
 
     default: Scalar
     meaning: str
@@ -25,19 +25,19 @@ class Setting:
     integer: bool = False
 
     def complaint(self, value: Scalar) -> str | None:
-        """What is wrong with `value` for this setting, or None."""
+        """Why `value` is invalid for this setting, or None."""
         if self.choices:
             if value not in self.choices:
-                return f"{value!r} is not one of {', '.join(map(str, self.choices))}"
+                return f"must be one of {', '.join(map(str, self.choices))}; got {value!r}"
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return f"{value!r} is not a number"
+            return f"must be a number, got {value!r}"
         if self.integer and not float(value).is_integer():
-            return f"{value!r} is not a whole number"
+            return f"must be an integer, got {value!r}"
         if self.minimum is not None and value < self.minimum:
-            return f"{value!r} is below {self.minimum:g}"
+            return f"must be at least {self.minimum:g}, got {value!r}"
         if self.maximum is not None and value > self.maximum:
-            return f"{value!r} is above {self.maximum:g}"
+            return f"must be at most {self.maximum:g}, got {value!r}"
         return None
 
 
@@ -47,7 +47,7 @@ TRAINING: Mapping[str, Setting] = {
     "momentum": Setting(0.0, "momentum of sgd", minimum=0.0, maximum=0.9999),
     "weight_decay": Setting(0.0, "L2 penalty, decoupled in adamw", minimum=0.0, maximum=10.0),
     "batch_size": Setting(64, "rows per step", minimum=1, maximum=65536, integer=True),
-    "epochs": Setting(10, "passes over the training split", minimum=1, maximum=100_000, integer=True),
+    "epochs": Setting(10, "epochs over the training split", minimum=1, maximum=100_000, integer=True),
     "patience": Setting(
         0, "epochs without improvement before stopping; 0 = never", minimum=0, maximum=100_000, integer=True
     ),
@@ -57,28 +57,28 @@ MODELS: Mapping[str, Mapping[str, Setting]] = {
     "mlp": {
         "hidden": Setting(64, "units per hidden layer", minimum=1, maximum=65536, integer=True),
         "layers": Setting(1, "hidden layers", minimum=0, maximum=64, integer=True),
-        "dropout": Setting(0.0, "share of units dropped", minimum=0.0, maximum=0.95),
+        "dropout": Setting(0.0, "dropout probability", minimum=0.0, maximum=0.95),
         "activation": Setting("relu", "nonlinearity", choices=("relu", "gelu", "tanh")),
     },
     "cnn": {
         "channels": Setting(16, "channels of the first block, doubled in each", minimum=1, maximum=4096, integer=True),
         "blocks": Setting(2, "convolution blocks, each halves the image", minimum=1, maximum=4, integer=True),
         "hidden": Setting(64, "units of the layer before the output", minimum=1, maximum=65536, integer=True),
-        "dropout": Setting(0.0, "share of units dropped", minimum=0.0, maximum=0.95),
+        "dropout": Setting(0.0, "dropout probability", minimum=0.0, maximum=0.95),
     },
 }  # fmt: skip
 
 DATASETS: Mapping[str, str] = {
-    "diabetes": "442 patients, 10 measurements each, and how far their disease went; ships with scikit-learn",
+    "diabetes": "442 patients, 10 measurements each, target: disease progression; ships with scikit-learn",
     "digits": "1,797 handwritten digits of 8 x 8 pixels; ships with scikit-learn",
     "fashion-mnist": "70,000 images of clothes, 28 x 28; IDX files in `root`",
     "mnist": "70,000 handwritten digits, 28 x 28; IDX files in `root`",
 }
 NEEDS_ROOT = frozenset({"fashion-mnist", "mnist"})
-TABLES = frozenset({"diabetes"})  # columns, each with a scale of its own; the others are images
+TABLES = frozenset({"diabetes"})  # tabular data; the others are images
 _REGRESSION = frozenset({"diabetes"})
 
-# What the fit loop measures in every epoch, on the validation split, and which way is better.
+# The metrics of the built-in fit loop, computed on the validation split in every epoch, and their goals.
 METRICS: Mapping[Task, Mapping[str, Goal]] = {
     "classification": {"val_accuracy": "maximize", "val_loss": "minimize"},
     "regression": {"val_rmse": "minimize", "val_mae": "minimize", "val_loss": "minimize"},
@@ -86,20 +86,20 @@ METRICS: Mapping[Task, Mapping[str, Goal]] = {
 
 
 def task_of(data: str) -> Task:
-    """What a network learns from a data set: classes or values."""
+    """The task of a built-in data set."""
     return "regression" if data in _REGRESSION else "classification"
 
 
 def settings_of(model: str) -> dict[str, Setting]:
-    """Every setting that a sweep over `model` may name."""
+    """All settings that a sweep over `model` may use as parameters."""
     return {**TRAINING, **MODELS[model]}
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`did you mean 'lr'?`, or the names there are."""
+    """`did you mean 'lr'?`, or the list of known names."""
     names = sorted(known)
     if not names:
-        return "there are none"
+        return "none are defined"
     same = [known_name for known_name in names if known_name.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

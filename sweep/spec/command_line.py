@@ -1,8 +1,9 @@
-"""The macros of a script's command: parameters as arguments, as W&B writes them; pure, api and trial process.
+"""Expands the macros of a script's command, with the syntax of W&B sweeps; api and trial process.
 
-`${args}` becomes a word for each parameter, `--lr=0.01`; `${args_no_hyphens}` `lr=0.01`; `${args_no_boolean_flags}` is
-`${args}` with `--flag` for what is true and nothing for what is false; `${args_json}` is one word of JSON, and
-`${args_json_file}` the path of a file that holds it. `${lr}` is the value of one parameter, anywhere in a word.
+`${args}` expands to one word for each parameter, `--lr=0.01`; `${args_no_hyphens}` to `lr=0.01`;
+`${args_no_boolean_flags}` is `${args}` with `--flag` for true and nothing for false; `${args_json}` is one word of
+JSON, and `${args_json_file}` the path of a file with that JSON. `${lr}` is the value of one parameter, anywhere in a
+word.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MACRO = re.compile(r"\$\{([^{}]*)\}")
 _SEVERAL_WORDS = ("args", "args_no_hyphens", "args_no_boolean_flags")
 _ONE_WORD = ("args_json", "args_json_file", "program", "interpreter", "env")
 _VARIABLE = "envvar:"
-# What a trial always has, wherever the service was started.
+# Environment variables that every trial has, wherever the service was started.
 _OF_TRIALS = (
     "CUDA_VISIBLE_DEVICES", "PATH", "PYTHONUNBUFFERED", "TMPDIR", *THREAD_VARIABLES,
     "PODIUM_ARTIFACTS", "PODIUM_METRICS", "PODIUM_OBJECTIVES", "PODIUM_PARAMS", "PODIUM_SEED", "PODIUM_TRIAL",
@@ -35,32 +36,32 @@ _OF_TRIALS = (
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What the macros of one trial stand for."""
+    """The values that the macros of one trial expand to."""
 
     params: Params
     interpreter: str
     script: str
-    json_file: Path  # for `${args_json_file}`; written when it is asked for
+    json_file: Path  # for `${args_json_file}`; written when that macro is expanded
     variables: Mapping[str, str]
 
 
 def complaint_about_word(word: str, parameters: Iterable[str], *, alone: bool = True) -> str | None:
-    """What is wrong with the macros of a word of the command, or None; `alone`: whether it may be several words."""
+    """Why the macros of a command word are invalid, or None; `alone`: whether the word may expand to several."""
     names = list(parameters)
     for name in _MACRO.findall(word):
         if name in _SEVERAL_WORDS:
             if not alone or word != f"${{{name}}}":
-                return f"${{{name}}} becomes several words, and must stand alone in the command"
+                return f"${{{name}}} expands to several words and must be a word of its own in the command"
         elif name not in _ONE_WORD and name not in names and not name.startswith(_VARIABLE):
             hint = catalog.suggestion(name, [*names, *_SEVERAL_WORDS, *_ONE_WORD])
-            return f"${{{name}}}: there is no parameter or macro {name!r}; {hint}"
+            return f"${{{name}}}: no parameter or macro is named {name!r}; {hint}"
     return None
 
 
 def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
-    """The words to run. A word that names a parameter which takes no part in this trial is left out.
+    """The command with its macros expanded. A word that names an inactive parameter is omitted.
 
-    Raises `UserCodeError` for an environment variable that is not there.
+    Raises `UserCodeError` if an environment variable is not set.
     """
     words: list[str] = []
     for word in command:
@@ -73,16 +74,16 @@ def expanded(command: Iterable[str], meaning: Meaning) -> list[str]:
 
 
 def variables_of(env: Mapping[str, str], meaning: Meaning) -> dict[str, str]:
-    """The variables of `program.env` with macros replaced; one that names a parameter without a value is left out.
+    """The variables of `program.env` with macros expanded; one that names an inactive parameter is omitted.
 
-    Raises `UserCodeError` for an environment variable that is not there.
+    Raises `UserCodeError` if an environment variable is not set.
     """
     values = {name: filled_in(word, meaning) for name, word in env.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def environment_of_function(program: Mapping[str, Any], params: Params, json_file: Path) -> dict[str, str]:
-    """The variables that `program.env` adds for a function; sweeps of older versions have no such key."""
+    """The variables that `program.env` adds for a function; sweeps stored by older versions lack the key."""
     return variables_of(program.get("env") or {}, Meaning(params, sys.executable, "", json_file, os.environ))
 
 
@@ -96,7 +97,7 @@ def missing_variables(words: Iterable[str], variables: Iterable[str]) -> list[st
 
 
 def filled_in(word: str, meaning: Meaning) -> str | None:
-    """A word with its macros replaced; None where one names a parameter that takes no part."""
+    """A word with its macros expanded; None if one names an inactive parameter."""
     names = _MACRO.findall(word)
     values = {name: _value(name, meaning) for name in names}
     if any(value is None for value in values.values()):
@@ -105,7 +106,7 @@ def filled_in(word: str, meaning: Meaning) -> str | None:
 
 
 def arguments(macro: str, params: Params) -> list[str]:
-    """The words that `${args}` and its kind become."""
+    """The words that `${args}` or one of its variants expands to."""
     if macro == "args_no_hyphens":
         return [f"{name}={value}" for name, value in params.items()]
     if macro == "args_no_boolean_flags":
@@ -125,7 +126,7 @@ def _value(name: str, meaning: Meaning) -> str | None:
     if name.startswith(_VARIABLE):
         variable = name.removeprefix(_VARIABLE)
         if variable not in meaning.variables:
-            raise UserCodeError(f"program.command: the environment has no variable {variable!r} for ${{{name}}}")
+            raise UserCodeError(f"program.command: environment variable {variable!r} is not set (${{{name}}})")
         return meaning.variables[variable]
     return {"program": meaning.script, "interpreter": meaning.interpreter, "env": "/usr/bin/env"}.get(name)
 

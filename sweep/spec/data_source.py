@@ -1,4 +1,4 @@
-"""Which data a sweep trains on; a block of the sweep file; cli, api and scheduler."""
+"""The `program.data` block of the sweep file: the data set that trials train on; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from podium.sweep.spec.strict_model import Model, complain
 
 
 class Data(Model):
-    """A built-in data set by `name`, a folder of IDX files by `idx`, or rows by `file`.
+    """A built-in data set (`name`), a folder of IDX files (`idx`), or tabular data (`file`).
 
-    Folders and files are relative to the sweep file. Beside `file` and `idx`, `name` is only what to call it.
+    Paths are relative to the sweep file. With `file` or `idx`, `name` is only a display name.
     """
 
     name: str | None = Field(
-        None, min_length=1, max_length=100, description="digits, diabetes, mnist, fashion-mnist; or what to call it"
+        None,
+        min_length=1,
+        max_length=100,
+        description="digits, diabetes, mnist or fashion-mnist; with file or idx, a display name",
     )
     root: str | None = Field(None, description="folder of the IDX files of mnist or fashion-mnist")
-    idx: str | None = Field(None, description="folder of any IDX files, named as MNIST's are")
-    file: str | None = Field(None, description="a .csv, .npz or .parquet file, or a folder of many of one kind")
-    target: str | None = Field(None, description="the column, or array, to predict")
-    features: list[str] | None = Field(None, min_length=1, description="the columns to learn from; all by default")
-    task: Task | None = Field(None, description="classes or values; found out from the target if absent")
+    idx: str | None = Field(None, description="folder of IDX files with the file names of MNIST")
+    file: str | None = Field(None, description="a .csv, .npz or .parquet file, or a folder of files of one format")
+    target: str | None = Field(None, description="the column or array to predict")
+    features: list[str] | None = Field(None, min_length=1, description="input columns or arrays; default: all others")
+    task: Task | None = Field(None, description="classification or regression; default: inferred from the target")
 
     source: str | None = Field(
-        None, max_length=64, description="which state of the files it is; the service writes it when it accepts a sweep"
+        None, max_length=64, description="hash of the file states; set by the service when it accepts the sweep"
     )
 
     @property
     def learned(self) -> Task | None:
-        """What a network learns from it: classes or values; None where only the file can tell."""
+        """The task; None if it has to be inferred from the file."""
         if self.file is not None:
             return self.task
         return "classification" if self.idx is not None else catalog.task_of(self.name or "")
 
     @property
     def is_table(self) -> bool:
-        """Whether it is sure to have columns and no images."""
+        """Whether the data is known to be tabular, without reading it."""
         if self.file is not None:
             return self.file.endswith((".csv", ".parquet"))
         return self.idx is None and self.name in catalog.TABLES
@@ -50,26 +53,26 @@ class Data(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Data:
         if self.file is not None and self.idx is not None:
-            raise complain("give file or idx, not both", "idx")
+            raise complain("file and idx are mutually exclusive; remove one", "idx")
         if self.file is None and self.idx is None:
             self._check_built_in()
         elif self.root is not None:
-            raise complain("root goes with mnist and fashion-mnist; leave it out", "root")
+            raise complain("only valid with name: mnist or fashion-mnist; remove it", "root")
         if self.file is not None and self.target is None:
-            raise complain("name the column, or the array, to predict", "target")
+            raise complain("is required with file: the column or array to predict", "target")
         for key in ("target", "features"):
             if self.file is None and getattr(self, key) is not None:
-                raise complain(f"{key} goes with file; leave it out", key)
+                raise complain("only valid with file; remove it", key)
         if self.file is None and self.task not in (None, self.learned):
-            raise complain(f"{self.shown} is for {self.learned}; leave it out", "task")
+            raise complain(f"{self.shown} is a {self.learned} data set; remove this key", "task")
         return self
 
     def _check_built_in(self) -> None:
         if self.name is None:
             known = ", ".join(sorted(catalog.DATASETS))
-            raise complain(f"is missing; known: {known}; or give the file of your own data", "name")
+            raise complain(f"is required; built-in data sets: {known}; for your own data use file", "name")
         if self.name not in catalog.DATASETS:
             hint = catalog.suggestion(self.name, catalog.DATASETS)
             raise complain(f"unknown data set {self.name!r}; {hint}", "name")
         if self.name in catalog.NEEDS_ROOT and not self.root:
-            raise complain(f"{self.name} needs the folder of its IDX files", "root")
+            raise complain(f"is required with name: {self.name}: the folder of its IDX files", "root")

@@ -1,11 +1,14 @@
-"""What a trial may suggest beside the parameters of its sweep file, checked: user code asks for it; pure, scheduler."""
+"""Checks parameters that user code suggests in addition to those of the sweep file (define-by-run); scheduler."""
 
 from __future__ import annotations
 
 import json
 
+from pydantic import ValidationError
+
 from podium.sweep.spec.search_methods import BRUTE_FORCE, not_enumerable
 from podium.sweep.spec.search_space import Parameter
+from podium.sweep.spec.spec_errors import problems_of
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import UserCodeError
 from podium.sweep.values.trial import Scalar, Wanted
@@ -16,21 +19,23 @@ MAX_DISTRIBUTION = 16 << 10  # characters of one, as JSON
 
 
 def definable(spec: SweepSpec, wanted: Wanted, known: int) -> Parameter:
-    """The parameter that a trial wants beside the `known` ones it has.
+    """The parameter that a trial suggests; `known` is how many it has already.
 
-    Raises `UserCodeError` for one that cannot be; the message is for the trial's own code.
+    Raises `UserCodeError`, in the trial's own code, if it is invalid.
     """
     name = wanted.name
     if known >= MAX_PARAMS:
-        raise UserCodeError(f"suggest {name}: a trial has {MAX_PARAMS} parameters at most")
+        raise UserCodeError(f"suggest {name}: a trial can have at most {MAX_PARAMS} parameters")
     if len(json.dumps(wanted.distribution)) > MAX_DISTRIBUTION:
-        raise UserCodeError(f"suggest {name}: its choices take over {MAX_DISTRIBUTION} characters; choose by names")
+        raise UserCodeError(
+            f"suggest {name}: the choices take more than {MAX_DISTRIBUTION:,} characters as JSON; use short names"
+        )
     if name in spec.parameters:
         raise UserCodeError(
-            f"{name} takes no part in this trial, by its `when` in the sweep file; ask for it only where it does"
+            f"{name} is inactive in this trial (see `when` in the sweep file); suggest it only where it is active"
         )
     if spec.searched_by == GRID:
-        raise UserCodeError(f"a grid knows its values beforehand; name {name} under parameters of the sweep file")
+        raise UserCodeError(f"method: grid needs all parameters in the sweep file; add {name} under parameters")
     parameter = _parameter(wanted)
     if spec.searched_by == BRUTE_FORCE and (complaint := not_enumerable(parameter)) is not None:
         raise UserCodeError(f"suggest {name}: {complaint}")
@@ -38,12 +43,12 @@ def definable(spec: SweepSpec, wanted: Wanted, known: int) -> Parameter:
 
 
 def enqueued_value(wanted: Wanted, value: Scalar) -> Scalar:
-    """The value that was enqueued for a parameter, as its range has it. Raises `UserCodeError` where it is outside."""
+    """An enqueued value converted to the type of its parameter. Raises `UserCodeError` if it is out of range."""
     parameter = _parameter(wanted)
     if parameter.is_range and isinstance(value, int | float) and not isinstance(value, bool):
         value = int(value) if parameter.integer and float(value).is_integer() else float(value)
     if (complaint := parameter.complaint(value)) is not None:
-        raise UserCodeError(f"{wanted.name} was enqueued as {value!r}, but {complaint}; correct it, or leave it out")
+        raise UserCodeError(f"invalid enqueued value of {wanted.name}: {complaint}; correct or remove it")
     return value
 
 
@@ -51,10 +56,13 @@ def _parameter(wanted: Wanted) -> Parameter:
     try:
         parameter = Parameter.model_validate(wanted.distribution)
         complaint = parameter.complaint(wanted.value) if wanted.drawn else None
-    except (ValueError, ArithmeticError) as error:  # the latter for numbers that no float can be
-        raise UserCodeError(f"suggest {wanted.name}: not possible: {error}") from None
+    except ValidationError as error:
+        problems = problems_of(error.errors(), Parameter)
+        raise UserCodeError(f"suggest {wanted.name}: {'; '.join(problem.message for problem in problems)}") from None
+    except (ValueError, ArithmeticError) as error:  # ArithmeticError: a number that no float can represent
+        raise UserCodeError(f"suggest {wanted.name}: invalid distribution: {error}") from None
     if parameter.drawn or parameter.when:
-        raise UserCodeError(f"suggest {wanted.name}: {wanted.distribution!r:.200} cannot be suggested")
+        raise UserCodeError(f"suggest {wanted.name}: {wanted.distribution!r:.200} is not supported")
     if complaint is not None:
         raise UserCodeError(f"suggest {wanted.name}: {complaint}")
     return parameter

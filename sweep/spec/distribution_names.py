@@ -1,6 +1,6 @@
-"""W&B's names of distributions, and the ranges that they mean; cli, api and scheduler.
+"""W&B's distribution names, converted to `values` or a range where possible; CLI, api process and scheduler.
 
-https://docs.wandb.ai/models/sweeps/sweep-config-keys. What is a list or a range becomes one.
+Reference: https://docs.wandb.ai/models/sweeps/sweep-config-keys.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _Document = dict[str, Any]
 
 
 def resolved(document: _Document, known: frozenset[str]) -> _Document:
-    """The document of a parameter with its distribution's name turned into a range or a list, where it means one.
+    """The parameter document with `distribution` replaced by the equivalent range or list, where there is one.
 
-    `known`: the keys that a parameter may have; others are reported elsewhere. Raises what pydantic reports.
+    `known`: the keys of a parameter; unknown keys are reported elsewhere. Raises errors that pydantic reports.
     """
     name = document.get("distribution")
     if name is None:
@@ -73,30 +73,30 @@ def resolved(document: _Document, known: frozenset[str]) -> _Document:
         return document  # pydantic lists the names
     for key in sorted(document.keys() & known - {"distribution", "when"}):
         if key not in KEYS[name]:
-            raise complain(f"{key} does not go with distribution: {name}, which takes {', '.join(KEYS[name])}", key)
+            raise complain(f"not a key of distribution: {name}; its keys: {', '.join(KEYS[name])}", key)
     missing = [key for key in KEYS[name] if key not in document and key not in OPTIONAL]
     if missing:
-        raise complain(f"distribution: {name} takes {', '.join(KEYS[name])}; {missing[0]} is missing")
+        raise complain(f"distribution: {name} requires {missing[0]}; its keys: {', '.join(KEYS[name])}")
     _check_numbers(document)
     return _MEANINGS[name](document) if name in _MEANINGS else document
 
 
 def _check_nameless(document: _Document) -> None:
     for key in sorted(document.keys() & _OWNERS.keys()):
-        raise complain(f"{key} goes with a distribution; write distribution: {_OWNERS[key]}, say, beside it", key)
+        raise complain(f"only valid with a distribution; add, for example, distribution: {_OWNERS[key]}", key)
     if "probabilities" in document and "values" not in document:
-        raise complain("probabilities are of values; give those too", "probabilities")
+        raise complain("only valid with values; add them", "probabilities")
 
 
 def _check_numbers(document: _Document) -> None:
     for key in ("min", "max", "mu", "sigma", "a", "b", "q"):
         value = document.get(key, 1)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise complain(f"{value!r} is not a finite number", key)
+            raise complain(f"must be a finite number, got {value!r}", key)
         if (complaint := unusable(value)) is not None:
             raise complain(complaint, key)
         if key in ("sigma", "a", "b", "q") and value <= 0:
-            raise complain(f"{key} must be above 0, not {value:g}", key)
+            raise complain(f"must be greater than 0, got {value:g}", key)
 
 
 def _plain(document: _Document, **changes: Any) -> _Document:
@@ -106,7 +106,7 @@ def _plain(document: _Document, **changes: Any) -> _Document:
 def _whole(document: _Document) -> _Document:
     for key in _RANGE:
         if not isinstance(document[key], int):
-            raise complain(f"int_uniform is over whole numbers; {document[key]!r} is none", key)
+            raise complain(f"must be an integer with distribution: int_uniform, got {document[key]!r}", key)
     return _plain(document)
 
 
@@ -115,39 +115,39 @@ def _floats(document: _Document, **changes: Any) -> _Document:
 
 
 def _steps(document: _Document) -> _Document:
-    """The multiples of `q` from `min` to `max`; counted in decimals, as people write them."""
+    """The multiples of `q` between `min` and `max`, in decimal arithmetic: 0.3 is a multiple of 0.1."""
     low, high, q = document["min"], document["max"], document.get("q", 1)
     width = Fraction(str(q))
     first, last = math.ceil(Fraction(str(low)) / width), math.floor(Fraction(str(high)) / width)
     if first > last and low <= high:
-        raise complain(f"there is no multiple of {q:g} from {low:g} to {high:g}", "q")
+        raise complain(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if first > last:
-        return _plain(document, step=q)  # the wrong way round, which is said of every range
+        return _plain(document, step=q)  # min > max: reported by the check of every range
     if all(isinstance(value, int) for value in (low, high, q)):
         return _plain(document, min=first * q, max=last * q, step=q)
     return _plain(document, min=float(first * width), max=float(last * width), step=float(q))
 
 
 def _exponents(document: _Document) -> _Document:
-    """What W&B gives as exponents of e, as the values that they mean."""
+    """Converts W&B's bounds, which are exponents of e, to values."""
     low, high = document["min"], document["max"]
     if document["distribution"].startswith("inv_"):
         low, high = -high, -low
     elif low > 0 and (high < 1 or high > _LARGEST or high / low >= _FAR):
         written = f"distribution: {document['distribution']}_values" if "q" in document else "log: true"
         raise complain(
-            f"log_uniform takes exponents: {low:g} and {high:g} mean e**{low:g} to e**{high:g}; if they are the values "
-            f"themselves, write {{min: {low:g}, max: {high:g}, {written}}}",
+            f"log_uniform takes exponents: {low:g} and {high:g} mean e**{low:g} to e**{high:g}; for a range of values "
+            f"write {{min: {low:g}, max: {high:g}, {written}}}",
             "min",
         )
     if max(abs(low), abs(high)) > _LARGEST_EXPONENT:
-        raise complain(f"e**{low:g} to e**{high:g} is more than can be computed with", "max")
+        raise complain(f"e**{low:g} to e**{high:g} overflows a float; use smaller exponents", "max")
     return {**document, "min": math.exp(low), "max": math.exp(high)}
 
 
 _LARGEST = 50  # as an exponent, e**50 is 5e21
-_LARGEST_EXPONENT = 700  # of what a float holds
-_FAR = 100  # as exponents, a range over 43 orders of magnitude at least
+_LARGEST_EXPONENT = 700  # e**709 overflows a float
+_FAR = 100  # ratio of the bounds: as exponents, a range over at least 43 orders of magnitude
 
 
 def _logarithmic(document: _Document) -> _Document:
@@ -155,15 +155,15 @@ def _logarithmic(document: _Document) -> _Document:
 
 
 def _logarithmic_steps(document: _Document) -> _Document:
-    """Whole numbers on a log scale are a range; other multiples of `q` are drawn as they are."""
+    """With `q: 1` an integer range on a log scale; other multiples of `q` keep their distribution."""
     q = document.get("q", 1)
     low, high = document["min"], document["max"]
     if low <= 0:
-        raise complain(f"a log range starts above 0, not at {low:g}; write min: 1, say", "min")
+        raise complain(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1", "min")
     if not math.isfinite(high / q):
-        raise complain(f"q {q:g} is too small to count values up to {high:g} in; write q: 1, say", "q")
+        raise complain(f"{q:g} is too small for a maximum of {high:g}; for example, q: 1", "q")
     if math.ceil(low / q) > math.floor(high / q):
-        raise complain(f"there is no multiple of {q:g} from {low:g} to {high:g}", "q")
+        raise complain(f"no multiple of {q:g} lies between {low:g} and {high:g}", "q")
     if q == 1:
         return _plain(document, min=max(1, math.ceil(low)), max=math.floor(high), log=True)
     whole = all(isinstance(value, int) for value in (low, high, q))

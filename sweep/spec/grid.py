@@ -1,7 +1,7 @@
-"""The points of a grid by their index, in an order shuffled by the seed; pure, cli, api and scheduler.
+"""A grid over conditional parameters: its size, and its points by index in a seeded order; CLI, api and scheduler.
 
-Nothing is enumerated: points are counted and found by a tree over the conditions, so that a grid of 10**15 points takes
-as much memory as one of ten, and the next point takes microseconds.
+Points are not enumerated: a tree over the conditions counts and locates them, so that a grid of 10**15 points takes as
+much memory as one of ten, and a point is found in microseconds.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from podium.sweep.values.decimal_steps import on_step
 from podium.sweep.values.trial import Params, Scalar
 
 MAX_POINTS = 10**18
-_MAX_STATES = 10_000  # of the conditions; memory and time that counting may take
+_MAX_STATES = 10_000  # of the conditions: bounds the memory and time of counting
 _ROUNDS = 6  # of the Feistel network; 4 suffice for a pseudorandom permutation (Luby and Rackoff 1988)
 
-_Dead = frozenset[str]  # parameters yet to come that cannot take part any more
+_Dead = frozenset[str]  # later parameters that are already known to be inactive
 
 
 class GridError(Exception):
-    """A grid that cannot be counted; the message says why and what to write."""
+    """The points of a grid cannot be counted; the message gives the reason and an alternative."""
 
 
 class Axis:
-    """The choices of one parameter by their index, each once; a range is not listed."""
+    """The distinct choices of one parameter by index; a range is not materialized."""
 
     def __init__(self, parameter: Parameter) -> None:
         self._parameter = parameter
@@ -43,7 +43,7 @@ class Axis:
         return int(low) + index * int(step or 1) if self._parameter.integer else on_step(low, step or 1, index)
 
     def index_of(self, value: Scalar) -> int:
-        """Raises `ValueError` for a value that is none of them."""
+        """Raises `ValueError` if the value is not one of the choices."""
         if self._values is not None:
             return self._values.index(value)
         low = self._parameter.min
@@ -53,7 +53,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """Choices of a parameter after which the same parameters take part: all of `indices`, or all but these."""
+    """Choices of a parameter with the same effect on later conditions: all of `indices`, or all except these."""
 
     dead: _Dead
     indices: tuple[int, ...]  # ascending
@@ -61,7 +61,7 @@ class _Branch:
     excluding: bool
 
     def nth(self, position: int) -> int:
-        """The index of its choice at a position."""
+        """The index of the choice at a position within the branch."""
         if not self.excluding:
             return self.indices[position]
         for index in self.indices:
@@ -72,9 +72,9 @@ class _Branch:
 
 
 class Grid:
-    """Every combination once; a parameter that takes no part makes no copies.
+    """Every combination once; inactive parameters do not multiply points. Raises `GridError`.
 
-    Optuna's own grid raises when it is exhausted and samples again after a restart; hence this one. Raises `GridError`.
+    Used instead of Optuna's GridSampler, which raises when the grid is exhausted and repeats points after a restart.
     """
 
     def __init__(self, parameters: Mapping[str, Parameter]) -> None:
@@ -103,18 +103,17 @@ class Grid:
         return point
 
     def shuffled(self, index: int, seed: int) -> Params:
-        """The combination at an index of the order that the seed gives."""
+        """The combination at an index of the order given by the seed."""
         return self.point(shuffled(index, self.size, seed))
 
     def _count(self) -> None:
-        """Count the points below each state that can be reached, last parameters first."""
+        """Count the points below each reachable state, from the last parameter to the first."""
         reached: list[set[_Dead]] = [{frozenset()}]
         for place in range(len(self._names)):
             following: set[_Dead] = set()
             for dead in reached[place]:
                 if len(self._branches) >= _MAX_STATES:
-                    words = "the conditions of this grid depend on one another too much to count its points"
-                    raise GridError(f"{words}; write method: random")
+                    raise GridError("the conditions are too complex to count the grid points; use method: random")
                 branches = self._branches[place, dead] = tuple(self._branches_of(place, dead))
                 following |= {branch.dead for branch in branches}
             reached.append(following)
@@ -143,7 +142,7 @@ class Grid:
 
 
 def shuffled(index: int, size: int, seed: int) -> int:
-    """Where a seeded permutation of `range(size)` sends an index: a Feistel network, walked until it is in range."""
+    """A seeded permutation of `range(size)`: a Feistel network, iterated until the result is in range."""
     half = max(1, ((size - 1).bit_length() + 1) // 2)
     mask = (1 << half) - 1
     while True:
@@ -157,7 +156,7 @@ def shuffled(index: int, size: int, seed: int) -> int:
 
 
 def _depth_first(parameters: Mapping[str, Parameter]) -> list[str]:
-    """Each parameter as soon as all that its `when` names are there: so the fewest conditions are open at a time."""
+    """Each parameter directly after those that its `when` names, which keeps the number of open conditions small."""
     order: dict[str, None] = {}
     backwards = list(parameters)[::-1]
     waiting = list(backwards)
@@ -170,7 +169,7 @@ def _depth_first(parameters: Mapping[str, Parameter]) -> list[str]:
 
 
 def _children_of(parameters: Mapping[str, Parameter], axes: Mapping[str, Axis]) -> dict[str, dict[str, frozenset[int]]]:
-    """By parameter, those that depend on it, each with the indices of the choices with which it takes part."""
+    """By parameter: its dependents, each with the indices of the choices that activate it."""
     found: dict[str, dict[str, frozenset[int]]] = {}
     for child, parameter in parameters.items():
         for name, wanted in (parameter.when or {}).items():

@@ -1,4 +1,4 @@
-"""The sweep file as JSON Schema (draft 2020-12), for editors and forms; made of the models; cli and api."""
+"""The JSON Schema (draft 2020-12) of the sweep file, generated from the models; CLI and api process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = ("value", "values", "distribution")
 
 @functools.cache
 def sweep_schema() -> dict[str, Any]:
-    """The schema; what it accepts may still be refused by rules between keys, what it refuses is always wrong."""
+    """The schema. It is necessary, not sufficient: rules between keys are checked by `parse_spec` only."""
     schema = SweepSpec.model_json_schema()
     schema["required"] = [key for key in schema["required"] if key != "metric"]
     schema["anyOf"] = [{"required": ["metric"]}, {"required": ["metrics"]}]
@@ -40,14 +40,14 @@ def _describe_methods(method: dict[str, Any]) -> None:
 
 
 def _also_alone(stop: dict[str, Any]) -> None:
-    """One condition needs no list, and Ray's `{metric: at}` is understood."""
+    """A single condition needs no list, and Ray's `{metric: at}` is accepted."""
     several = {key: stop.pop(key) for key in ("type", "items", "maxItems")}
     numbers = {"type": "object", "additionalProperties": {"type": "number"}}
     stop["anyOf"] = [several["items"], several, numbers]
 
 
 def _describe_blocks(schema: dict[str, Any]) -> None:
-    """A key that is a block is described by what the block says of itself, up to its first full stop."""
+    """Describes a key that is a block by the first paragraph of the block's own description."""
     for block in (schema, *schema["$defs"].values()):
         for described in block.get("properties", {}).values():
             if "description" not in described and "$ref" in described:
@@ -56,7 +56,7 @@ def _describe_blocks(schema: dict[str, Any]) -> None:
 
 
 def _one_sentence(node: Any) -> None:
-    """Editors show a description beside the key: line ends inside it are the source's, and generated titles noise."""
+    """Joins the lines of each description, which editors show as one, and removes generated titles."""
     if isinstance(node, dict):
         if isinstance(node.get("description"), str):
             node["description"] = " ".join(node["description"].split())

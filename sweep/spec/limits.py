@@ -1,4 +1,4 @@
-"""What a trial may take, and how often it is tried; blocks of the sweep file; cli, api and scheduler."""
+"""The `resources`, `limits` and `retries` blocks of the sweep file; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ MAX_GRACE_S = 300.0
 
 
 class Resources(Model):
-    """What a trial gets: one device, and a share of the machine's threads."""
+    """The resources of a trial: one device, and CPU threads."""
 
-    device: Literal["auto", "gpu", "cpu"] = Field("auto", description="auto takes whichever the service has")
-    max_concurrent: int | None = Field(None, ge=1, description="trials of this sweep at a time; all devices if absent")
+    device: Literal["auto", "gpu", "cpu"] = Field("auto", description="device kind; auto: any device of the service")
+    max_concurrent: int | None = Field(
+        None, ge=1, description="maximum number of running trials of this sweep; default: one on each device"
+    )
     threads: int | None = Field(
-        None, ge=1, le=1024, description="of a trial on the CPU; its share of the cores if absent"
+        None, ge=1, le=1024, description="threads of a trial on the CPU; default: its share of the cores"
     )
 
 
 class SpecLimits(Model):
-    """The bounds of each attempt: clocks in seconds, and what it may take of the machine."""
+    """The limits of each attempt: times in seconds, memory and disk in MB."""
 
-    trial_s: float | None = Field(None, gt=0, description="that an attempt may take; null: no limit")
+    trial_s: float | None = Field(None, gt=0, description="duration of an attempt, in seconds; null: no limit")
     on_timeout: Literal["fail", "finish"] = Field(
-        "fail", description="at trial_s; finish: the trial finishes with what it has reported"
+        "fail", description="at trial_s, the trial fails, or finishes with the values reported so far"
     )
-    silence_s: float | None = Field(None, gt=0, description="between two reports; null: no limit")
-    start_s: float = Field(60.0, gt=0, description="until the first line of your code runs")
-    grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S, description="between SIGTERM and SIGKILL")
-    memory_mb: float | None = Field(None, ge=64, description="host memory of the trial's processes together")
-    log_mb: float = Field(8.0, ge=1, le=1024, description="of the log that are kept: its beginning and its end")
-    work_dir_mb: float | None = Field(1024.0, ge=1, description="working and temporary directory together")
+    silence_s: float | None = Field(None, gt=0, description="seconds between two reports; null: no limit")
+    start_s: float = Field(60.0, gt=0, description="seconds until user code starts")
+    grace_s: float = Field(5.0, ge=0, le=MAX_GRACE_S, description="seconds between SIGTERM and SIGKILL")
+    memory_mb: float | None = Field(None, ge=64, description="host memory of all processes of the trial, in MB")
+    log_mb: float = Field(8.0, ge=1, le=1024, description="log size, in MB; of a longer log the beginning and the end")
+    work_dir_mb: float | None = Field(1024.0, ge=1, description="size of working and temporary directories, in MB")
 
 
 class Retries(Model):
-    """How often a failed attempt is repeated, by cause, and when to give the sweep up."""
+    """How often a failed attempt is retried, by cause, and how many failures end the sweep."""
 
-    infrastructure: int = Field(3, ge=0, le=100, description="a slot or a machine was lost, or too slow to start")
-    memory: int = Field(1, ge=0, le=100, description="the host's or the device's memory was not enough")
-    user: int = Field(0, ge=0, le=100, description="your code failed, hung, or took too long")
-    max_consecutive_failures: int = Field(10, ge=1, description="trials in a row; then the sweep ends, failed")
+    infrastructure: int = Field(3, ge=0, le=100, description="retries after a lost slot or machine, or a slow start")
+    memory: int = Field(1, ge=0, le=100, description="retries after host or device memory ran out")
+    user: int = Field(0, ge=0, le=100, description="retries after your code failed, hung or exceeded a time limit")
+    max_consecutive_failures: int = Field(10, ge=1, description="consecutive failed trials after which the sweep fails")
     identical_failures: int | None = Field(
-        3, ge=1, description="trials in a row with the same error before any has finished; then the sweep ends, failed"
+        3, ge=1, description="consecutive trials with the same error, before any has finished, after which it fails"
     )

@@ -1,4 +1,4 @@
-"""What a trial is judged by; a block of the sweep file; cli, api and scheduler."""
+"""The `metric` block of the sweep file: an objective; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from podium.sweep.spec.strict_model import Model
 
 
 class Metric(Model):
-    """What a trial is judged by."""
+    """The metric to optimize."""
 
-    name: str = Field(min_length=1, max_length=120, description="as the trial reports it")
-    goal: Literal["maximize", "minimize"] = Field(description="which way is better")
+    name: str = Field(min_length=1, max_length=120, description="the name under which trials report it")
+    goal: Literal["maximize", "minimize"] = Field(description="direction of optimization")
     target: float | None = Field(None, allow_inf_nan=False, description="the sweep ends when a trial reaches it")
 
     def better(self, one: float, other: float) -> bool:

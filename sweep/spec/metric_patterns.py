@@ -1,4 +1,4 @@
-"""The patterns that find metrics in what a script prints; pure, api and trial process."""
+"""Extracts metrics from a script's output with the patterns of `program.metrics`; api and trial process."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import NoReturn
 from podium.sweep.values.errors import BadReportError
 from podium.sweep.values.number_patterns import AUTO, NUMBER, cut_number, expanded, passed_over, with_number
 
-STEP = "step"  # the name, in `program.metrics` or of a group, by which a line says where the training is
+STEP = "step"  # the name of the pattern, or of the group, that matches the training step
 MAX_PATTERN = 1000  # characters
-MAX_WIDE_RANGES = 3  # each letter of a range may be looked up when a pattern is compiled: some 10 ms a range
+MAX_WIDE_RANGES = 3  # compiling a range looks up each character of it: about 10 ms for a wide range
 MAX_LINE = 4096  # characters of a line that patterns are tried on
 _WIDE_RANGE = re.compile(r"-(?:\\[uUN]|[^\x00-\xff])")
 _AFTER_A_NUMBER = ".,;:%)"
 
 
 def complaint_about_pattern(pattern: str) -> str | None:
-    """What is wrong with a pattern of `program.metrics`, or None."""
+    """Why a pattern of `program.metrics` is invalid, or None."""
     if pattern == AUTO:
         return None
     if len(pattern) > MAX_PATTERN:
-        return f"a pattern has {MAX_PATTERN:,} characters at most"
+        return f"must have at most {MAX_PATTERN:,} characters"
     if len(_WIDE_RANGE.findall(pattern)) > MAX_WIDE_RANGES:
-        return f"more than {MAX_WIDE_RANGES} ranges beyond Latin letters take long to compile; write . in their place"
+        return f"must have at most {MAX_WIDE_RANGES} character ranges beyond Latin-1, which are slow; use . instead"
     try:
         compiled = re.compile(expanded(pattern, ""))
     except (re.error, RecursionError, OverflowError) as error:
-        return f"not a regular expression: {error}"
+        return f"invalid regular expression: {error}"
     if not [group for group in range(1, compiled.groups + 1) if group != compiled.groupindex.get(STEP)]:
-        return f"has no group for the value; write {pattern!r} with {NUMBER} where the number stands, or {AUTO}"
+        return f"has no capturing group for the value; use {NUMBER} for the number in {pattern!r}, or {AUTO}"
     return None
 
 
 class Patterns:
-    """Finds the values in the lines of one script, and the step that they belong to.
+    """Extracts values and their steps from the output lines of one script.
 
-    The first group of a pattern is the value, or the one that is called `value`. A group called `step` says the step
-    of that line; a pattern called `step` says it for its line and all that follow. Without either, each metric counts
-    its values from 0.
+    The value is the group named `value`, else the first group. A group named `step` sets the step of its line; a
+    pattern named `step` sets it for its line and all following ones. Without either, the values of each metric are
+    numbered from 0.
     """
 
     def __init__(self, patterns: Mapping[str, str]) -> None:
@@ -53,9 +53,9 @@ class Patterns:
         return bool(self._patterns)
 
     def found_in(self, line: str) -> list[tuple[int, str, float]]:
-        """Step, metric and value of all that the line says; a value may be NaN or an infinity.
+        """Step, metric and value of each match; a value may be NaN or infinite.
 
-        Raises `BadReportError` for what is no number, and for a part of one.
+        Raises `BadReportError` if a match is not a number, or only part of one.
         """
         line = line[:MAX_LINE]
         if self._step_pattern is not None and (match := self._step_pattern.search(line)) is not None:
@@ -75,13 +75,13 @@ class Patterns:
 
 
 class _Pattern:
-    """Finds the value of one metric in a line."""
+    """Extracts the value of one metric from a line."""
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self._text = text
         self._compiled = re.compile(expanded(text, name))
-        self._is_whole = text == AUTO or NUMBER in text  # takes whole numbers alone
+        self._is_whole = text == AUTO or NUMBER in text  # matches complete numbers only
         self._group = _value_group(self._compiled)
         wider = None if self._is_whole else passed_over(text, self._group)
         self._wider = None if wider is None else re.compile(wider)
@@ -95,19 +95,19 @@ class _Pattern:
         try:
             number = float(text.strip().rstrip(_AFTER_A_NUMBER))
         except ValueError:
-            return self._passed_over_in(line) or self._refuse(f"found {text!r:.60}, which is no number,", line)
+            return self._passed_over_in(line) or self._refuse(f"matched {text!r:.60}, which is not a number,", line)
         start, end = match.span(self._group)
         if (whole := cut_number(line, start, end)) is not None:
-            self._refuse(f"found {text!r:.60}, a part of {whole!r:.60},", line)
+            self._refuse(f"matched {text!r:.60}, only part of {whole!r:.60},", line)
         return match, number
 
     def _passed_over_in(self, line: str) -> tuple[re.Match[str], float] | None:
-        """Where the pattern has room for digits alone: nan or an infinity that is printed in their place."""
+        """NaN, an infinity or a signed number where the pattern matches digits only."""
         match = None if self._wider is None else self._wider.search(line)
         if match is None or match[self._group] is None:
             return None
-        if math.isfinite(number := float(match[self._group])):  # a sign that the pattern has no room for
-            self._refuse(f"passes over {match[self._group]!r}", line)
+        if math.isfinite(number := float(match[self._group])):  # a sign that the pattern does not match
+            self._refuse(f"does not match {match[self._group]!r}", line)
         return match, number
 
     def _refuse(self, what: str, line: str) -> NoReturn:
@@ -116,13 +116,13 @@ class _Pattern:
     @property
     def _instead(self) -> str:
         if self._is_whole:
-            return "print it without a thousands separator"
+            return "print the number without a thousands separator"
         better = with_number(self._text, self._group) or AUTO
         return f"write {self._name}: {better!r}"
 
 
 def _value_group(pattern: re.Pattern[str]) -> int:
-    """The number of the group called `value`, or of the first that is not the step."""
+    """The number of the group named `value`, else of the first group that is not the step."""
     groups: dict[str, int] = dict(pattern.groupindex)
     if "value" in groups:
         return groups["value"]
@@ -130,7 +130,7 @@ def _value_group(pattern: re.Pattern[str]) -> int:
 
 
 def _value_in(match: re.Match[str]) -> str | None:
-    """What the group of the value has; None where it took no part in the match."""
+    """The text of the value group; None if it did not participate in the match."""
     text: str | None = match[_value_group(match.re)]
     return text
 
@@ -142,4 +142,4 @@ def _whole(text: str | None, line: str) -> int:
             return int(step)
     except ValueError:
         pass
-    raise BadReportError(f"a step is a whole number from 0, not {text!r:.60}, in the line {line.strip()!r:.200}")
+    raise BadReportError(f"step must be a non-negative integer, got {text!r:.60} in the line {line.strip()!r:.200}")

@@ -1,4 +1,4 @@
-"""What a trial runs: a built-in model, a function, or a script; a block of the sweep file; cli, api and scheduler."""
+"""The `program` block of the sweep file: a built-in model, a function or a script; CLI, api and scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OURS = ("CUDA_VISIBLE_DEVICES", "PYTHONUNBUFFERED")
 
 
 class BuiltinProgram(Model):
-    """A built-in model with the built-in fit loop."""
+    """A built-in model, trained with the built-in fit loop."""
 
     model: str = Field(description="mlp or cnn")
     data: Data
@@ -38,17 +38,17 @@ class BuiltinProgram(Model):
     @model_validator(mode="after")
     def _fits_the_data(self) -> BuiltinProgram:
         if self.model == "cnn" and self.data.is_table:
-            raise complain(f"cnn needs images, and {self.data.shown} is a table; write mlp", "model")
+            raise complain(f"cnn needs images, but {self.data.shown} is tabular; use mlp", "model")
         return self
 
 
 class OwnCode(Model):
-    """What programs have in common whose code is a user's: a folder that is uploaded as a bundle."""
+    """Keys of programs that run user code: a folder that is uploaded as a bundle, and environment variables."""
 
     code: str | None = Field(None, description="folder of the code; the client uploads it as a bundle")
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="SHA-256 of an uploaded bundle")
     env: dict[str, str] = Field(
-        default_factory=dict, description="more environment variables; macros such as ${lr} work here too"
+        default_factory=dict, description="additional environment variables; macros such as ${lr} are expanded"
     )
 
     @field_validator("env")
@@ -56,60 +56,60 @@ class OwnCode(Model):
     def _variables(cls, env: dict[str, str]) -> dict[str, str]:
         for name in env:
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise complain(f"{name!r} is no name of a variable", name)
+                raise complain(f"{name!r} is not a valid environment variable name", name)
             if name in _OURS or name.startswith("PODIUM_"):
-                raise complain(f"{name} is set by Podium for each trial; leave it out", name)
+                raise complain(f"{name} is reserved: Podium sets it for each trial; remove it", name)
         return env
 
     def check_variables(self, variables: Iterable[str]) -> None:
-        """Raises `InvalidSpecError` for `${envvar:X}` where there is no variable X among those of the service."""
+        """Raises `InvalidSpecError` for `${envvar:X}` if X is not among the variables of the service."""
         words = [(("program", "env", name), word, variables) for name, word in self.env.items()]
         for position, word in enumerate(getattr(self, "command", [])):
             words.append((("program", "command", str(position)), word, [*variables, *self.env]))
         if problems := [
-            Problem(where, f"the service's environment has no variable {name!r}; start `podium serve` with it")
+            Problem(where, f"environment variable {name!r} is not set in the service; set it and restart podium serve")
             for where, word, known in words
             for name in missing_variables([word], known)
         ]:
             raise InvalidSpecError(problems)
 
     def check_env(self, parameters: dict[str, Any]) -> None:
-        """Raises for a macro in `env` that is neither one of ours nor the name of a parameter."""
+        """Raises for a macro in `env` that is neither predefined nor the name of a parameter."""
         for name, word in self.env.items():
             if (complaint := complaint_about_word(word, parameters, alone=False)) is not None:
                 raise complain(complaint, "program", "env", name)
 
 
 class FunctionProgram(OwnCode):
-    """Your own function, `objective(trial)` or `fn(config)`: `module:function` in the folder `code`."""
+    """A Python function, `objective(trial)` or `fn(config)`: `module:function` in the folder `code`."""
 
-    function: str = Field(pattern=REFERENCE, description="MODULE:FUNCTION, as in train:objective")
+    function: str = Field(pattern=REFERENCE, description="MODULE:FUNCTION, such as train:objective")
     build: str | None = Field(
         None,
         pattern=REFERENCE,
-        description="what builds your network from a trial's parameters, for ensembles; default: `build` beside it",
+        description="function that builds your network from parameters, for ensembles; default: `build` in its module",
     )
     argument: Literal["trial", "config"] | None = Field(
-        None, description="what the function gets; by default a config where its parameter is called config or cfg"
+        None, description="argument of the function; default: config for a parameter named config or cfg, else trial"
     )
     constraints: str | None = Field(
         None,
         pattern=REFERENCE,
-        description="MODULE:FUNCTION that says by how much a trial violates its constraints, as Optuna's",
+        description="MODULE:FUNCTION that returns the constraint violations of a trial, as Optuna's constraints_func",
     )
     preload: list[str] = Field(
-        default_factory=list, max_length=16, description="installed packages to import before the trials are forked"
+        default_factory=list, max_length=16, description="installed packages to import once, before trials are forked"
     )
-    data: Data | None = Field(None, description="data for `trial.data`, read once and shared by all trials")
+    data: Data | None = Field(None, description="data set for `trial.data`, read once and shared by all trials")
 
     @field_validator("preload")
     @classmethod
     def _names(cls, names: list[str]) -> list[str]:
         for position, name in enumerate(names):
             if not all(part.isidentifier() for part in name.split(".")):
-                raise complain(f"{name!r} is no name of a package; write lightning, say", str(position))
+                raise complain(f"{name!r} is not a package name; for example, lightning", str(position))
             if name.split(".")[0] in RESERVED_MODULES:
-                raise complain(f"{name!r} is Podium's own; only packages that your code uses", str(position))
+                raise complain(f"{name!r} is part of Podium; name packages that your code imports", str(position))
         return names
 
     @field_validator("env")
@@ -117,22 +117,22 @@ class FunctionProgram(OwnCode):
     def _without_script(cls, env: dict[str, str]) -> dict[str, str]:
         for name, word in env.items():
             if "${program}" in word:
-                raise complain("${program} stands for the script of a command program; a function has none", name)
+                raise complain("${program} is the script of a command program; a function has none", name)
         return env
 
 
 class CommandProgram(OwnCode):
-    """Your unchanged script: arguments in by macros, metrics out by patterns, or by a file of JSON lines."""
+    """An unchanged script: parameters are passed as arguments, metrics are read from its output or a file."""
 
     command: list[str] = Field(
         default_factory=lambda: list(DEFAULT_COMMAND),
         min_length=1,
         max_length=1000,
-        description="a word each; macros such as ${args} become the parameters: docs/user-code.md",
+        description="command as a list of words; macros such as ${args} expand to the parameters: docs/user-code.md",
     )
-    script: str | None = Field(None, min_length=1, description="what `${program}` stands for: train.py, say")
+    script: str | None = Field(None, min_length=1, description="value of `${program}`, such as train.py")
     metrics: dict[str, str] = Field(
-        default_factory=dict, max_length=50, description="by metric, a pattern whose first group is its value"
+        default_factory=dict, max_length=50, description="by metric, `auto` or a regular expression with a value group"
     )
 
     @field_validator("command", mode="before")
@@ -140,7 +140,7 @@ class CommandProgram(OwnCode):
     def _is_list(cls, command: Any) -> Any:
         if isinstance(command, str):
             words = ", ".join(f'"{word}"' if "$" in word else word for word in shlex.split(command))
-            raise complain(f"write a list of words: [{words}]")
+            raise complain(f"must be a list of words, got a string; write [{words}]")
         return command
 
     @field_validator("metrics")
@@ -154,11 +154,11 @@ class CommandProgram(OwnCode):
     @model_validator(mode="after")
     def _has_script(self) -> CommandProgram:
         if self.script is None and any("${program}" in word for word in self.command):
-            raise complain("${program} stands for `script`, which is missing; write script: train.py", "script")
+            raise complain("is required, because the command uses ${program}; for example, script: train.py", "script")
         return self
 
     def check_macros(self, parameters: dict[str, Any]) -> None:
-        """Raises for a macro that is neither one of ours nor the name of a parameter."""
+        """Raises for a macro that is neither predefined nor the name of a parameter."""
         for position, word in enumerate(self.command):
             if (complaint := complaint_about_word(word, parameters)) is not None:
                 raise complain(complaint, "program", "command", str(position))
@@ -166,14 +166,14 @@ class CommandProgram(OwnCode):
 
 
 class ImportedProgram(Model):
-    """What ran elsewhere: such a sweep is a record of its trials, and never runs."""
+    """The program of an imported sweep, which records trials that ran elsewhere and never runs."""
 
-    imported: str = Field(min_length=1, max_length=300, description="where the trials come from")
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="of the study that was sent")
+    imported: str = Field(min_length=1, max_length=300, description="origin of the trials")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the imported study")
 
     def refusal(self) -> InvalidSpecError:
-        """What to say to who wants to run it."""
-        message = "what was imported cannot run; write model, function or command, or use `podium sweep import`"
+        """The error for an attempt to run it."""
+        message = "imported sweeps cannot run; set model, function or command, or use `podium sweep import`"
         return InvalidSpecError([Problem(("program", "imported"), message)])
 
 

@@ -1,4 +1,4 @@
-"""The search space: what one parameter may be; a part of the sweep file; cli, api and scheduler."""
+"""A parameter of the search space: constant, choices, range or distribution; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ from podium.sweep.values.trial import Params, Scalar
 
 
 class Parameter(Model):
-    """One dimension of the search: a constant `value`, a list of `values`, or a range from `min` to `max`.
+    """One dimension of the search space: a constant `value`, a list of `values`, or a range from `min` to `max`.
 
-    A range is over whole numbers when both ends are; it includes both ends. W&B's names of distributions are known; one
-    that is no range and no list (normal, beta, weighted choices) is drawn by Podium itself, with `method: random`.
+    A range includes both ends and is an integer range if both ends are integers. W&B's distribution names are accepted;
+    distributions without an equivalent range or list (normal, beta, weighted choices) need `method: random`.
     """
 
-    distribution: Name | None = Field(None, description="W&B's name of it; most are short for min, max, log and step")
+    distribution: Name | None = Field(
+        None, description="W&B's distribution name; most are equivalent to min, max, log and step"
+    )
     value: Scalar = Field(None, description="a constant")
-    values: list[Scalar] | None = Field(None, min_length=1, description="a choice of these")
-    ordered: bool = Field(False, description="`values` are in order: samplers search their positions as integers")
-    min: int | float | None = Field(None, description="a range from here; of whole numbers if both ends are")
-    max: int | float | None = Field(None, description="to here, included")
-    log: bool = Field(False, description="each order of magnitude is as likely")
-    step: int | float | None = Field(None, description="only every so many, from min")
-    mu: float = Field(0.0, description="normal: the mean; log_normal: of the logarithm")
-    sigma: float = Field(1.0, description="normal: the standard deviation")
-    a: float = Field(1.0, description="beta")
-    b: float = Field(1.0, description="beta")
-    q: int | float | None = Field(None, description="rounded to multiples of this")
-    probabilities: list[float] | None = Field(None, description="of `values`, as weights")
+    values: list[Scalar] | None = Field(None, min_length=1, description="the choices")
+    ordered: bool = Field(False, description="`values` are ordered: samplers search their indices as integers")
+    min: int | float | None = Field(
+        None, description="lower bound, inclusive; an integer range if both bounds are integers"
+    )
+    max: int | float | None = Field(None, description="upper bound, inclusive")
+    log: bool = Field(False, description="sample on a logarithmic scale")
+    step: int | float | None = Field(None, description="distance between values, counted from min")
+    mu: float = Field(0.0, description="normal: mean; log_normal: mean of the logarithm")
+    sigma: float = Field(1.0, description="normal: standard deviation; log_normal: that of the logarithm")
+    a: float = Field(1.0, description="beta: first shape parameter")
+    b: float = Field(1.0, description="beta: second shape parameter")
+    q: int | float | None = Field(None, description="round to multiples of this")
+    probabilities: list[float] | None = Field(None, description="weights of `values`")
     when: dict[str, Scalar | list[Scalar]] | None = Field(
-        None, description="active only where another parameter has this value, or one of these"
+        None, description="condition: active only if another parameter has this value, or one of these values"
     )
 
     @model_validator(mode="before")
@@ -50,7 +54,7 @@ class Parameter(Model):
     def _may_hold(cls, when: Any) -> Any:
         for other, wanted in (when or {}).items():
             if wanted == []:
-                raise complain("is an empty list, which nothing is in; name the values, or leave it out", other)
+                raise complain("must not be empty; list the values, or remove the condition", other)
         return when
 
     @field_validator("value", "values")
@@ -70,7 +74,7 @@ class Parameter(Model):
             self._check_drawn()
             return self
         if len(kinds) != 1:
-            raise complain("give exactly one of: value, values, or min with max")
+            raise complain("must have exactly one of: value, values, or min and max")
         if self.ordered:
             self._check_ordered()
         if self.probabilities is not None:
@@ -78,30 +82,30 @@ class Parameter(Model):
         if kinds == ["min and max"]:
             self._check_range()
         elif {"log", "step"} & self.model_fields_set:
-            raise complain("log and step go with min and max only")
+            raise complain("log and step are only valid with min and max")
         return self
 
     def _check_drawn(self) -> None:
         if self.is_range:
             self._check_range()
         if self.q is None and (self.distribution or "").startswith("q_"):
-            raise complain(f"{self.distribution} needs q; write q: 1, say")
+            raise complain(f"distribution: {self.distribution} requires q; for example, q: 1")
         farthest = self._farthest()
         if not math.isfinite(farthest):
-            words = "mu and sigma are more than can be computed with; bring them nearer to 0"
+            words = "mu and sigma are too large: samples overflow a float"
             raise complain(f"{words}{_OF_LOGARITHM if self._logarithmic else ''}", "mu")
         if self.q is not None and not math.isfinite(farthest / self.q):
-            raise complain(f"q {self.q:g} is too small to count values up to {farthest:g} in; write q: 0.001, say", "q")
+            raise complain(f"{self.q:g} is too small for values up to {farthest:g}; for example, q: 0.001", "q")
         for key, shape in (("a", self.a), ("b", self.b)):
             if shape > _MOST_PEAKED:
-                raise complain(f"{shape:g} is above {_MOST_PEAKED:g}; write less: beta is nearly a constant there", key)
+                raise complain(f"must be at most {_MOST_PEAKED:g}, got {shape:g}; beta is nearly constant there", key)
 
     @property
     def _logarithmic(self) -> bool:
         return (self.distribution or "").endswith("log_normal")
 
     def _farthest(self) -> float:
-        """What a draw is never above, nor below the negative of; infinite where it cannot be computed with."""
+        """An upper bound of the absolute value of a sample; infinite if it overflows a float."""
         kind = self.distribution or ""
         if not kind.endswith("normal"):
             return float(self.max or 1)
@@ -112,58 +116,57 @@ class Parameter(Model):
 
     def _check_ordered(self) -> None:
         if self.values is None:
-            raise complain("ordered goes with values only; a range is in order anyway", "ordered")
+            raise complain("only valid with values; ranges are always ordered", "ordered")
         if self.probabilities is not None:
-            raise complain("ordered and probabilities do not go together; leave one out", "ordered")
+            raise complain("ordered and probabilities are mutually exclusive; remove one", "ordered")
         for index, value in enumerate(self.values):
             if value in self.values[:index]:
-                raise complain(f"{value!r} is there twice, so its position is not known; leave one out", "values")
+                raise complain(f"duplicate value {value!r}; ordered values must be unique", "values")
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values):
             ascending = sorted(self.values)  # type: ignore[type-var]
             if self.values not in (ascending, ascending[::-1]):
-                raise complain(f"ordered numbers must ascend or descend; write {ascending}", "values")
+                raise complain(f"ordered numbers must be ascending or descending; for example, {ascending}", "values")
 
     def _check_probabilities(self, weights: list[float]) -> None:
         count = len(self.values or [])
         if len(weights) != count:
-            raise complain(f"{len(weights)} probabilities for {count} values; give one for each", "probabilities")
+            raise complain(f"must have one entry for each of the {count} values, got {len(weights)}", "probabilities")
         if any(weight < 0 for weight in weights) or sum(weights) <= 0:
-            raise complain("probabilities are at least 0, and one of them above 0", "probabilities")
+            raise complain("must be non-negative, and at least one must be greater than 0", "probabilities")
         if not math.isfinite(sum(weights)):
-            words = f"their sum is more than can be computed with; divide each by {max(weights):g}"
-            raise complain(words, "probabilities")
+            raise complain(f"the sum overflows a float; divide each by {max(weights):g}", "probabilities")
 
     def _check_range(self) -> None:
         low, high = self.min, self.max
         if low is None or high is None:
-            missing = "min" if low is None else "max"
-            raise complain(f"a range needs both ends; {missing} is missing")
+            missing, there = ("min", "max") if low is None else ("max", "min")
+            raise complain(f"{there} requires {missing}, which is missing")
         for name, end in (("min", low), ("max", high)):
             if isinstance(end, bool):
-                raise complain(f"{end!r} is not a finite number", name)
+                raise complain(f"must be a finite number, got {end!r}", name)
             if (complaint := unusable(end)) is not None:
                 raise complain(complaint, name)
         if low > high:
-            raise complain(f"min {low:g} is above max {high:g}; swap them", "min")
+            raise complain(f"min ({low:g}) must not exceed max ({high:g})", "min")
         if not math.isfinite(high - low):
-            raise complain(f"{low:g} to {high:g} is wider than can be computed with; bring the ends together", "max")
+            raise complain(f"the range from {low:g} to {high:g} is too wide: its width overflows a float", "max")
         if self.log and low <= 0:
-            raise complain(f"a log range starts above 0, not at {low:g}; write min: 1e-6, say", "min")
+            raise complain(f"must be greater than 0 on a log scale, got {low:g}; for example, min: 1e-6", "min")
         if self.step is not None:
             if (complaint := unusable(self.step)) is not None:
                 raise complain(complaint, "step")
             if self.log:
-                raise complain("step and log do not go together", "step")
+                raise complain("step and log are mutually exclusive; remove one", "step")
             if self.step <= 0:
-                raise complain("step must be above 0", "step")
+                raise complain(f"must be greater than 0, got {self.step:g}", "step")
             if self.integer and not isinstance(self.step, int):
-                raise complain("a range of whole numbers needs a whole step", "step")
+                raise complain(f"must be an integer in an integer range, got {self.step:g}", "step")
             if not (high - low) / self.step < LARGEST:
-                raise complain("step is too small for this range", "step")
+                raise complain(f"{self.step:g} is too small for the range from {low:g} to {high:g}", "step")
 
     @property
     def integer(self) -> bool:
-        """Whether the range is over whole numbers: both ends are."""
+        """Whether it is an integer range: both bounds are integers."""
         return isinstance(self.min, int) and isinstance(self.max, int)
 
     @property
@@ -172,11 +175,11 @@ class Parameter(Model):
 
     @property
     def drawn(self) -> bool:
-        """Whether Podium draws it by itself: no search but a random one can choose it."""
+        """Whether Podium samples it without Optuna, which only random search supports."""
         return self.distribution is not None or self.probabilities is not None
 
     def count(self) -> int | None:
-        """How many `choices` there are, counted without listing them; None for a continuous range."""
+        """The number of `choices`, computed without listing them; None for a continuous range."""
         if self.distribution is not None:
             return None
         if self.values is not None:
@@ -204,7 +207,7 @@ class Parameter(Model):
         return None
 
     def active(self, params: Params) -> bool:
-        """Whether this parameter takes part, given the values chosen so far."""
+        """Whether the `when` conditions hold, given the values chosen so far."""
         for name, wanted in (self.when or {}).items():
             allowed = wanted if isinstance(wanted, list) else [wanted]
             if name not in params or params[name] not in allowed:
@@ -212,48 +215,48 @@ class Parameter(Model):
         return True
 
     def why_inactive(self, params: Params, inactive: Container[str] = ()) -> str | None:
-        """Why it takes no part, given some values and what takes none; None where it does, or may."""
+        """Why it is inactive, given some values and the inactive parameters; None if it is or may be active."""
         for name, wanted in (self.when or {}).items():
             one_of = isinstance(wanted, list)
             held = name not in params or params[name] in (wanted if isinstance(wanted, list) else [wanted])
-            only = f"takes part only where {name} is {'one of ' if one_of else ''}{wanted!r}"
+            only = f"active only if {name} is {'one of ' if one_of else ''}{wanted!r}"
             if name in inactive:
-                return f"{only}, and {name} takes no part here; leave it out"
+                return f"{only}, but {name} is inactive here; remove it"
             if not held:
-                return f"{only}, and here it is {params[name]!r}; leave it out, or change {name}"
+                return f"{only}, but {name} is {params[name]!r} here; remove it or change {name}"
         return None
 
     def complaint(self, value: Scalar) -> str | None:
-        """What is wrong with `value` for this parameter, or None."""
+        """Why `value` is invalid for this parameter, or None."""
         if (unfit := unusable(value)) is not None:
             return unfit
         if self.is_range:
             assert self.min is not None and self.max is not None
             if isinstance(value, bool) or not isinstance(value, int | float):
-                return f"{value!r} is not a number"
+                return f"must be a number, got {value!r}"
             if not self.min <= value <= self.max:
-                return f"{value!r} is not within {self.min:g} and {self.max:g}"
+                return f"must be between {self.min:g} and {self.max:g}, got {value!r}"
             if self.integer and not isinstance(value, int):
-                return f"{value!r} is not a whole number"
+                return f"must be an integer, got {value!r}"
             return self._off_step(value)
         if self.distribution is not None:
             return self._undrawable(value)
         choices = self.choices()
         assert choices is not None
-        return None if value in choices else f"{value!r} is not one of {choices}"
+        return None if value in choices else f"must be one of {choices}, got {value!r}"
 
     def _undrawable(self, value: Scalar) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return f"{value!r} is not a number"
+            return f"must be a number, got {value!r}"
         kind = self.distribution or ""
         if kind.endswith("beta") and not 0 <= value <= 1 and self.q is None:
-            return f"{value!r} is not within 0 and 1"
+            return f"must be between 0 and 1, got {value!r}"
         if kind == "log_normal" and value <= 0:
-            return f"{value!r} is not above 0"
+            return f"must be greater than 0, got {value!r}"
         return None
 
     def _off_step(self, value: float) -> str | None:
-        """What is wrong with a number that lies between two steps: no search would choose it, or take it back."""
+        """Why a number is invalid that lies between two steps: samplers neither propose nor accept it."""
         if self.step is None:
             return None
         assert self.min is not None
@@ -261,11 +264,11 @@ class Parameter(Model):
         if abs(steps - round(steps)) < _ON_STEP:
             return None
         below = self.min + math.floor(steps) * self.step
-        return f"{value!r} is not on a step of {self.step:g} from {self.min:g}; {below:g} is"
+        return f"must be a multiple of step {self.step:g} from {self.min:g}, such as {below:g}; got {value!r}"
 
 
-_SIGMAS = 10  # how far from mu no draw is: of Python's, 8.6
-_LARGEST_EXPONENT = 700  # of what a float holds
-_OF_LOGARITHM = "; they are of the logarithm: mu: 0, sigma: 1 draws around 1"
-_MOST_PEAKED = 1e9  # a and b of beta; far above, a draw takes for ever
-_ON_STEP = 1e-8  # as exact as Optuna is
+_SIGMAS = 10  # bound of a sample's distance from mu; Python's generator stays within 8.6
+_LARGEST_EXPONENT = 700  # e**709 overflows a float
+_OF_LOGARITHM = "; they apply to the logarithm: mu: 0, sigma: 1 samples around 1"
+_MOST_PEAKED = 1e9  # of a and b of beta: with far larger ones, sampling does not terminate
+_ON_STEP = 1e-8  # Optuna's tolerance

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a sweep file, as sentences with a key; cli, api and scheduler."""
+"""Converts pydantic's validation errors to problems with the keys of the sweep file; CLI, api and scheduler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podium.sweep.values.errors import Problem
 
 _BRANCHES = frozenset({"str", "int", "float", "bool", "none"})
 _BLOCKS = frozenset({"dict_type", "model_type", "model_attributes_type"})
-MAX_SAID = 20  # problems of one file
+MAX_SAID = 20  # problems reported of one file
 _TAGS = {
     "program": frozenset({"builtin", "function", "command", "imported"}),
     "method": frozenset({"name", "class"}),
@@ -25,7 +25,7 @@ _TAGS = {
 
 
 def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[Problem]:
-    """Every problem once, the first 20: a value that is of none of several kinds is one, not one for each of them."""
+    """The problems, at most 20; a value that matches no branch of a union is one problem, not one for each branch."""
     plain: list[ErrorDetails] = []
     unions: dict[tuple[str, ...], list[ErrorDetails]] = {}
     for details in errors:
@@ -41,30 +41,30 @@ def problems_of(errors: Sequence[ErrorDetails], model: type[BaseModel]) -> list[
         words = words_of_union([details["type"] for details in several], several[0]["input"])
         found.append(Problem(_as_in_file(list(path)), words))
     if left := len(plain) + len(of_unions) - len(found):
-        found.append(Problem((), f"and {left:,} more; mend these first"))
+        found.append(Problem((), f"{left:,} more problems are not shown"))
     return found
 
 
 def said_once(problems: list[Problem]) -> list[Problem]:
-    """What is wrong with the first of several objectives, said of `metrics` alone: `metric` is only made of it."""
+    """Without problems of `metric` that duplicate those of `metrics[0]`, from which it is derived."""
     first = [(p.location[2:], p.message) for p in problems if p.location[:2] == ("metrics", "0")]
     return [p for p in problems if p.location[:1] != ("metric",) or (p.location[1:], p.message) not in first]
 
 
 def _is_branch(part: str) -> bool:
-    """Whether a part of a location is no key, but one of the kinds that a value may be of."""
+    """Whether a part of a location is not a key but a branch of a union."""
     return part in _BRANCHES or "[" in part
 
 
 def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
-    """The problem and its key, as it stands in the file; `model` is what the whole file was checked against."""
+    """The problem and its key in the file; `model` is the model of the whole file."""
     location = list(_as_in_file([str(part) for part in details["loc"]]))
     context = details.get("ctx") or {}
     location += context.get("where", ())
     if details["type"] == "extra_forbidden":
         return Problem(tuple(location), _unknown(location, known_keys(model, location[:-1])))
     if details["type"] == "missing":
-        return Problem(tuple(location), "is missing")
+        return Problem(tuple(location), "is required")
     if context.get("message"):
         return Problem(tuple(location), context["message"])
     if "error" in context:
@@ -77,7 +77,7 @@ def problem_of(details: ErrorDetails, model: type[BaseModel]) -> Problem:
 
 
 def _as_in_file(location: list[str]) -> tuple[str, ...]:
-    """Without the name of the kind of program or method, which no file says."""
+    """Without the tag of the `program` or `method` union, which is not in the file."""
     if len(location) > 1 and location[1] in _TAGS.get(location[0], ()):
         del location[1]
     return tuple(location)
@@ -86,14 +86,14 @@ def _as_in_file(location: list[str]) -> tuple[str, ...]:
 def _unknown(location: list[str], known: list[str]) -> str:
     key = location[-1]
     if key in known:
-        return f"the key {key!r} does not go with those beside it"
+        return f"key {key!r} cannot be combined with the other keys of this block"
     if (meant := key_meant(location)) is not None:
         return f"unknown key {key!r}; did you mean {meant!r}?"
     return f"unknown key {key!r}; {catalog.suggestion(key, known)}"
 
 
 def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:
-    """The keys that may stand below `path`; none where anything may."""
+    """The keys allowed below `path`; empty if any key is allowed."""
     here: list[Any] = [model]
     for part in path:
         here = [inner for kind in here for inner in _below(kind, part)]
@@ -101,7 +101,7 @@ def known_keys(model: type[BaseModel], path: list[str]) -> list[str]:
 
 
 def _below(kind: Any, part: str) -> Iterator[Any]:
-    """The models, and the lists and dictionaries of models, that a key may hold."""
+    """The models, and the lists and dictionaries of models, that a key may contain."""
     if _is_model(kind):
         if part in kind.model_fields:
             yield from _unwrapped(kind.model_fields[part].annotation)
@@ -110,7 +110,7 @@ def _below(kind: Any, part: str) -> Iterator[Any]:
 
 
 def _unwrapped(annotation: Any) -> Iterator[Any]:
-    """What a union or an annotated type is made of."""
+    """The members of a union or an annotated type."""
     if _is_model(annotation) or typing.get_origin(annotation) in (dict, list, tuple):
         yield annotation
     else:
@@ -123,7 +123,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _named_inside(model: type[BaseModel], location: list[str], message: str) -> Problem:
-    """What the `ensemble:` block complains of: it says the key first."""
+    """An error of the `ensemble` block, whose message begins with the key."""
     key, colon, rest = message.partition(": ")
     if colon and key in known_keys(model, location):
         return Problem((*location, key), rest)

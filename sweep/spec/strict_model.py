@@ -1,4 +1,4 @@
-"""The strict pydantic model that each block of the sweep file is, and how it complains; cli, api and scheduler."""
+"""The strict pydantic base model of all blocks of the sweep file, and its errors; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from podium.sweep.values.trial import Scalar
 
-# Whole numbers up to here are exact as floats, which searching computes with.
+# Integers up to here are exact as floats, which samplers compute with.
 LARGEST = 2**53
 _LARGEST_STORED = 2**63
 _MOST_BITS = 200
@@ -18,16 +18,16 @@ _DEEPEST = 8
 
 
 def complain(message: str, *where: str) -> PydanticCustomError:
-    """An error that pydantic reports at `where`, below the field that raised it."""
+    """An error for pydantic to report at `where`, relative to the field whose validator raises it."""
     return PydanticCustomError("sweep_file", "{message}", {"message": message, "where": where})
 
 
 def unusable(value: Scalar) -> str | None:
-    """Why a number can be neither searched over nor stored, or None."""
+    """Why a number cannot be searched or stored, or None."""
     if isinstance(value, int) and abs(value) > LARGEST:
-        return f"{shown(value)} is above 2**53, the largest whole number that searching keeps exact"
+        return f"must be at most 2**53 in absolute value, to be exact as a float; got {shown(value)}"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{value!r} is not a finite number"
+        return f"must be a finite number, got {value!r}"
     return None
 
 
@@ -36,14 +36,14 @@ class Model(BaseModel):
 
 
 def is_stored(info: ValidationInfo) -> bool:
-    """Whether a document is read back: what takes long to check was checked when it was accepted."""
+    """Whether a stored document is parsed: expensive checks were done when it was accepted."""
     return bool(info.context and info.context.get("stored"))
 
 
 def check_storable(document: Any, *where: str) -> None:
-    """Raises what pydantic reports for a number or a text inside that JSON or a database cannot hold."""
+    """Raises an error that pydantic reports for a number or string that JSON or the database cannot store."""
     if len(where) > _DEEPEST:
-        return  # no block is so deep: it is refused as what it is
+        return  # deeper than any block: another check rejects it
     if isinstance(document, dict):
         for key, value in document.items():
             check_storable(key, *where)
@@ -57,24 +57,23 @@ def check_storable(document: Any, *where: str) -> None:
 
 def _unstorable(value: Any) -> str | None:
     if isinstance(value, int) and abs(value) > _LARGEST_STORED:
-        return f"{shown(value)} is above 2**63, and cannot be stored"
+        return f"must be at most 2**63 in absolute value, got {shown(value)}"
     if isinstance(value, float):
         return unusable(value)
     return _unsendable(value) if isinstance(value, str) else None
 
 
 def _unsendable(text: str) -> str | None:
-    """Half of a surrogate pair is no character."""
+    """Why a string cannot be encoded as UTF-8, or None."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        half = ascii(text[error.start])
-        return f"{shown(text)} has half a character in it, {half}, and cannot be stored; leave it out"
+        return f"{shown(text)} contains a lone surrogate, {text[error.start]!a} (invalid Unicode); remove it"
     return None
 
 
 def shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        return f"a number of some {int(value.bit_length() * 0.30103) + 1} digits"  # Python refuses to write one out
+        return f"a number with about {int(value.bit_length() * 0.30103) + 1} digits"  # Python limits int to str
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

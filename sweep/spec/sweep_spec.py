@@ -1,4 +1,4 @@
-"""The sweep file as a model: one definition for file, REST body, JSON Schema and docs; cli, api and scheduler."""
+"""The model of the sweep file, REST body and JSON Schema, and its checks between keys; CLI, api and scheduler."""
 
 from __future__ import annotations
 
@@ -58,97 +58,97 @@ def _method_kind(method: Any) -> str:
 
 
 class SweepSpec(Model):
-    """A sweep: what to search, how, by which metric, with which program, and when to stop."""
+    """A sweep: search space, search method, objectives, program, and limits."""
 
-    name: str = Field(min_length=1, max_length=120, description="what to call it")
+    name: str = Field(min_length=1, max_length=120, description="display name of the sweep")
     method: Annotated[
         Annotated[search_methods.MethodName, BeforeValidator(_method_name), Tag("name")]
         | Annotated[SamplerClass, Tag("class")],
         Discriminator(_method_kind),
-    ] = Field("tpe", description="how values are chosen: docs/search.md")
-    seed: int = Field(0, ge=0, lt=2**63, description="of the search and, with its number, of each trial")
+    ] = Field("tpe", description="search method: docs/search.md")
+    seed: int = Field(0, ge=0, lt=2**63, description="seed of the search and, with the trial number, of each trial")
     metric: Metric
     metrics: list[Metric] | None = Field(
         None,
         min_length=2,
         max_length=8,
-        description="several objectives, in place of `metric`, which is then the first",
+        description="several objectives, instead of `metric`",
     )
     objective: ObjectiveRule = Field(
         "last",
-        description="which reported value is a trial's, where its program returns none; best: by the metric's goal",
+        description="which reported value counts if the program returns none; best: by the metric's goal",
     )
     stop: Annotated[list[StopCondition], BeforeValidator(conditions)] = Field(
         default_factory=list,
         max_length=MAX_CONDITIONS,
-        description="what ends a trial early, as finished: {metric: step, at: 200}, or several",
+        description="conditions that end a trial as finished: {metric: step, at: 200}, or a list",
     )
     parameters: dict[str, Parameter] = Field(
         default_factory=dict,
         max_length=MAX_PARAMETERS,
-        description="what is searched, by name; a function may suggest more, or all, by itself",
+        description="search space by parameter name; a function may suggest further parameters",
     )
     enqueue: list[dict[str, Scalar]] = Field(
         default_factory=list,
         max_length=MAX_ENQUEUED,
-        description="configurations to try first; what one leaves out is searched; a function may suggest other names",
+        description="configurations to try first; the sampler chooses parameters that one omits",
     )
     early_terminate: EarlyTerminate = EarlyTerminate(type="none")
-    run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="trials that count: finished or pruned")
+    run_cap: int = Field(60, ge=1, le=MAX_RUN_CAP, description="maximum number of finished and pruned trials")
     budget: Budget = Budget()
     warm_start: list[Annotated[int, Field(ge=1, lt=2**63)]] = Field(
-        default_factory=list, max_length=100, description="ids of earlier sweeps whose trials the search starts from"
+        default_factory=list, max_length=100, description="ids of earlier sweeps whose trials inform the search"
     )
-    priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="its share of the devices' time")
-    program: Program = Field(description="what a trial runs: a built-in model, your function, or your script")
+    priority: float = Field(1.0, ge=MIN_PRIORITY, le=MAX_PRIORITY, description="weight of its share of device time")
+    program: Program = Field(description="the program of a trial: a built-in model, your function, or your script")
     validation: Validation = Validation()
     resources: Resources = Resources()
     limits: SpecLimits = SpecLimits()
     retries: Retries = Retries()
     keep: Keep = Keep()
-    ensemble: EnsembleOptions | None = Field(None, description="what to build of the finished trials when it ends")
+    ensemble: EnsembleOptions | None = Field(None, description="ensemble to build when the sweep ends")
 
     @model_validator(mode="before")
     @classmethod
     def _first_of_several(cls, document: Any) -> Any:
-        """`metric` is always there: with several objectives it is the first, by which single numbers are judged."""
+        """Sets `metric` to the first of several objectives, so that it always exists."""
         check_storable(document)
         several = document.get("metrics") if isinstance(document, dict) else None
         if not isinstance(several, list) or not several:
             return document
         if len(several) == 1:
-            raise complain("this is one objective; write it as metric: {name: …, goal: …}", "metrics")
+            raise complain("needs at least two objectives; for one write metric: {name: …, goal: …}", "metrics")
         if document.get("metric", several[0]) != several[0]:
-            raise complain("give metric for one objective, or metrics for several, not both", "metric")
+            raise complain("metric and metrics are mutually exclusive; remove one", "metric")
         return {**document, "metric": several[0]}
 
     @property
     def objectives(self) -> tuple[Metric, ...]:
-        """What a finished trial is judged by, one or several, in the order of its values."""
+        """The objectives, in the order of a trial's values."""
         return tuple(self.metrics or [self.metric])
 
     @property
     def searched_by(self) -> search_methods.Method:
-        """The method, with `auto` decided."""
+        """The method, with `auto` resolved."""
         if self.method == search_methods.AUTO:
             return search_methods.choose(self.parameters, self.run_cap, len(self.objectives))
         return search_methods.CUSTOM if isinstance(self.method, SamplerClass) else self.method
 
     @property
     def method_name(self) -> str:
-        """The method as the file has it, or the sampler class."""
+        """The method as in the file, or the sampler class."""
         return self.method.sampler if isinstance(self.method, SamplerClass) else self.method
 
     @property
     def reported_rule(self) -> str:
-        """Which reported value of the first objective counts: `objective`, with `best` decided."""
+        """Which reported value of the first objective counts: `objective`, with `best` resolved."""
         if self.objective == "best" or isinstance(self.program, BuiltinProgram):  # which returns its best epoch
             return "max" if self.metric.goal == "maximize" else "min"
         return self.objective
 
     @property
     def pruned_on(self) -> Metric:
-        """The one metric that trials report for early termination; the first objective, or what the file names."""
+        """The metric of early termination: `early_terminate.metric`, or the first objective."""
         early = self.early_terminate
         if early.metric is None:
             return self.metric
@@ -158,7 +158,7 @@ class SweepSpec(Model):
         return named or Metric(name=early.metric, goal=goal)
 
     def _goal_of(self, metric: str) -> catalog.Goal | None:
-        """Which way is better, where the file or the built-in loop says it."""
+        """The goal of a metric, if the file or the built-in loop defines it."""
         goals: dict[str, catalog.Goal] = {}
         if isinstance(self.program, BuiltinProgram):
             goals |= _reported(self.program.data)
@@ -168,14 +168,14 @@ class SweepSpec(Model):
     @classmethod
     def _is_no_function(cls, rule: Any) -> Any:
         if isinstance(rule, str) and re.fullmatch(REFERENCE, rule):
-            raise complain(f"says which reported value counts; a function goes into program: {{function: {rule!r}}}")
+            raise complain(f"must be last, best, min or max; for a function write program: {{function: {rule!r}}}")
         return rule
 
     @field_validator("ensemble", mode="before")
     @classmethod
     def _says_something(cls, block: Any) -> Any:
         if block is None:
-            raise complain("this block is empty; write {k: 3}, say, or leave it out")
+            raise complain("must not be empty; for example, {k: 3}")
         return block
 
     @model_validator(mode="after")
@@ -198,11 +198,11 @@ class SweepSpec(Model):
 
     def _check_ending(self) -> None:
         if self.limits.on_timeout == "finish" and self.limits.trial_s is None:
-            raise complain("it is for limits.trial_s, and there is none; give one", "limits", "on_timeout")
+            raise complain("only valid with limits.trial_s; add it", "limits", "on_timeout")
         if not isinstance(self.program, BuiltinProgram):
             return
         if "objective" in self.model_fields_set:
-            raise complain("the built-in loop returns the values of its best epoch; leave it out", "objective")
+            raise complain("not valid for built-in models, which return their best epoch; remove it", "objective")
         metrics = ("train_loss", *_reported(self.program.data))
         spread = [f"{name}_std" for name in metrics[1:]] if self.validation.folds else []
         known = (STEP, TRAINING_ITERATION, *metrics, *spread)
@@ -210,32 +210,32 @@ class SweepSpec(Model):
             if condition.metric not in known:
                 hint = catalog.suggestion(condition.metric, known)
                 raise complain(
-                    f"the built-in loop reports no {condition.metric!r}; {hint}", "stop", str(index), "metric"
+                    f"built-in models do not report {condition.metric!r}; {hint}", "stop", str(index), "metric"
                 )
 
     def _check_is_used(self) -> None:
-        """A key that changes nothing is a mistake of who wrote it."""
+        """Raises for keys without effect, which are likely mistakes."""
         if getattr(self.program, "data", None) is None:
             if self.validation.folds:
-                raise complain("folds are of program.data, and there is none; leave them out", "validation", "folds")
+                raise complain("only valid with program.data; remove it", "validation", "folds")
             for key in sorted(self.validation.model_fields_set - {"folds"}):
-                raise complain(f"{key} is of program.data, and there is none; leave it out", "validation", key)
+                raise complain("only valid with program.data; remove it", "validation", key)
         if isinstance(self.program, CommandProgram):
             for key, wanted in (("models", self.keep.models), ("checkpoints", self.keep.checkpoints)):
                 if wanted not in (None, "none"):
-                    raise complain("a script leaves no weights and no checkpoints; leave it out", "keep", key)
+                    raise complain("not valid for scripts, which save no models or checkpoints; remove it", "keep", key)
 
     def _check_parameters(self) -> None:
         if not self.parameters and not isinstance(self.program, FunctionProgram | ImportedProgram):
             message = (
-                "there is at least 1, such as lr: {min: 1e-4, max: 0.1, log: true}; a function may suggest its own"
+                "at least one parameter is required, for example lr: {min: 1e-4, max: 0.1, log: true}; only functions "
+                "can suggest their own"
             )
             raise complain(message, "parameters")
         if not self.parameters and self.method == "grid":
-            raise complain("a grid knows its values beforehand; name at least one parameter", "parameters")
+            raise complain("method: grid needs at least one parameter", "parameters")
         if not self.parameters and isinstance(self.method, SamplerClass):
-            words = f"{self.method.sampler} chooses before the code runs; name the parameters that it is to search"
-            raise complain(words, "parameters")
+            raise complain(f"method: {self.method.sampler} needs at least one parameter", "parameters")
         if isinstance(self.program, CommandProgram):
             self.program.check_macros(self.parameters)
         if isinstance(self.program, FunctionProgram):
@@ -247,15 +247,15 @@ class SweepSpec(Model):
                 where = ("parameters", name, "when")
                 if parent not in self.parameters:
                     hint = catalog.suggestion(parent, self.parameters)
-                    raise complain(f"there is no parameter {parent!r}; {hint}", *where)
+                    raise complain(f"unknown parameter {parent!r}; {hint}", *where)
                 for value in wanted if isinstance(wanted, list) else [wanted]:
                     if complaint := self.parameters[parent].complaint(value):
                         raise complain(f"{parent}: {complaint}", *where)
         if len(list(self.ordered())) < len(self.parameters):
-            raise complain("the `when` conditions form a circle", "parameters")
+            raise complain("the `when` conditions form a cycle", "parameters")
 
     def ordered(self) -> Iterator[tuple[str, Parameter]]:
-        """The parameters in file order, each after those that its `when` names."""
+        """The parameters in topological order of their `when` conditions, otherwise in file order."""
         waits_for = {name: set(parameter.when or {}) for name, parameter in self.parameters.items()}
         before: dict[str, list[str]] = {}
         for name, parents in waits_for.items():
@@ -284,18 +284,18 @@ class SweepSpec(Model):
             self._check_takes_part(params, str(index))
 
     def _check_may_be_suggested(self, name: str, where: tuple[str, str, str]) -> None:
-        """A value for what the file does not name is for a function that suggests it."""
+        """Raises unless the program can suggest a parameter that is not in the file."""
         if isinstance(self.program, FunctionProgram) and self.program.argument != "config":
             if self.method != "grid":
                 return
-            why = "a grid knows its values beforehand"
+            why = "method: grid needs all parameters in the sweep file"
         else:
             hint = catalog.suggestion(name, self.parameters)
-            why = f"{hint} (only a function of a trial can suggest parameters that the file does not name)"
-        raise complain(f"there is no parameter {name!r}; {why}; name it under parameters", *where)
+            why = f"{hint} (only functions that take a trial can suggest further parameters)"
+        raise complain(f"unknown parameter {name!r}; {why}; add it under parameters", *where)
 
     def _check_takes_part(self, params: Params, index: str) -> None:
-        """What takes no part would be left out of an enqueued configuration, and its author not know."""
+        """Raises for enqueued values of inactive parameters, which would be ignored silently."""
         inactive: set[str] = set()
         for name, parameter in self.ordered():
             if (why := parameter.why_inactive(params, inactive)) is not None:
@@ -323,44 +323,43 @@ class SweepSpec(Model):
         known = self._goal_of(early.metric)
         if known is None and isinstance(self.program, BuiltinProgram):
             names = ", ".join(_reported(self.program.data))
-            raise complain(f"the built-in loop reports {names}, not {early.metric!r}", "early_terminate", "metric")
+            raise complain(f"built-in models report {names}; got {early.metric!r}", "early_terminate", "metric")
         if known is None and early.goal is None:
             names = ", ".join(metric.name for metric in self.objectives)
-            message = (
-                f"{early.metric} is no objective (those are: {names}); write goal: minimize, or maximize, beside it"
-            )
+            message = f"{early.metric} is not an objective (objectives: {names}); add goal: minimize or goal: maximize"
             raise complain(message, "early_terminate", "metric")
         if known is not None and early.goal not in (None, known):
-            raise complain(f"{early.metric} is to {known}; leave goal out here", "early_terminate", "goal")
+            raise complain(
+                f"conflicts with the objective: {known} {early.metric}; remove it", "early_terminate", "goal"
+            )
 
     def _check_objectives(self) -> None:
         names = [metric.name for metric in self.objectives]
         for index, metric in enumerate(self.objectives):
             if metric.name in names[:index]:
-                raise complain(f"{metric.name!r} is there twice; leave one out", "metrics", str(index), "name")
+                raise complain(f"duplicate objective {metric.name!r}; remove one", "metrics", str(index), "name")
             if index and metric.target is not None:
                 raise complain("only the first objective can have a target", "metrics", str(index), "target")
 
     def _check_warm_start(self) -> None:
         if self.warm_start and not search_methods.learns(self.searched_by):
-            message = f"{self.searched_by} does not learn from earlier trials; leave it out, or choose method tpe"
+            message = f"method: {self.searched_by} does not use earlier trials; remove it or use method: tpe"
             raise complain(message, "warm_start")
         for index, sweep_id in enumerate(self.warm_start):
             if sweep_id in self.warm_start[:index]:
-                raise complain(f"sweep {sweep_id} is there twice; leave one out", "warm_start", str(index))
+                raise complain(f"duplicate sweep id {sweep_id}; remove one", "warm_start", str(index))
 
     def _check_grid(self) -> None:
         for name, parameter in self.parameters.items():
             if parameter.count() is None:
-                raise complain("a grid needs a finite list here: give values, or min, max and step", "parameters", name)
+                message = "method: grid needs a finite number of values; use values, or min, max and step"
+                raise complain(message, "parameters", name)
         try:
             size = Grid(self.parameters).size
         except GridError as error:
             raise complain(str(error), "parameters") from None
         if size > MAX_POINTS:
-            words = (
-                f"the grid has more than {MAX_POINTS:,} points; write method: random, which draws from the same values"
-            )
+            words = f"the grid has more than {MAX_POINTS:,} points; use method: random to sample from it"
             raise complain(words, "parameters")
 
     def _check_builtin(self, model: str) -> None:
@@ -371,7 +370,8 @@ class SweepSpec(Model):
                 raise complain(f"{model} has no setting {name!r}; {hint}", "parameters", name)
             ends = [parameter.min, parameter.max]
             if settings[name].integer and parameter.is_range and not parameter.integer:
-                raise complain("this is a whole number; write min and max without a point", "parameters", name)
+                message = "must be an integer range; write min and max without a decimal point"
+                raise complain(message, "parameters", name)
             for value in ends if parameter.is_range else parameter.choices() or []:
                 if complaint := settings[name].complaint(value):
                     raise complain(f"{settings[name].meaning}: {complaint}", "parameters", name)
@@ -382,23 +382,20 @@ class SweepSpec(Model):
             where = ("metrics", str(index)) if self.metrics else ("metric",)
             if metric.name not in known:
                 names = ", ".join(known)
-                raise complain(
-                    f"on {data.shown} the built-in loop reports {names}, not {metric.name!r}", *where, "name"
-                )
+                raise complain(f"built-in models report {names} on {data.shown}; got {metric.name!r}", *where, "name")
             if metric.goal != known[metric.name]:
-                better = {"maximize": "higher", "minimize": "lower"}[known[metric.name]]
-                raise complain(f"of {metric.name}, {better} is better; write {known[metric.name]}", *where, "goal")
+                raise complain(f"must be {known[metric.name]} for {metric.name}, got {metric.goal}", *where, "goal")
 
     def _check_ensemble(self, wanted: EnsembleOptions) -> None:
         if wanted.select is Select.EXPLICIT:
-            raise complain("no trials can be named yet; write top_k, greedy or diverse", "ensemble", "select")
+            raise complain("must be top_k, greedy or diverse in a sweep file, got explicit", "ensemble", "select")
         if isinstance(self.program, CommandProgram):
-            raise complain("a script leaves no network that could be built again; use a function", "ensemble")
+            raise complain("not supported for scripts, which save no networks; use a function", "ensemble")
         if wanted.k > self.run_cap:
-            message = f"{wanted.k} of {self.run_cap} trials cannot be chosen; raise run_cap, or lower k"
+            message = f"must not exceed run_cap ({self.run_cap}), got {wanted.k}"
             raise complain(message, "ensemble", "k")
         if self.keep.models is not None and wanted.k > self.keep.models:
-            message = f"{wanted.k} members, and the weights of {self.keep.models} trials are kept; raise it, or lower k"
+            message = f"must be at least ensemble.k ({wanted.k}), got {self.keep.models}"
             raise complain(message, "keep", "models")
         if isinstance(self.program, BuiltinProgram) and self.program.data.learned == "regression":
             _check_values_combine(wanted, self.program.data.shown)
@@ -409,19 +406,17 @@ class SweepSpec(Model):
 
 
 def _check_values_combine(wanted: EnsembleOptions, data: str) -> None:
-    """Raises for what only probabilities of classes can be: voted on, averaged as logits, calibrated."""
+    """Raises for options that need class probabilities: voting, averaging of logits, calibration."""
     if wanted.combine not in REGRESSION_RULES:
         known = ", ".join(sorted(rule.value for rule in REGRESSION_RULES))
-        message = f"{wanted.combine.value} is for classes, and {data} has values; for those there are {known}"
+        message = f"{wanted.combine.value} needs classification, but {data} is regression; supported: {known}"
         raise complain(message, "ensemble", "combine")
     if wanted.calibrate:
-        raise complain(
-            f"a temperature is for probabilities, and {data} has values; leave it out", "ensemble", "calibrate"
-        )
+        raise complain(f"needs classification, but {data} is regression; remove it", "ensemble", "calibrate")
 
 
 def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = False) -> SweepSpec:
-    """Check a document against the model. Raises `InvalidSpecError` with every problem and its key."""
+    """Validates a document. Raises `InvalidSpecError` with all problems and their keys."""
     try:
         return SweepSpec.model_validate(document, context={"stored": stored})
     except ValidationError as error:
@@ -429,14 +424,14 @@ def parse_spec(document: JsonValue, source: str = "sweep", *, stored: bool = Fal
 
 
 def spec_from_json(text: str) -> SweepSpec:
-    """Read back what `SweepSpec.to_json` wrote."""
+    """The inverse of `SweepSpec.to_json`."""
     return parse_spec(json.loads(text), stored=True)
 
 
 def _reported(data: Data) -> dict[str, catalog.Goal]:
-    """What the built-in loop reports on such data, and which way is better.
+    """The metrics that built-in models report on this data, and their goals.
 
-    Where only the file can tell what there is to learn, any task's metric will do for now.
+    If the task has to be inferred from the file, the metrics of all tasks.
     """
     tasks = catalog.METRICS if data.learned is None else [data.learned]
     return {name: goal for task in tasks for name, goal in catalog.METRICS[task].items()}

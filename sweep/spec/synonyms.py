@@ -1,4 +1,4 @@
-"""What users of Optuna, Ray Tune and W&B call the keys and words of a sweep file; pure, cli and api."""
+"""Names of Optuna, Ray Tune and W&B for the keys and values of a sweep file, for hints; CLI and api process."""
 
 from __future__ import annotations
 
@@ -72,18 +72,18 @@ _WORDS = {
     "normal": "randn gaussian",
     "q_normal": "qrandn",
     "log_normal": "lognormal",
-}  # "loguniform" of Optuna and Ray takes the values themselves, as W&B's log_uniform_values does
+}  # "loguniform" of Optuna and Ray takes values, like W&B's log_uniform_values, not exponents
 
 
 def key_meant(location: Sequence[str]) -> str | None:
-    """What a key that another tool has at this place is called here; None where none is known."""
+    """The key that corresponds to another tool's key at this location, or None."""
     *path, key = location
     table = _TOP if not path else _BELOW.get(path[0], {})
     return next(_of(key.casefold(), table), None)
 
 
 def word_meant(given: object, known: Collection[str]) -> str | None:
-    """The one of the `known` words that another tool calls `given`."""
+    """The one of the `known` values that corresponds to another tool's value `given`, or None."""
     words = _of(given.casefold(), _WORDS) if isinstance(given, str) else iter(())
     return next((word for word in words if word in known), None)
 

@@ -1,4 +1,4 @@
-"""How the rows of a data set are split; a block of the sweep file; cli, api and scheduler."""
+"""The `validation` block of the sweep file: splits and cross-validation; CLI, api process and scheduler."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from podium.sweep.spec.strict_model import Model, complain, shown
 MAX_FOLDS = 50
 _SHARES = ("train", "validation", "calibration", "test")
 _NTH = ("first", "second", "third", "fourth")
-_EXAMPLE = "write [0.7, 0.1, 0.1, 0.1], say, for train, validation, calibration and test"
+_EXAMPLE = "for example, [0.7, 0.1, 0.1, 0.1] for train, validation, calibration and test"
 
 
 class Validation(Model):
-    """How the rows are split: shares of train, validation, calibration and test, drawn by `seed`."""
+    """How rows are split into train, validation, calibration and test, and cross-validation."""
 
     split: tuple[float, float, float, float] = Field(
-        (0.7, 0.1, 0.1, 0.1), description="shares of train, validation, calibration and test"
+        (0.7, 0.1, 0.1, 0.1), description="fractions of train, validation, calibration and test"
     )
-    seed: int = Field(0, ge=0, description="by which rows are drawn; the same rows in every trial")
-    folds: int = Field(0, ge=0, le=MAX_FOLDS, description="cross-validation with so many; 0: none")
+    seed: int = Field(0, ge=0, description="seed of the random split, which is the same in every trial")
+    folds: int = Field(0, ge=0, le=MAX_FOLDS, description="number of cross-validation folds; 0: no cross-validation")
 
     @field_validator("split", mode="before")
     @classmethod
@@ -30,19 +30,19 @@ class Validation(Model):
             return tuple(split)
         if isinstance(split, list | tuple) and 0 < len(split) < len(_SHARES):
             name = _SHARES[len(split)]
-            raise complain(f"the {_NTH[len(split)]} share, {name}, is missing; {_EXAMPLE}")
-        raise complain(f"is four shares, not {shown(split)}; {_EXAMPLE}")
+            raise complain(f"the {_NTH[len(split)]} fraction, {name}, is missing; {_EXAMPLE}")
+        raise complain(f"must be a list of four fractions, got {shown(split)}; {_EXAMPLE}")
 
     @field_validator("split")
     @classmethod
     def _sums_to_one(cls, split: tuple[float, ...]) -> tuple[float, ...]:
         if any(share <= 0 for share in split) or abs(sum(split) - 1) > 1e-6:
-            raise complain(f"four shares above 0 that sum to 1, not {sum(split):g}")
+            raise complain(f"fractions must be greater than 0 and sum to 1, got a sum of {sum(split):g}")
         return split
 
     @field_validator("folds")
     @classmethod
     def _several(cls, folds: int) -> int:
         if folds == 1:
-            raise complain("one fold is no cross-validation; write 0, or at least 2")
+            raise complain("must be 0 (no cross-validation) or at least 2, got 1")
         return folds

@@ -1,4 +1,4 @@
-"""Has the sampler and pruner classes of a sweep tried in another process: Optuna is not for this one; cli and api."""
+"""Checks custom sampler and pruner classes of a sweep in a subprocess that imports Optuna; CLI and api process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from podium.sweep.spec.optuna_classes import SamplerClass
 from podium.sweep.spec.sweep_spec import SweepSpec
 from podium.sweep.values.errors import InvalidSpecError, Problem
 
-TIMEOUT_S = 120.0  # that importing and constructing them may take
+TIMEOUT_S = 120.0  # for importing and constructing the classes
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def check_classes(spec: SweepSpec, code: Path | None = None) -> None:
-    """Raises `InvalidSpecError` for a class that cannot be used here. `code`: the folder of the program's code."""
+    """Raises `InvalidSpecError` for a class that cannot be used. `code`: the folder of the program's code."""
     found = list(_named(spec))
     if not found:
         return
@@ -35,7 +35,7 @@ def check_classes(spec: SweepSpec, code: Path | None = None) -> None:
 
 
 def _named(spec: SweepSpec) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Each class with the key that it stands at."""
+    """Each class with its key."""
     if isinstance(spec.method, SamplerClass):
         yield ("method", "sampler"), {"kind": "sampler", "class": spec.method.sampler, "args": spec.method.args}
     early = spec.early_terminate
@@ -44,7 +44,7 @@ def _named(spec: SweepSpec) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
             yield (*where, "pruner"), {"kind": "pruner", "class": rule.pruner, "args": rule.args}
 
 
-_known: set[str] = set()  # what could be used; a form asks again with each change of a sweep file
+_known: set[str] = set()  # usable ones; a form repeats the check with each change of a sweep file
 _MOST_KNOWN = 100
 
 
@@ -66,7 +66,7 @@ def _tried(wanted: str) -> list[str | None]:
         return _all(wanted, f"could not be imported and constructed within {TIMEOUT_S:g} s")
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or [""])[-1]
-        return _all(wanted, f"ended the process that tried it (status {done.returncode}): {last}")
+        return _all(wanted, f"crashed the process that checks it (status {done.returncode}): {last}")
     answers: list[str | None] = json.loads(done.stdout)
     return answers
 
@@ -76,10 +76,10 @@ def _all(wanted: str, words: str) -> list[str | None]:
 
 
 def _in_code(reference: str, code: Path | None) -> str:
-    """More to say of a module that is in the code of trials: the service imports none of that."""
+    """An explanation for a module in the code of trials, which the service does not import."""
     top = reference.partition(":")[0].partition(".")[0]
     if code is None or not (code.joinpath(f"{top}.py").is_file() or code.joinpath(top).is_dir()):
         return ""
     return (
-        f". {top} is in the sweep's code, which only trials import: samplers and pruners come from installed packages"
+        f". {top} is in the sweep's code, which only trials import; samplers and pruners must be in installed packages"
     )

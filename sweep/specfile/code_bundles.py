@@ -1,6 +1,7 @@
-"""User code as one zip with a content hash: packed by the client, checked and unpacked by the api.
+"""User code as a zip file with a content hash: packed by the client, checked and unpacked by the api process.
 
-Nothing is written before everything is checked: no links, no way out of the folder, no duplicates, bounded size.
+A bundle is checked completely before anything is written: no links, no paths outside the folder, no duplicates, and
+bounded size.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ MAX_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 256 * 2**20
 MAX_FILES = 10_000
 MAX_NAME = 1024
-MAX_PART = 255  # bytes of one folder or file name: what file systems hold
+MAX_PART = 255  # bytes of a folder or file name: the limit of common file systems
 _LEFT_OUT = {"__pycache__", "node_modules", "venv", "podium-data", "wandb"}
-_ENTRY = b"PK\1\2"  # begins each file's entry in the directory of a zip
+_ENTRY = b"PK\1\2"  # signature of a file's entry in the central directory of a zip
 _CHUNK = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def pack(folder: Path) -> bytes:
-    """The files of a folder as a zip that depends on names and contents only, so equal code has an equal hash.
+    """A deterministic zip of a folder: it depends on file names and contents only.
 
-    Hidden files and folders, caches and virtual environments stay behind. Raises `BundleError`.
+    Hidden files and folders, caches and virtual environments are excluded. Raises `BundleError`.
     """
     if not folder.is_dir():
-        raise BundleError(f"program.code: there is no folder {folder}")
+        raise BundleError(f"program.code: folder {folder} does not exist")
     content = io.BytesIO()
     if sum(path.stat().st_size for path in _files(folder)) > MAX_UNPACKED_BYTES:
-        raise _too_large(folder, f"is above {MAX_UNPACKED_BYTES >> 20} MB")
+        raise _too_large(folder, f"exceeds {MAX_UNPACKED_BYTES >> 20} MB")
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in _files(folder):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
@@ -47,14 +48,14 @@ def pack(folder: Path) -> bytes:
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, path.read_bytes())
             if content.tell() > MAX_BYTES:
-                raise _too_large(folder, f"packs to more than {MAX_BYTES >> 20} MB")
+                raise _too_large(folder, f"exceeds {MAX_BYTES >> 20} MB when packed")
     return content.getvalue()
 
 
 def _too_large(folder: Path, what: str) -> BundleError:
     largest = max(_files(folder), key=lambda path: path.stat().st_size)
-    size = f"{largest.relative_to(folder)} alone has {largest.stat().st_size / (1 << 20):,.1f} MB"
-    advice = "keep data elsewhere, or in a folder whose name begins with a dot, which stays behind"
+    size = f"the largest file, {largest.relative_to(folder)}, has {largest.stat().st_size / (1 << 20):,.1f} MB"
+    advice = "move data elsewhere, or to a folder whose name begins with a dot, which is excluded"
     return BundleError(f"program.code: the code in {folder} {what}; {size}; {advice}")
 
 
@@ -65,7 +66,9 @@ def _files(folder: Path) -> list[Path]:
         found += [Path(root, name) for name in files if not name.startswith(".") and not name.endswith(".pyc")]
     found = sorted(path for path in found if path.is_file() and not path.is_symlink())
     if len(found) > MAX_FILES:
-        raise BundleError(f"{folder} has {len(found):,} files, above {MAX_FILES:,}; give program.code a smaller folder")
+        raise BundleError(
+            f"program.code: {folder} has {len(found):,} files, more than {MAX_FILES:,}; use another folder"
+        )
     return found
 
 
@@ -75,17 +78,17 @@ def digest(content: bytes) -> str:
 
 
 def check_names(content: bytes) -> None:
-    """Whether what `pack` made may be uploaded: none of its files has a name of Podium's. Raises `BundleError`."""
+    """Checks the names in a bundle made by `pack`, before it is uploaded. Raises `BundleError`."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         _checked(archive)
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Check a bundle and write it to `folder`, whole or not at all. Raises `BundleError`, having written nothing."""
+    """Check a bundle and write it to `folder`, atomically. Raises `BundleError`; nothing is written then."""
     if len(content) > MAX_BYTES:
-        raise BundleError(f"the bundle is above {MAX_BYTES >> 20} MB")
-    if content.count(_ENTRY) > MAX_FILES:  # before `zipfile` has an object of each: there is room for a million
-        raise BundleError(f"the bundle has above {MAX_FILES:,} files")
+        raise BundleError(f"the bundle exceeds {MAX_BYTES >> 20} MB")
+    if content.count(_ENTRY) > MAX_FILES:  # before `zipfile` creates an object for each of up to a million entries
+        raise BundleError(f"the bundle has more than {MAX_FILES:,} files")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = _checked(archive)
@@ -99,30 +102,30 @@ def unpack(content: bytes, folder: Path) -> None:
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise BundleError(f"the bundle is not a sound zip file: {error}") from error
+        raise BundleError(f"the bundle is not a valid zip file: {error}") from error
 
 
 def _checked(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     members = archive.infolist()
     if len(members) > MAX_FILES:
-        raise BundleError(f"the bundle has {len(members):,} files, above {MAX_FILES:,}")
+        raise BundleError(f"the bundle has {len(members):,} files, more than {MAX_FILES:,}")
     if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
-        raise BundleError(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
+        raise BundleError(f"the bundle exceeds {MAX_UNPACKED_BYTES >> 20} MB when unpacked")
     for member in members:
         _check_member(member)
     files = [member for member in members if not member.is_dir()]
-    _check_apart([PurePosixPath(member.filename) for member in members], "is in the bundle twice")
+    _check_apart([PurePosixPath(member.filename) for member in members], "is a duplicate")
     paths = {_folded(PurePosixPath(member.filename)) for member in files}
     folders = {folder for member in members for folder in PurePosixPath(member.filename).parents}
     for folder in folders:
         if _folded(folder) in paths:
-            raise BundleError(f"{str(folder)!r}: a part of a path is a file of the bundle, too")
-    _check_apart(list(folders), "is a folder of the bundle in two spellings")
+            raise BundleError(f"{str(folder)!r} is both a file and a folder in the bundle")
+    _check_apart(list(folders), "is a folder with two spellings in the bundle")
     return files
 
 
 def _check_apart(paths: list[PurePosixPath], complaint: str) -> None:
-    """Raises `BundleError` where some file system, of another computer perhaps, would have one in place of two."""
+    """Raises `BundleError` for paths that are equal on some file systems: up to case and Unicode normalization."""
     seen: set[str] = set()
     for path in paths:
         if _folded(path) in seen:
@@ -135,30 +138,30 @@ def _folded(path: PurePosixPath) -> str:
 
 
 def _prove(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Whether its bytes are as many as it says, with the sum that it says. Raises what `zipfile` does."""
+    """Checks the length and checksum of a member by reading it. Raises `BundleError` or the errors of `zipfile`."""
     length = 0
     with archive.open(member) as source:
         while chunk := source.read(_CHUNK):
             length += len(chunk)
     if length != member.file_size:
-        raise BundleError(f"{member.filename!r} is not as long as the bundle says")
+        raise BundleError(f"{member.filename!r}: the length differs from the zip directory")
 
 
 def _check_member(member: zipfile.ZipInfo) -> None:
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename or "\0" in member.filename:
-        raise BundleError(f"{member.filename!r} points out of the bundle")
+        raise BundleError(f"{member.filename!r}: the path leaves the bundle")
     if not path.parts or len(member.filename) > MAX_NAME or max(len(os.fsencode(p)) for p in path.parts) > MAX_PART:
         raise BundleError(f"{member.filename[:60]!r}: the name is empty or too long")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise BundleError(f"{member.filename!r} is a link or a special file")
     if path.parts[0].removesuffix(".py") in RESERVED_MODULES:
-        raise BundleError(f"{member.filename!r}: the name podium is reserved; rename yours")
+        raise BundleError(f"{member.filename!r}: the name podium is reserved; rename it")
 
 
 def _put_in_place(unpacked: Path, folder: Path) -> None:
-    """Give it its name; where another upload of the same content was faster, that one stays."""
+    """Renames the folder into place; if a concurrent upload of the same content was first, keeps that one."""
     try:
         unpacked.rename(folder)
     except OSError:

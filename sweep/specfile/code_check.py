@@ -1,4 +1,4 @@
-"""Is the code of a sweep there, and what it names in it? Read, never imported: to check runs nothing; cli."""
+"""Checks that the function, command or script of a sweep exists, without importing user code; CLI."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from podium.sweep.values.code_references import instance_instead
 from podium.sweep.values.errors import InvalidSpecError
 
 _TRAINABLE = (
-    "{} is a tune.Trainable, and Ray Tune's class API is not supported; write `def train(config):` that does its steps "
-    "in a loop and calls tune.report, and name 'train' as the function"
+    "{} is a tune.Trainable, but Ray Tune's class API is not supported; write a function `def train(config):` that "
+    "runs the steps in a loop and calls tune.report, and set it as program.function"
 )
 _SCRIPTS = (".py", ".sh", ".pl", ".jl", ".R", ".r")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What of the code was found; `words` for people."""
+    """The location of the function or script; `words` is the description to show."""
 
     words: str
     file: Path | None = None
@@ -32,15 +32,15 @@ class Found:
 
 
 def check_code(program: Mapping[str, Any], folder: Path) -> Found | None:
-    """What a program's function or command is; None for a built-in model. Raises `InvalidSpecError` if it is not there.
+    """The function or script of a program; None for a built-in model. Raises `InvalidSpecError` if it does not exist.
 
-    `folder` is what a relative `code` is relative to.
+    `folder`: the folder that a relative `code` is relative to.
     """
     if program.get("bundle") is not None or not {"function", "command", "script"} & program.keys():
         return None
     code = folder / str(program.get("code") or ".")
     if not code.is_dir():
-        raise InvalidSpecError.at(("program", "code"), f"there is no folder {code}")
+        raise InvalidSpecError.at(("program", "code"), f"folder {code} does not exist")
     if isinstance(program.get("function"), str):
         if isinstance(program.get("constraints"), str):
             _function(str(program["constraints"]), code, "constraints")
@@ -67,15 +67,15 @@ def _function(name: str, code: Path, key: str = "function") -> Found:
         _check_arguments(tree.body, function, taken, key, may_take_nothing=key == "function" and "wandb" in defined)
         return Found(f"{function} in {file}, line {defined[function]}", file, defined[function])
     if "*" in defined:
-        return Found(f"{file}; whether {function} is in it depends on its `import *`", file)
-    hint = catalog.suggestion(function, defined) if defined else "it defines nothing"
-    raise InvalidSpecError.at(("program", key), f"{file} has no {function!r}; {hint}")
+        return Found(f"{file}; {function} may be imported by `import *`, not checked", file)
+    hint = catalog.suggestion(function, defined) if defined else "it has no definitions"
+    raise InvalidSpecError.at(("program", key), f"{file} does not define {function!r}; {hint}")
 
 
 def _check_arguments(body: list[ast.stmt], name: str, where: str, key: str, *, may_take_nothing: bool) -> None:
-    """A function is called with one argument; what a decorator makes of it cannot be read.
+    """Checks that a function takes one argument; decorated functions are not checked.
 
-    One of a module that imports wandb may take none, and have its parameters from `wandb.config`.
+    A function of a module that imports wandb may take none and read its parameters from `wandb.config`.
     """
     if may_take_nothing and _takes_nothing(body, name):
         return
@@ -85,7 +85,7 @@ def _check_arguments(body: list[ast.stmt], name: str, where: str, key: str, *, m
 
 
 def _takes_nothing(body: list[ast.stmt], name: str) -> bool:
-    """Whether this name is a function without any parameter."""
+    """Whether this name is a function without parameters."""
     functions = [s for s in body if isinstance(s, ast.FunctionDef) and s.name == name]
     if not functions:
         return False
@@ -94,7 +94,7 @@ def _takes_nothing(body: list[ast.stmt], name: str) -> bool:
 
 
 def _complaint(body: list[ast.stmt], name: str) -> str | None:
-    """Why what has this name cannot be called with a trial, as far as reading tells."""
+    """Why the object with this name cannot be called with a trial, as far as the source tells."""
     found = [s for s in body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and s.name == name]
     if not found:
         made_of = _class_of(body, name)
@@ -124,13 +124,13 @@ def _class_of(body: list[ast.stmt], name: str) -> ast.ClassDef | None:
 
 
 def _complaint_about_instance(made_of: ast.ClassDef, name: str) -> str | None:
-    """What a base class, a keyword or a decorator adds to a class cannot be read."""
+    """Why instances of a class cannot be called; classes with bases, keywords or decorators are not checked."""
     calls = [s for s in made_of.body if isinstance(s, ast.FunctionDef) and s.name == "__call__"]
     if calls and not calls[-1].decorator_list:
         return _complaint_about_arguments(calls[-1].args, name, bound=True)
     if calls or made_of.bases or made_of.keywords or made_of.decorator_list or _assigns(made_of, "__call__"):
         return None
-    return f"{made_of.name} has no `def __call__(self, trial):`, so {name} cannot be called"
+    return f"{name} is not callable: {made_of.name} does not define `__call__(self, trial)`"
 
 
 def _assigns(made_of: ast.ClassDef, name: str) -> bool:
@@ -141,19 +141,22 @@ def _complaint_about_arguments(given: ast.arguments, name: str, *, bound: bool) 
     positional = [argument.arg for argument in (*given.posonlyargs, *given.args)]
     first = 1 if bound else 0  # what a method is called on
     if len(positional) <= first and given.vararg is None:
-        return f"{name} takes no argument; write `def {'__call__(self, trial)' if bound else f'{name}(trial)'}:`" + (
-            "" if bound else f" or `def {name}(config):`"
+        return (
+            f"{name} must take one argument; write `def {'__call__(self, trial)' if bound else f'{name}(trial)'}:`"
+            + ("" if bound else f" or `def {name}(config):`")
         )
     needed = positional[first + 1 : len(positional) - len(given.defaults)]
     needed += [a.arg for a, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
-    return f"{name} wants {', '.join(needed)} beside its first argument; give them a default" if needed else None
+    return (
+        f"{name} has required parameters besides the first: {', '.join(needed)}; give them defaults" if needed else None
+    )
 
 
 def check_preload(names: Iterable[str]) -> None:
-    """Whether packages are installed here; nothing is imported. Raises `InvalidSpecError`."""
+    """Checks that packages are installed, without importing them. Raises `InvalidSpecError`."""
     for position, name in enumerate(names):
         if not _is_installed(name.partition(".")[0]):
-            message = f"there is no package {name!r} in the service's Python; install it there, or leave it out"
+            message = f"package {name!r} is not installed in the service's Python environment; install or remove it"
             raise InvalidSpecError.at(("program", "preload", str(position)), message)
 
 
@@ -164,25 +167,25 @@ def _module_file(module: str, code: Path) -> Path | None:
 
 
 def _installed(module: str, code: Path, key: str) -> Found:
-    """A module that is not in the folder may be one that is installed: only its outermost package can be looked up."""
+    """A module that is not in the folder but may be installed; only its top-level package is looked up."""
     top = module.partition(".")[0]
     here = _module_file(top, code) is not None or (code / top).is_dir()
     if not here and _is_installed(top):
-        return Found(f"{module} is installed, not in {code}; not looked into")
+        return Found(f"{module} is an installed package, not in {code}; not checked")
     near = sorted(file.stem for file in code.glob("*.py"))
-    hint = catalog.suggestion(module, near) if near else "it has no Python files"
-    raise InvalidSpecError.at(("program", key), f"there is no module {module!r} in {code}; {hint}")
+    hint = catalog.suggestion(module, near) if near else "the folder has no Python files"
+    raise InvalidSpecError.at(("program", key), f"no module {module!r} in {code}; {hint}")
 
 
 def _is_installed(package: str) -> bool:
     try:
         return package != "__main__" and importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):  # a module of this very process that came from no file
+    except (ImportError, ValueError):  # a module of this process without a spec
         return False
 
 
 def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """The names that a module has when it is imported, as far as reading tells, with their lines."""
+    """The names defined by a module, as far as the source tells, with their lines."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield statement.name, statement.lineno
@@ -205,7 +208,7 @@ def _command(command: list[str], code: Path) -> Found:
     _check_scripts(scripts, code, "command")
     path = f"{code}{os.pathsep}{os.environ.get('PATH', '')}"
     if "${" not in command[0] and scripts[:1] != command[:1] and shutil.which(command[0], path=path) is None:
-        words = f"there is no program {command[0]!r} on the search path, nor in {code}"
+        words = f"executable {command[0]!r} not found on the search path or in {code}"
         raise InvalidSpecError.at(("program", "command"), words)
     file = code / scripts[0] if scripts else None
     return Found(" ".join(command) if file is None else str(file), file)
@@ -215,5 +218,5 @@ def _check_scripts(scripts: list[str], code: Path, key: str) -> None:
     for word in scripts:
         if not (code / word).is_file():
             near = sorted(str(file.relative_to(code)) for end in _SCRIPTS for file in code.glob(f"*{end}"))
-            hint = catalog.suggestion(word, near) if near else "it has no scripts"
-            raise InvalidSpecError.at(("program", key), f"there is no file {word!r} in {code}; {hint}")
+            hint = catalog.suggestion(word, near) if near else "the folder has no scripts"
+            raise InvalidSpecError.at(("program", key), f"no file {word!r} in {code}; {hint}")

@@ -1,4 +1,4 @@
-"""Whether a sweep goes with the data it names, from the headers of their files; cli and api."""
+"""Checks a sweep against the headers of its data files; CLI and api process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from podium.sweep.values.errors import DataError, InvalidSpecError, Problem
 
 
 def check_data(spec: SweepSpec) -> Source | None:
-    """What the files hold, or None where the sweep names no data.
+    """The data source of the sweep, or None if it has none.
 
-    Raises `InvalidSpecError` where a file is missing or damaged, or is nothing that the model learns from.
+    Raises `InvalidSpecError` if a file is missing, damaged or unsuitable for the model.
     """
     data: Data | None = getattr(spec.program, "data", None)
     if data is None:
@@ -26,15 +26,15 @@ def check_data(spec: SweepSpec) -> Source | None:
     except DataError as error:
         raise _refusal(data, error) from error
     if isinstance(spec.program, BuiltinProgram) and spec.program.model == "cnn" and source.header.is_table:
-        problem = f"cnn needs images, and {data.shown} has columns; write mlp"
+        problem = f"cnn needs images, but {data.shown} is tabular; use mlp"
         raise InvalidSpecError([Problem(("program", "model"), problem)])
     return source
 
 
 def as_found(spec: SweepSpec) -> SweepSpec:
-    """The sweep, with what the data's files say: the task, where the sweep does not, and which state of them it is.
+    """The sweep with the inferred task and the state of its data files, so that all trials have the same rows.
 
-    All its trials are to have the same rows. Raises `InvalidSpecError`.
+    Raises `InvalidSpecError`.
     """
     found = check_data(spec)
     data: Data | None = getattr(spec.program, "data", None)

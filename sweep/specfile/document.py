@@ -1,4 +1,4 @@
-"""A document of keys and values (YAML 1.2, JSON or TOML) that knows the line of each of its keys; cli."""
+"""Parses YAML 1.2, JSON and TOML documents with the line and column of each key; CLI and api process."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ Location = tuple[str, ...]
 MAX_DEPTH = 32
 MAX_VALUES = 100_000
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-_FROM_ITS_START = ("while scanning a simple key", "while scanning a quoted scalar")  # noticed lines later
+_FROM_ITS_START = ("while scanning a simple key", "while scanning a quoted scalar")  # detected lines later
 _KEY = re.compile(r'found duplicate key "(.*?)" with')
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file says, in plain values, and on which lines."""
+    """A parsed document as plain values, with the location of each key."""
 
     path: Path
     plain: dict[str, JsonValue]
     lines: Mapping[Location, int]
-    columns: Mapping[Location, int] = field(default_factory=dict)  # of YAML and JSON alone
+    columns: Mapping[Location, int] = field(default_factory=dict)  # of YAML and JSON only
 
     def line_of(self, location: Location) -> int | None:
-        """The line (from 1) of the deepest key on the way to `location` that the file has."""
+        """The line (from 1) of the deepest existing key on the path to `location`."""
         for end in range(len(location), 0, -1):
             if location[:end] in self.lines:
                 return self.lines[location[:end]]
         return None
 
     def column_of(self, location: Location) -> int | None:
-        """The column (from 1) at which that key begins."""
+        """The column (from 1) of the same key."""
         for end in range(len(location), 0, -1):
             if location[:end] in self.columns:
                 return self.columns[location[:end]]
@@ -59,29 +59,26 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """The document of a file, its values unchecked but for what no JSON can hold. Raises `InvalidSpecError`."""
+    """The document of a file. Values are checked only for what JSON cannot represent. Raises `InvalidSpecError`."""
     return parse_document(path, read_text(path))
 
 
 def parse_document(path: Path, text: str) -> Document:
-    """The same of a text that is there already; `path` is what to call it, and its ending says what it is written in.
-
-    Raises `InvalidSpecError`.
-    """
+    """The document of a text; `path` is its name, whose suffix selects the format. Raises `InvalidSpecError`."""
     try:
         node, lines, columns = _READERS.get(path.suffix.lower(), _read_yaml)(path, text)
         if not isinstance(node, Mapping):
-            raise unreadable(path, "a sweep file is a mapping of keys to values")
+            raise unreadable(path, "a sweep file must be a mapping")
         plain = _Plain(path).mapping(node, ())
     except RecursionError:
-        raise unreadable(path, "this is nested too deeply") from None
+        raise unreadable(path, "nested too deeply") from None
     document = Document(path, plain, lines, columns)
     if problems := list(_not_finite(plain, ())):
         raise document.error(problems)
     return document
 
 
-_TOO_LONG = "a number has thousands of digits; none above 2**63 can be stored"  # Python reads 4,300 at most
+_TOO_LONG = "a number has too many digits; it must be at most 2**63"  # Python parses at most 4,300 digits
 
 
 _Read = tuple[Any, dict[Location, int], dict[Location, int]]  # the document; lines and columns of its keys
@@ -96,12 +93,12 @@ def _read_yaml(path: Path, text: str) -> _Read:
         mark = error.context_mark if error.context in _FROM_ITS_START else error.problem_mark
         line = mark.line + 1 if mark else None
         raise unreadable(path, _yaml_words(error.problem or "not valid YAML", text, line), line) from None
-    except (YAMLError, ValueError) as error:  # a date that no calendar has is a ValueError
+    except (YAMLError, ValueError) as error:  # an invalid date is a ValueError
         raise unreadable(path, str(error).splitlines()[0]) from None
     except RecursionError:
         raise
-    except Exception as error:  # ruamel's own faults, with tags such as !!set on what is no set
-        raise unreadable(path, "not readable as YAML; write plain keys and values, without tags (!!)") from error
+    except Exception as error:  # bugs of ruamel.yaml, with tags such as !!set on a scalar
+        raise unreadable(path, "not valid YAML; use plain keys and values without tags (!!)") from error
     marks: dict[Location, tuple[int, int]] = {}
     _collect_marks(node, (), marks)
     return node, {at: line for at, (line, _) in marks.items()}, {at: column for at, (_, column) in marks.items()}
@@ -114,7 +111,7 @@ def _read_json(path: Path, text: str) -> _Read:
         raise unreadable(path, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}", error.lineno) from None
     except ValueError:
         raise unreadable(path, _TOO_LONG) from None
-    _, lines, columns = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; its own reader keeps no lines
+    _, lines, columns = _read_yaml(path, text.replace("\t", " "))  # JSON is YAML; json.loads keeps no lines
     return node, lines, columns
 
 
@@ -139,24 +136,24 @@ def _twice(path: Path, error: DuplicateKeyError) -> InvalidSpecError:
     key = _KEY.search(str(error.problem))
     name = repr(key[1]) if key else "this key"
     line = error.problem_mark.line + 1 if error.problem_mark else None
-    first = f"; the mapping begins on line {error.context_mark.line + 1}" if error.context_mark else ""
-    return unreadable(path, f"the key {name} is here twice in one mapping{first}", line)
+    first = f" in the mapping that begins on line {error.context_mark.line + 1}" if error.context_mark else ""
+    return unreadable(path, f"duplicate key {name}{first}", line)
 
 
 def _yaml_words(problem: str, text: str, line: int | None) -> str:
-    """What YAML's reader says, in words for who has not written one."""
+    """An error of the YAML parser in plain terms."""
     shown = text.splitlines()[line - 1] if line is not None and line <= len(text.splitlines()) else ""
     if "\\t" in problem or shown.lstrip(" ").startswith("\t"):
-        return "there is a tab before this; YAML is indented by spaces"
+        return "indented with a tab; YAML requires spaces"
     if "could not find expected ':'" in problem:
-        return f"there is no colon after the key in {shown.strip()[:60]!r}; write `key: value`"
+        return f"missing colon after the key in {shown.strip()[:60]!r}; write `key: value`"
     if "but found another document" in problem:
-        return "a second document begins here (---); a sweep file is one"
+        return "a second document begins here (---); a sweep file must be a single document"
     return problem
 
 
 def _collect_marks(node: Any, where: Location, marks: dict[Location, tuple[int, int]], depth: int = 0) -> None:
-    """The line and column of each key; what an alias or a merge brings in has the line of the key that brings it."""
+    """Collects the line and column of each key; keys of an alias or a merge have those of the referring key."""
     if depth > MAX_DEPTH or len(marks) > MAX_VALUES:
         return
     if isinstance(node, CommentedMap):
@@ -174,7 +171,7 @@ def _collect_marks(node: Any, where: Location, marks: dict[Location, tuple[int, 
 
 
 class _Plain:
-    """Values as JSON has them, counted: an alias of an alias of an alias may stand for more than there is memory."""
+    """Converts to JSON values and counts them: nested YAML aliases can expand to more than fits in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -186,9 +183,9 @@ class _Plain:
     def _value(self, node: Any, where: Location) -> JsonValue:
         self._left -= 1
         if self._left < 0:
-            raise unreadable(self._path, f"there are more than {MAX_VALUES:,} values in it; a sweep file is smaller")
+            raise unreadable(self._path, f"must have at most {MAX_VALUES:,} values")
         if len(where) > MAX_DEPTH:
-            raise unreadable(self._path, f"{where[0]} is nested more than {MAX_DEPTH} deep")
+            raise unreadable(self._path, f"{where[0]} is nested more than {MAX_DEPTH} levels deep")
         if isinstance(node, Mapping):
             return self.mapping(node, where)
         if isinstance(node, list):
@@ -210,5 +207,5 @@ def _not_finite(node: JsonValue, where: Location) -> list[Problem]:
     if isinstance(node, list):
         return [problem for i, value in enumerate(node) for problem in _not_finite(value, (*where, str(i)))]
     if isinstance(node, float) and not math.isfinite(node):
-        return [Problem(where, f"{node} is not a finite number; write one, or quotes around it if text is meant")]
+        return [Problem(where, f"must be a finite number, got {node}; quote it if it is a string")]
     return []

@@ -1,4 +1,4 @@
-"""Changes to a sweep file key by key, as a form makes them: values come as YAML, so that 1.0 stays 1.0; api."""
+"""Applies a form's edits to the text of a sweep file, key by key; values are YAML, so that 1.0 stays 1.0; api."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from podium.sweep.specfile.sweep_text import NAME
 from podium.sweep.specfile.yaml_edits import rewritten
 from podium.sweep.values.errors import InvalidSpecError
 
-_STAYS = ("parameters", "ensemble")  # say something when they are empty, too
+_STAYS = ("parameters", "ensemble")  # blocks that are meaningful when empty
 _KEY = "value"
-_MOST_DIGITS = 6  # of a place in a list
+_MOST_DIGITS = 6  # of a list index
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A key, by its path from the top, and its new value as YAML; None removes it."""
+    """The path of a key and its new value as YAML; None removes the key."""
 
     path: tuple[str, ...]
     value: str | None
 
 
 def changed(text: str, changes: Sequence[Change]) -> str:
-    """The text with these changes, one after the other. Raises `InvalidSpecError`."""
+    """The text with these changes applied in order. Raises `InvalidSpecError`."""
     document = _read(text) if text.strip() else {}
     for change in changes:
         if change.value is None:
@@ -40,7 +40,7 @@ def changed(text: str, changes: Sequence[Change]) -> str:
 
 
 def _read(text: str) -> dict[str, JsonValue]:
-    """What a text says, numbers as they are spelled there."""
+    """The document of a text; numbers keep their source text."""
     plain = parse_document(NAME, text).plain
     numbers = numbers_of(text)
     return {key: spelled(value, numbers, f"/{escaped(key)}") for key, value in plain.items()}
@@ -51,11 +51,11 @@ def _value_of(path: Sequence[str], text: str) -> JsonValue:
         lines = "\n".join(f"  {line}" for line in text.split("\n"))
         return _read(f"{_KEY}:\n{lines}\n")[_KEY]
     except (InvalidSpecError, KeyError):
-        raise InvalidSpecError.at(path, f"{text[:60]!r} cannot be read; write a text in quotes") from None
+        raise InvalidSpecError.at(path, f"{text[:60]!r} is not valid YAML; quote a string") from None
 
 
 def _set(document: dict[str, JsonValue], path: Sequence[str], value: JsonValue) -> None:
-    """Blocks on the way are made; in a list, the place after the last one adds to it."""
+    """Sets a value and creates missing blocks; in a list, the index after the last one appends."""
     here: JsonValue = document
     for place, key in enumerate(path):
         last = place == len(path) - 1
@@ -66,14 +66,16 @@ def _set(document: dict[str, JsonValue], path: Sequence[str], value: JsonValue) 
                 here[key] = value if last else {}
             here = here[key]
         else:
-            raise InvalidSpecError.at(path, f"{path[place - 1]} is no block here; change it in the text")
+            raise InvalidSpecError.at(path, f"{path[place - 1]} is not a mapping; edit the text instead")
 
 
 def _put_item(items: list[JsonValue], key: str, value: JsonValue, path: Sequence[str]) -> JsonValue:
-    """Raises `InvalidSpecError` for what is no place in the list."""
+    """Raises `InvalidSpecError` for an invalid index."""
     index = _index(key)
     if index is None or index > len(items):
-        raise InvalidSpecError.at(path, f"{key!r} is no place in a list of {len(items)} here; change it in the text")
+        raise InvalidSpecError.at(
+            path, f"{key!r} is not an index of a list with {len(items)} items; edit the text instead"
+        )
     if index == len(items):
         items.append({})
     if value is not None:
@@ -86,7 +88,7 @@ def _index(key: str) -> int | None:
 
 
 def _remove(document: dict[str, JsonValue], path: Sequence[str]) -> None:
-    """Blocks and lists that are empty then go too; items of a list stay, if empty."""
+    """Removes a key, and blocks and lists that become empty; list items stay, even if empty."""
     blocks: list[JsonValue] = [document]
     for key in path[:-1]:
         blocks.append(_below(blocks[-1], key))
@@ -112,7 +114,7 @@ def _drop(block: JsonValue, key: str) -> None:
 
 
 def numbers_of(text: str) -> dict[str, str]:
-    """Each number of a readable text as its author wrote it, by JSON pointer: no form may turn 1.0 into 1."""
+    """The source text of each number in valid YAML, by JSON pointer, so that forms do not turn 1.0 into 1."""
     return dict(_numbers(YAML().compose(text), ""))
 
 

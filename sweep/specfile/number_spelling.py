@@ -1,4 +1,4 @@
-"""Numbers that know how their author wrote them, so that 1e-4 stays 1e-4; api."""
+"""Numbers that keep their source text, so that 1e-4 stays 1e-4 when a sweep file is edited; api process."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class _Spelled:
 
 
 class SpelledInt(_Spelled, int):
-    """A whole number, and its text."""
+    """An integer with its source text."""
 
 
 class SpelledFloat(_Spelled, float):
-    """A fraction, and its text."""
+    """A float with its source text."""
 
 
 def spelled(value: JsonValue, numbers: Mapping[str, str], pointer: str = "") -> JsonValue:
-    """The value, each of its numbers with the text that `numbers` has at its JSON pointer."""
+    """The value, with the source text from `numbers`, by JSON pointer, attached to each number."""
     if isinstance(value, dict):
         return {key: spelled(below, numbers, f"{pointer}/{escaped(key)}") for key, below in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Configurations drawn at random from a search space, without Optuna: to be looked at, not tried; cli."""
+"""Samples random configurations from a search space, without Optuna, for previews; CLI and api process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.sweep.values.trial import Params, Scalar
 
 
 def samples(spec: SweepSpec, count: int) -> list[Params]:
-    """`count` configurations by the sweep's seed; a parameter whose condition does not hold is left out."""
+    """`count` configurations, seeded by the sweep; inactive parameters are omitted."""
     generator = random.Random(spec.seed)  # noqa: S311 - nothing secret
     return [_one(spec, generator) for _ in range(count)]
 
@@ -26,7 +26,7 @@ def _one(spec: SweepSpec, generator: random.Random) -> Params:
 
 
 def _value(parameter: Parameter, generator: random.Random) -> Scalar:
-    """One value, each as likely as the next; on a log range each order of magnitude is."""
+    """A value from the uniform distribution, or the log-uniform one for a log range."""
     if parameter.drawn:
         return draw(parameter, str(generator.random()))
     if parameter.values is not None:

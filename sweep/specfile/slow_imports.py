@@ -1,4 +1,4 @@
-"""Packages that a function's module imports and that take long to: read from the code, nothing is imported; cli."""
+"""Finds slow packages that user code imports, by parsing it without importing anything; CLI."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# A third of a second and more on a warm disk; torch and numpy are imported before every fork.
+# Packages that take 0.3 s or more to import from a warm disk; torch and numpy are preloaded for every trial.
 SLOW_PACKAGES = frozenset(
     {
         "catboost",
@@ -35,9 +35,9 @@ _MOST_FILES = 50
 
 
 def slow_imports(function: str, code: Path, preload: Sequence[str]) -> list[str]:
-    """The modules of slow, installed packages that `module:function` imports, itself or through its own modules.
+    """The modules of slow, installed packages that `module:function` imports, directly or through its own modules.
 
-    Not those of which anything is preloaded.
+    Packages in `preload` are excluded.
     """
     there = {name.partition(".")[0] for name in preload}
     found = dict.fromkeys(
@@ -49,7 +49,7 @@ def slow_imports(function: str, code: Path, preload: Sequence[str]) -> list[str]
 
 
 def _imported(module: str, code: Path) -> Iterator[str]:
-    """What a module of the code folder imports when it is imported, and what its own modules import."""
+    """The modules that a module of the code folder imports, directly or through other modules of the folder."""
     waiting, seen = [module], {module}
     while waiting and len(seen) <= _MOST_FILES:
         file = _file(waiting.pop(0), code)

@@ -1,4 +1,4 @@
-"""Reading a sweep file (YAML 1.2, TOML or JSON, ours or W&B's) so that every error knows its line; cli."""
+"""Reads and checks a sweep file (YAML 1.2, TOML or JSON; Podium's or W&B's keys), with line numbers in errors; CLI."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from podium.sweep.values.errors import InvalidSpecError, Problem
 
 @dataclass(frozen=True, slots=True)
 class SweepFile:
-    """A checked sweep file: what it means, and the document to send, in which no path has been changed yet."""
+    """A valid sweep file: its spec, and the document to submit, with paths as in the file."""
 
     spec: SweepSpec
     document: dict[str, Any]
-    notes: tuple[str, ...]  # what became of keys that are W&B's
+    notes: tuple[str, ...]  # on converted W&B keys
     source: Document
-    origins: Mapping[Location, Location]  # keys of the document -> keys of the file, where they differ
+    origins: Mapping[Location, Location]  # document key -> file key, where they differ
 
     @property
     def folder(self) -> Path:
-        """What paths in the file are relative to."""
+        """The folder that paths in the file are relative to."""
         return self.source.path.parent
 
     def located(self, error: InvalidSpecError) -> InvalidSpecError:
-        """What is wrong with the document, with the file's own keys and lines."""
+        """The problems of the document, with keys and lines of the file."""
         return self.source.error(relocated(error.problems, self.origins))
 
 
 def read_sweep_file(path: Path) -> SweepFile:
-    """Read and check a file. Raises `InvalidSpecError` naming file, line and key."""
+    """Read and check a file. Raises `InvalidSpecError` with file, line and key."""
     source = read_document(path)
     if not wandb_file.is_wandb(source.plain):
         return _checked(source, wandb_file.Converted(source.plain, (), {}))
@@ -46,7 +46,7 @@ def read_sweep_file(path: Path) -> SweepFile:
 
 
 def read_spec_file(path: Path) -> tuple[SweepSpec, dict[str, Any]]:
-    """The checked spec, and the plain document to send. Raises `InvalidSpecError` naming file, line and key."""
+    """The spec and the document to submit. Raises `InvalidSpecError` with file, line and key."""
     file = read_sweep_file(path)
     return file.spec, file.document
 
@@ -63,7 +63,7 @@ def _checked(source: Document, converted: wandb_file.Converted) -> SweepFile:
 
 
 def relocated(problems: list[Problem], origins: Mapping[Location, Location]) -> list[Problem]:
-    """The same problems, at the keys that the file itself has."""
+    """The problems, with document keys replaced by the keys of the file."""
     return [replace(problem, location=_origin(problem.location, origins)) for problem in problems]
 
 

@@ -1,4 +1,4 @@
-"""What is valid in a sweep file and may yet not do what its author thinks: notes of `podium sweep validate`; cli."""
+"""Hints for valid sweep files that may not do what their author expects, for `podium sweep validate`; CLI and api."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from podium.sweep.specfile.slow_imports import slow_imports
 from podium.sweep.specfile.wandb_metrics import METRICS_FILE, names_metrics_file, uses_wandb
 
 _PLAIN = "${args}"
-MOST_NAMED = 20  # in notes of one kind
+MOST_NAMED = 20  # names in hints of one kind
 
 
 def notes_of(spec: SweepSpec, code: Path) -> list[str]:
-    """Sentences, each with the key that it is about first; `code` is the folder of the program's code."""
+    """Hints, each beginning with its key; `code` is the folder of the program's code."""
     return [*search_notes(spec), *_about_script(spec, code), *_about_imports(spec, code)]
 
 
 def search_notes(spec: SweepSpec) -> list[str]:
-    """What can be said without the code."""
+    """The hints that do not need the code."""
     return [*_about_search(spec), *_about_enqueued(spec)]
 
 
 def _about_search(spec: SweepSpec) -> Iterator[str]:
     method = METHODS.get(spec.method_name)
     if not spec.parameters and method is not None and method.declared_only:
-        how = "at random" if method.independent == "random" else "by TPE, each by itself"
+        how = "at random" if method.independent == "random" else "by independent TPE"
         yield (
-            f"method: {spec.method} searches what stands in `parameters`, and nothing does; "
-            f"what the program suggests is chosen {how}"
+            f"method: {spec.method} applies only to `parameters`, which is empty; "
+            f"parameters that the program suggests are chosen {how}"
         )
     if spec.method == "grid" and (size := Grid(spec.parameters).size) > spec.run_cap:
         yield _first_of_grid(spec, size)
 
 
 def _first_of_grid(spec: SweepSpec, size: int) -> str:
-    remedy = f"write run_cap: {size} for all" if size <= MAX_RUN_CAP else f"run_cap is {MAX_RUN_CAP:,} at most"
+    remedy = f"set run_cap: {size} for all" if size <= MAX_RUN_CAP else f"run_cap is at most {MAX_RUN_CAP:,}"
     return (
-        f"run_cap: the grid has {size:,} points, and the sweep ends after {spec.run_cap:,} trials, "
-        f"the first in the order that the seed gives; {remedy}"
+        f"run_cap: the grid has {size:,} points, but the sweep ends after {spec.run_cap:,} trials, "
+        f"in an order given by the seed; {remedy}"
     )
 
 
@@ -51,7 +51,7 @@ def _about_enqueued(spec: SweepSpec) -> Iterator[str]:
     unknown = sorted({name for params in spec.enqueue for name in params} - spec.parameters.keys())
     for name in unknown[:MOST_NAMED]:
         near = f" ({catalog.suggestion(name, spec.parameters)})" if spec.parameters else ""
-        yield f"enqueue: {name!r} is not under parameters{near}; its value is used if the function suggests {name!r}"
+        yield f"enqueue: {name!r} is not in parameters{near}; its value is used only if the function suggests {name!r}"
 
 
 def _about_script(spec: SweepSpec, code: Path) -> Iterator[str]:
@@ -67,11 +67,11 @@ def _about_script(spec: SweepSpec, code: Path) -> Iterator[str]:
 
 
 def _about_imports(spec: SweepSpec, code: Path) -> Iterator[str]:
-    """Packages that take long to import, and that each trial would import again."""
+    """Slow packages that each trial would import again."""
     program = spec.program
     if isinstance(program, FunctionProgram) and (slow := slow_imports(program.function, code, program.preload)):
         modules = ", ".join([*program.preload, *slow])
-        yield f"program.preload: each trial imports {' and '.join(slow)}; to import once, write preload: [{modules}]"
+        yield f"program.preload: each trial imports {' and '.join(slow)}; to import once, set preload: [{modules}]"
 
 
 def _about_flags(spec: SweepSpec) -> Iterator[str]:
@@ -79,13 +79,13 @@ def _about_flags(spec: SweepSpec) -> Iterator[str]:
     for name in flags:
         yield (
             f"parameters.{name}: {_PLAIN} passes --{name}=True and --{name}=False; "
-            'for a flag (action="store_true") write ${args_no_boolean_flags}'
+            'for a flag (action="store_true") use ${args_no_boolean_flags}'
         )
 
 
 def _unsaid(name: str, program: CommandProgram) -> str:
     there = f" ({catalog.suggestion(name, program.metrics)})" if program.metrics else ""
     return (
-        f"metric: no pattern in program.metrics is for {name!r}{there}, no code there names {METRICS_FILE} or "
-        "uses wandb; a trial that does not report it fails"
+        f"metric: program.metrics has no pattern for {name!r}{there}, and the code does not use {METRICS_FILE} or "
+        "wandb; a trial that does not report it fails"
     )

@@ -1,4 +1,4 @@
-"""A sweep file in words and tables: its space, the size of its grid, what it searches for; cli."""
+"""Summarizes a sweep spec as text and tables: search space, grid size, limits; CLI and api process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 12  # choices in one cell
 
 
 def space(spec: SweepSpec) -> list[dict[str, Any]]:
-    """Each parameter in words, in the order in which values are drawn."""
+    """A table row for each parameter, in the order in which values are chosen."""
     return [
         {
             "name": name,
@@ -28,7 +28,7 @@ def space(spec: SweepSpec) -> list[dict[str, Any]]:
 
 
 def grid_size(spec: SweepSpec) -> int | None:
-    """How many configurations there are in all; None where a range is continuous, or there are too many."""
+    """The number of configurations; None if a range is continuous or there are too many to count."""
     if not spec.parameters or any(parameter.count() is None for parameter in spec.parameters.values()):
         return None
     try:
@@ -39,14 +39,14 @@ def grid_size(spec: SweepSpec) -> int | None:
 
 
 def kind(parameter: Parameter) -> str:
-    """A word for what is searched: constant, choice, whole number, number, or the name of a distribution."""
+    """The kind of a parameter: constant, choice, integer, float, or the name of a distribution."""
     if parameter.distribution is not None:
         return parameter.distribution
     if parameter.values is not None:
         return "ordered choice" if parameter.ordered else "choice"
     if not parameter.is_range:
         return "constant"
-    return "whole number" if parameter.integer else "number"
+    return "integer" if parameter.integer else "float"
 
 
 def extent(parameter: Parameter) -> str:
@@ -62,7 +62,7 @@ def extent(parameter: Parameter) -> str:
 
 
 def scale(parameter: Parameter) -> str:
-    """How a range is gone through."""
+    """The scale or step of a range."""
     step = parameter.step if parameter.step is not None else parameter.q
     if parameter.probabilities is not None:
         return "weighted"
@@ -70,7 +70,7 @@ def scale(parameter: Parameter) -> str:
 
 
 def condition(parameter: Parameter) -> str:
-    """Where a parameter takes part."""
+    """The condition under which a parameter is active."""
     parts = []
     for name, wanted in (parameter.when or {}).items():
         values = wanted if isinstance(wanted, list) else [wanted]
@@ -83,12 +83,12 @@ def _value(value: Scalar) -> str:
 
 
 def sweep_in_words(about: Mapping[str, Any]) -> str:
-    """One line: what is searched, how, and how long."""
+    """A one-line summary: method, objectives, number of trials, size of the space."""
     early = "" if about["early_terminate"] == "none" else f", early termination {about['early_terminate']}"
     size = about["grid_size"]
     points = "a continuous space" if size is None else f"{size:,} configurations"
     if not about["space"]:
-        points = "what the program itself suggests"
+        points = "parameters that the program suggests"
     return (
         f"{about['name']}: {about['method']}, seed {about['seed']}, for {' and '.join(about['metrics'])}; "
         f"up to {about['run_cap']:,} trials of {points}{early}"
@@ -96,11 +96,11 @@ def sweep_in_words(about: Mapping[str, Any]) -> str:
 
 
 def terms(spec: SweepSpec) -> dict[str, str]:
-    """What ends the sweep early, what is kept, and what the search starts from; only what the file says."""
+    """Budget, retention and warm start, as far as the file sets them."""
     budget, keep, target = spec.budget, spec.keep, spec.metric.target
     ends = [f"{key} {value:,g}" for key in ("wall_s", "device_s") if (value := getattr(budget, key)) is not None]
     if budget.plateau is not None:
-        ends.append(f"{budget.plateau.trials:,} trials without a better value")
+        ends.append(f"{budget.plateau.trials:,} trials without improvement")
     if target is not None:
         ends.append(f"{spec.metric.name} {target:g}")
     kept = [] if keep.checkpoints == "none" else [f"checkpoints: {keep.checkpoints}"]
@@ -114,11 +114,11 @@ def terms(spec: SweepSpec) -> dict[str, str]:
 
 
 def devices_in_words(plan: Mapping[str, Any]) -> str:
-    """How many trials run at once, and on what."""
+    """How many trials run concurrently, and on which devices."""
     slots = f"{plan['count']} {plan['kind']} slot{'' if plan['count'] == 1 else 's'}"
-    where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service runs yet"
+    where = f"of the service at {plan['of']}" if plan["of"] else "on this machine; no service is running"
     why = f" ({plan['why']})" if plan["why"] else ""
     if not plan["at_once"]:
-        return f"{slots} {where}{why}, none for resources.device: {plan['wanted']}; no trial would start"
+        return f"{slots} {where}{why}, but none for resources.device: {plan['wanted']}; no trial would start"
     trials = "1 trial" if plan["at_once"] == 1 else f"{plan['at_once']} trials"
     return f"{slots} {where}{why}: {trials} at a time"

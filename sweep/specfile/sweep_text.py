@@ -1,4 +1,4 @@
-"""A sweep file as text that has no file: what it means, and each problem with its line and column; api."""
+"""Checks the text of a sweep file, as an editor holds it, with line and column of each problem; api process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = Path("sweep.yaml")
 
 @dataclass(frozen=True, slots=True)
 class PlacedProblem:
-    """What is wrong with one key of the document, and where in the text that stands, as far as it does."""
+    """A problem of one key of the document, and its position in the text, if known."""
 
     path: Location
     line: int | None
@@ -29,18 +29,18 @@ class PlacedProblem:
 
 @dataclass(frozen=True, slots=True)
 class SweepText:
-    """What a text says; `document` is None where it cannot be read at all, `spec` where it says something wrong."""
+    """A parsed text; `document` is None if it cannot be parsed, `spec` if it is invalid."""
 
     document: dict[str, Any] | None
     spec: SweepSpec | None
     problems: tuple[PlacedProblem, ...]
-    notes: tuple[str, ...] = ()  # what became of keys that are W&B's
-    wandb: bool = False  # it is in W&B's syntax, and the document is what it means in ours
+    notes: tuple[str, ...] = ()  # on converted W&B keys
+    wandb: bool = False  # the text has W&B's syntax; the document is converted
     source: Document | None = None
     origins: Mapping[Location, Location] = field(default_factory=dict)
 
     def placed(self, problems: Sequence[Problem]) -> tuple[PlacedProblem, ...]:
-        """Problems of the document, with the places of their keys in the text."""
+        """Problems of the document, with the positions of their keys in the text."""
         assert self.source is not None
         there = relocated(list(problems), self.origins)
         return tuple(
@@ -50,10 +50,10 @@ class SweepText:
 
 
 def read_sweep_text(text: str) -> SweepText:
-    """Read and check a text in YAML or JSON, of ours or W&B's; what is wrong with it is part of the answer."""
+    """Read and check a text in YAML or JSON, with Podium's or W&B's keys; problems are part of the result."""
     try:
         if not text.strip():
-            raise unreadable(NAME, "there is nothing here yet; a sweep file is a mapping of keys to values")
+            raise unreadable(NAME, "the text is empty; a sweep file must be a mapping")
         source = parse_document(NAME, text)
     except InvalidSpecError as error:
         found = tuple(PlacedProblem(p.location, p.line, None, p.message) for p in error.problems)

@@ -1,4 +1,4 @@
-"""Which line each key of a TOML text is on; the standard reader does not say; cli."""
+"""Finds the line of each key in a TOML text, which tomllib does not report; CLI."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class _Token:
 
 
 def lines_of(text: str) -> dict[Location, int]:
-    """The line (from 1) of every key and every element of a list, by its keys from the top; `text` is valid TOML."""
+    """The line (from 1) of every key and list element, by its path; `text` must be valid TOML."""
     return _Lines(text).found
 
 
 class _Lines:
-    """Walks over the tokens of a document once; what they mean as values does not matter here."""
+    """A single pass over the tokens of a document that ignores values."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[Location, int] = {}
-        self._tables: dict[Location, int] = {}  # how many [[tables]] of that name there have been
+        self._tables: dict[Location, int] = {}  # index of the last [[table]] of that name
         self._tokens = list(_tokens(text))
         self._next = 0
         self._document()
@@ -51,7 +51,7 @@ class _Lines:
                 self._pair(table)
 
     def _header(self) -> Location:
-        """`[a.b]` or `[[a.b]]`: the table that the following keys are in."""
+        """Parses `[a.b]` or `[[a.b]]`; returns the table of the following keys."""
         line, brackets = self._take().line, 1
         if self._is("["):
             self._next, brackets = self._next + 1, 2
@@ -68,7 +68,7 @@ class _Lines:
         return (*plain, str(count))
 
     def _newest(self, table: Location) -> Location:
-        """Where a name stands for a list of tables, its newest one."""
+        """The last element, if the name is an array of tables."""
         return (*table, str(self._tables[table])) if table in self._tables else table
 
     def _tables_elements(self) -> set[Location]:

@@ -1,7 +1,7 @@
-"""A sweep file in the syntax of Weights & Biases, as the sweep file of ours that means the same; cli.
+"""Converts a Weights & Biases sweep file to an equivalent Podium sweep file; CLI and api process.
 
-Its keys are those of https://docs.wandb.ai/models/sweeps/sweep-config-keys. What has no meaning here is said in a
-note; blocks of ours (`limits`, `ensemble`, `seed`, …) may stand in the file too.
+Its keys are those of https://docs.wandb.ai/models/sweeps/sweep-config-keys. Keys without an equivalent are reported in
+notes. Podium's own blocks (`limits`, `ensemble`, `seed`, …) are allowed, too.
 """
 
 from __future__ import annotations
@@ -24,28 +24,25 @@ _IGNORED = {
     "project": "Podium has no projects",
     "entity": "Podium has no entities",
     "description": "Podium keeps no descriptions",
-    "controller": "Podium's own scheduler steers the sweep",
+    "controller": "Podium's scheduler controls the sweep",
 }
 _CONVERTED = ("program", "command", "metrics", "env", *_IGNORED)
 _METHODS = ("bayes", "random", "grid")
-_LAUNCH = (
-    "W&B Launch jobs cannot run here, since Podium pulls no images; write `program: train.py` in place of `job`, with "
-    "the script that the job runs"
-)
+_LAUNCH = "W&B Launch jobs are not supported; replace `job` by `program: train.py`, with the script that the job runs"
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Our document; what is to be said about it; and which of its keys stand elsewhere in the file."""
+    """The converted document, notes on the conversion, and the keys that are elsewhere in the file."""
 
     document: dict[str, Any]
     notes: tuple[str, ...]
     origins: Mapping[Location, Location]
-    problems: tuple[Problem, ...] = ()  # at keys of the file; the rest of it can be checked all the same
+    problems: tuple[Problem, ...] = ()  # at keys of the file; the rest can still be checked
 
 
 def is_wandb(plain: Mapping[str, Any]) -> bool:
-    """Whether a document is in W&B's syntax: there `program` is the name of a script, and `command` is at the top."""
+    """Whether a document has W&B's syntax: `program` is the name of a script, or `command` is a top-level key."""
     program = plain.get("program")
     if isinstance(program, dict):
         return False
@@ -53,14 +50,14 @@ def is_wandb(plain: Mapping[str, Any]) -> bool:
 
 
 def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) -> Converted:
-    """Our document; without a folder there is no code beside it to be looked into.
+    """The converted document. Without a folder, the code is not inspected.
 
-    What cannot be converted is among `problems`, with keys of the file, and something valid stands in its place: the
-    rest can be checked. Raises `InvalidSpecError` for a file of W&B Launch, which has no script.
+    Keys that cannot be converted are reported in `problems` and replaced by valid placeholders, so that the rest can
+    be checked. Raises `InvalidSpecError` for a W&B Launch file, which has no script.
     """
     if "job" in plain:
         raise InvalidSpecError.at(("job",), _LAUNCH)
-    notes = [f"{key}: left out; {why}" for key, why in _IGNORED.items() if key in plain]
+    notes = [f"{key}: ignored; {why}" for key, why in _IGNORED.items() if key in plain]
     origins: dict[Location, Location] = {}
     problems: list[Problem] = []
     document = {key: value for key, value in plain.items() if key not in _CONVERTED}
@@ -81,7 +78,7 @@ def convert(plain: Mapping[str, Any], path: Path, *, has_folder: bool = True) ->
 
 
 def _collected(problems: list[Problem], converted: Callable[[], Any], instead: Any) -> Any:
-    """What a step of the conversion gives; what it refuses is added to `problems`, and `instead` stands for it."""
+    """The result of a conversion step; if it fails, `instead`, and its errors are added to `problems`."""
     try:
         return converted()
     except InvalidSpecError as error:
@@ -92,42 +89,42 @@ def _collected(problems: list[Problem], converted: Callable[[], Any], instead: A
 def _method(plain: Mapping[str, Any], notes: list[str]) -> Any:
     given = plain.get("method")
     if given == "bayes":
-        notes.append("method: bayes is TPE here (tpe)")
+        notes.append("method: bayes is converted to tpe")
     elif isinstance(given, str) and given not in _METHODS and (close := difflib.get_close_matches(given, _METHODS, 1)):
-        raise InvalidSpecError.at(("method",), f"there is no method {given!r}; did you mean {close[0]!r}?")
+        raise InvalidSpecError.at(("method",), f"unknown method {given!r}; did you mean {close[0]!r}?")
     return plain.get("method", "random")
 
 
 def _metric(plain: Mapping[str, Any]) -> Any:
     metric = plain.get("metric")
     if metric is None:
-        words = "is missing; Podium ranks the trials by it: write {name: val_loss, goal: minimize}"
+        words = "is required; for example, {name: val_loss, goal: minimize}"
         raise InvalidSpecError.at(("metric",), words)
     return {"goal": "minimize", **metric} if isinstance(metric, dict) else metric
 
 
 def _early_terminate(block: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """W&B's `hyperband` is known by the same name; `strict` is not."""
+    """W&B's `hyperband` is supported under the same name, except for `strict`."""
     if "strict" in block:
-        notes.append("early_terminate.strict: left out; a trial is judged at each rung, against all that reached it")
+        notes.append("early_terminate.strict: ignored; at each rung, a trial is compared with all that reached it")
     return {key: value for key, value in block.items() if key != "strict"}
 
 
 def _run_cap(document: Mapping[str, Any], notes: list[str]) -> dict[str, int]:
-    """A sweep of W&B's goes on until somebody stops it, or its grid is done; one of ours has an end."""
+    """W&B sweeps run until they are stopped or the grid is exhausted; Podium sweeps need a number of trials."""
     if document["method"] == "grid" and (size := grid_size(document["parameters"])):
         return {"run_cap": min(size, MAX_RUN_CAP)}
-    notes.append("run_cap: none is given, so 60 trials, Podium's default")
+    notes.append("run_cap: not set; the default is 60 trials")
     return {}
 
 
 def _program(plain: Mapping[str, Any], origins: dict[Location, Location]) -> dict[str, Any]:
-    """The command of ours; W&B's own is the default of both."""
+    """The command program; W&B's default command is the default here, too."""
     script = plain.get("program")
     if isinstance(script, str) and (instead := _not_a_script(script)):
         raise InvalidSpecError.at(("program",), f"{script!r} is not a script; write program: {instead}")
     if script is None and "command" not in plain:
-        raise InvalidSpecError.at(("program",), "is missing; write the script that a trial runs: train.py, say")
+        raise InvalidSpecError.at(("program",), "is required: the script that a trial runs, such as train.py")
     places = {"script": "program", "command": "command", "metrics": "metrics", "env": "env"}
     origins.update({("program", ours): (theirs,) for ours, theirs in places.items()})
     given = {"script": script, "command": plain.get("command"), "env": _strings(plain.get("env"))}
@@ -136,14 +133,14 @@ def _program(plain: Mapping[str, Any], origins: dict[Location, Location]) -> dic
 
 
 def _strings(env: Any) -> Any:
-    """`env` with numbers and booleans as the strings that YAML writes; our own check says what is wrong with others."""
+    """`env` with numbers and booleans as strings, as YAML writes them; other values are checked later."""
     if not isinstance(env, dict):
         return env
     return {name: json.dumps(value) if isinstance(value, bool | int | float) else value for name, value in env.items()}
 
 
 def _not_a_script(program: str) -> str | None:
-    """What was meant by a program that is a function or a model of ours, or None."""
+    """The program block to write for a function or a built-in model, or None."""
     if program in catalog.MODELS:
         return f"{{model: {program}, data: {{name: digits}}}}"
     module, colon, function = program.partition(":")

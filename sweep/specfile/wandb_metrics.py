@@ -1,4 +1,4 @@
-"""How the script of a W&B sweep file reports its metric: by `wandb.log`, in a file, or in what it prints; cli."""
+"""Determines how the script of a W&B sweep reports its metric: `wandb.log`, a file or its output; CLI and api."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from podium.sweep.values.errors import InvalidSpecError
 
 METRICS_FILE = "PODIUM_METRICS"
-# An import, the class of another library that logs there, or its name as an option: report_to="wandb".
+# An import of wandb, a logger class of another library, or an option such as report_to="wandb".
 _WANDB = re.compile(
     r"""^[^#\n]*(?:\bimport\s[^#\n]*\bwandb\b|\bfrom\s+wandb\b|\bWandb[A-Z]\w*|["']wandb["'])""", re.MULTILINE
 )
@@ -24,48 +24,48 @@ _CODE = (".py", ".sh", ".jl", ".r", ".R")
 
 
 def metrics_of(plain: Mapping[str, Any], folder: Path | None, notes: list[str]) -> Any:
-    """`program.metrics`: by which patterns the metric is found in what the script prints.
+    """`program.metrics`, the patterns for the script's output.
 
-    Podium gets what `wandb.log` logs. A script without wandb prints the metric, and the file says by `metrics` where it
-    stands; or it appends JSON lines to the file named in PODIUM_METRICS. Raises `InvalidSpecError` where none is so.
+    Podium records what `wandb.log` logs. A script without wandb prints the metric, for which `metrics` has a pattern,
+    or appends JSON lines to the file named by PODIUM_METRICS. Raises `InvalidSpecError` if it does none of these.
     """
     metrics = plain.get("metrics")
     name = _metric_name(plain)
     if metrics is not None and not isinstance(metrics, dict):
-        words = f"a mapping of names to patterns: {{{_key(name)}: auto}}"
+        words = f"must be a mapping of metric names to patterns, such as {{{_key(name)}: auto}}"
         raise InvalidSpecError.at(("metrics",), words)
     if metrics is not None and (name in metrics or not metrics):
         return metrics
     if folder is not None and uses_wandb(folder):
         notes.append(
-            f"metric: {name} is what the script logs by wandb.log; the run is offline unless WANDB_MODE is set"
+            f"metric: {name} is read from wandb.log in the script; the run is offline unless WANDB_MODE is set"
         )
         return metrics or {}
     if folder is None or names_metrics_file(folder):
-        notes.append(f"metric: {name} is read from the JSON lines that the script writes to the file in {METRICS_FILE}")
+        notes.append(f"metric: {name} is read from the JSON lines that the script writes to the file {METRICS_FILE}")
         return metrics or {}
     if metrics and (close := difflib.get_close_matches(name, list(metrics), n=1, cutoff=0.5)):
-        words = f"no pattern in metrics is for {name!r}; did you mean {close[0]!r}?"
+        words = f"metrics has no pattern for {name!r}; did you mean {close[0]!r}?"
         raise InvalidSpecError.at(("metric", "name"), words)
     raise InvalidSpecError.at(("metric",), _how_to_say(name))
 
 
 def names_metrics_file(folder: Path) -> bool:
-    """Whether any code in a folder speaks of the file to which metrics can be written."""
+    """Whether code in a folder uses the environment variable of the metrics file."""
     return any(METRICS_FILE in text for text in _texts(folder))
 
 
 def uses_wandb(folder: Path) -> bool:
-    """Whether any code in a folder uses wandb, by itself or by the logger of another library."""
+    """Whether code in a folder uses wandb, directly or through another library's logger."""
     return any(_WANDB.search(text) for text in _texts(folder))
 
 
 def _how_to_say(name: str) -> str:
     line = f'{{"step": 1, "{name}": 0.5}}'
     return (
-        f"nothing says {name!r}: no code beside the file uses wandb. If the script prints it, add this line to the "
-        f"file: metrics: {{{_key(name)}: auto}}; if it logs to wandb all the same, add metrics: {{}}; if neither, "
-        f"let it append lines like {line} to the file that the environment variable {METRICS_FILE} names"
+        f"{name!r} is not reported: the code does not use wandb. If the script prints the metric, add this line to the "
+        f"file: metrics: {{{_key(name)}: auto}}; if code outside this folder logs it to wandb, add metrics: {{}}; "
+        f"otherwise append lines such as {line} to the file named by the environment variable {METRICS_FILE}"
     )
 
 
@@ -75,12 +75,12 @@ def _metric_name(plain: Mapping[str, Any]) -> str:
 
 
 def _key(name: str) -> str:
-    """The name as a key of YAML."""
+    """The name as a YAML key."""
     return name if re.fullmatch(r"[\w./-]*\w", name) else json.dumps(name)
 
 
 def _texts(folder: Path) -> Iterator[str]:
-    """The code beside the file."""
+    """The contents of the code files in a folder."""
     found = 0
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)

@@ -1,4 +1,4 @@
-"""A sweep file with other values: what did not change stays as its author wrote it, comments too; api."""
+"""Changes values in the text of a YAML sweep file and keeps comments and formatting of the rest; api process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Plain = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """What is to stand in place of a part of the text, by offsets."""
+    """A replacement of a part of the text, by offsets."""
 
     start: int
     end: int
@@ -28,14 +28,14 @@ class _Edit:
 
 
 class _NotInPlaceError(Exception):
-    """This change cannot be made where it stands."""
+    """The change cannot be made in place."""
 
 
 def rewritten(text: str, document: Plain) -> str:
-    """The text, changed so that it says `document`. Raises `InvalidSpecError` where it cannot be read.
+    """The text changed so that it parses as `document`. Raises `InvalidSpecError` if `text` cannot be parsed.
 
-    Changed values are replaced where they stand. Where that cannot be (a value that an anchor shares, say), the whole
-    text is written anew, without its comments.
+    Values are replaced in place. If that is not possible (for a value shared by an anchor, for example), the whole
+    document is written again, without comments.
     """
     if not text.strip():
         return yaml_of(document)
@@ -53,7 +53,7 @@ def rewritten(text: str, document: Plain) -> str:
 
 
 def _same(one: JsonValue | Plain, other: JsonValue | Plain) -> bool:
-    """Whether both say the same: 1 and 1.0 do not, for a range of whole numbers is another one."""
+    """Whether both are equal, with types: 1 and 1.0 differ, since they make integer and float ranges."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -81,11 +81,11 @@ class _Text:
         return self.start_of(mark.line) + int(mark.column)
 
     def begins_line(self, mark: Any) -> bool:
-        """Whether there is nothing before it on its line: no dash of a list, say."""
+        """Whether nothing precedes it on its line, such as the dash of a list item."""
         return not self.text[self.start_of(mark.line) : self.at(mark)].strip()
 
     def comment_after(self, mark: Any) -> str:
-        """The comment that follows on the line of a mark, with the space before it."""
+        """The comment after a mark on its line, with leading space."""
         rest = self.text[self.at(mark) : self.start_of(mark.line + 1)].rstrip()
         return rest if rest.lstrip().startswith("#") else ""
 
@@ -98,12 +98,12 @@ def _root(text: str) -> Node:
 
 
 def _edits(text: _Text, node: Node, old: Plain, new: Plain) -> Iterator[_Edit]:
-    """What to change in a block so that it says `new`."""
+    """The edits that change a block to `new`."""
     if not isinstance(node, MappingNode) or node.flow_style or not node.value:
         raise _NotInPlaceError
     keys = {str(key.value): (key, value) for key, value in node.value}
     if keys.keys() != old.keys():
-        raise _NotInPlaceError  # a merge, or keys that are no plain text
+        raise _NotInPlaceError  # a merge key, or keys that are not plain strings
     if not new:
         raise _NotInPlaceError
     indent = " " * int(node.value[0][0].start_mark.column)
@@ -114,7 +114,9 @@ def _edits(text: _Text, node: Node, old: Plain, new: Plain) -> Iterator[_Edit]:
                 raise _NotInPlaceError
             start, end = text.start_of(key.start_mark.line), text.start_of(_last_line(value, key) + 1)
             if added and not _is_block(value):
-                added[0] += text.comment_after(value.end_mark)  # what comes takes the place of what goes, and its words
+                added[0] += text.comment_after(
+                    value.end_mark
+                )  # the added key replaces the removed one and keeps its comment
             yield _Edit(start, end, _lines(added))
             added = []
         elif not _same(old[name], new[name]):
@@ -129,7 +131,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _changed(text: _Text, key: Node, node: Node, old: JsonValue, new: JsonValue) -> Iterator[_Edit]:
-    """Another value of a key, written as what it stands among; as a whole where its parts cannot be."""
+    """The edits that change the value of a key, in parts if possible, else as a whole."""
     try:
         yield from list(_parts(text, node, old, new))
     except _NotInPlaceError:
@@ -137,7 +139,7 @@ def _changed(text: _Text, key: Node, node: Node, old: JsonValue, new: JsonValue)
 
 
 def _parts(text: _Text, node: Node, old: JsonValue, new: JsonValue) -> Iterator[_Edit]:
-    """What to change within a value."""
+    """The edits within a value."""
     if isinstance(node, MappingNode) and isinstance(old, dict) and isinstance(new, dict) and node.value:
         if not node.flow_style:
             yield from _edits(text, node, old, new)
@@ -160,7 +162,7 @@ def _parts(text: _Text, node: Node, old: JsonValue, new: JsonValue) -> Iterator[
 
 
 def _items(text: _Text, node: SequenceNode, old: list[JsonValue], new: list[JsonValue]) -> Iterator[_Edit]:
-    """A list with a line for each item: those at its ends that did not change stay as they are."""
+    """The edits of a block list; unchanged items at both ends are kept."""
     if not new:
         raise _NotInPlaceError
     head = _alike(zip(old, new, strict=False))
@@ -184,7 +186,7 @@ def _items(text: _Text, node: SequenceNode, old: list[JsonValue], new: list[Json
 
 
 def _alike(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
-    """How many pairs, from the first on, say the same."""
+    """The number of leading pairs of equal values."""
     count = 0
     for one, other in pairs:
         if not _same(one, other):
@@ -194,7 +196,7 @@ def _alike(pairs: Iterable[tuple[JsonValue, JsonValue]]) -> int:
 
 
 def _whole(text: _Text, key: Node, node: Node, new: JsonValue) -> _Edit:
-    """A value written anew, with its key."""
+    """Rewrites a key with its value."""
     if _is_nothing(node):
         colon = text.at(key.end_mark) + 1
         return _Edit(colon, colon, f" {inline(new)}")
@@ -213,19 +215,19 @@ def _within_braces(text: _Text, node: MappingNode, old: Plain, new: Plain) -> It
 
 
 def _is_block(node: Node) -> bool:
-    """Whether it is on lines of its own."""
+    """Whether a value has block style."""
     if isinstance(node, ScalarNode):
         return node.style in ("|", ">")
     return isinstance(node, MappingNode | SequenceNode) and not node.flow_style
 
 
 def _is_nothing(node: Node) -> bool:
-    """Whether nothing is written after the colon: then YAML gives it the place of the next thing."""
+    """Whether nothing follows the colon; YAML then reports the position of the next node."""
     return isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index
 
 
 def _last_line(node: Node, key: Node | None = None) -> int:
-    """The last line (from 0) of a value; of where a block ends, YAML only says where the next thing begins."""
+    """The last line (from 0) of a value; for the end of a block, YAML reports the start of the next node."""
     if key is not None and _is_nothing(node):
         return int(key.end_mark.line)
     if not isinstance(node, MappingNode | SequenceNode) or node.flow_style or not node.value:

@@ -1,4 +1,4 @@
-"""A document as YAML that people would have written: short blocks on one line, no needless quotes; api."""
+"""Writes a document as readable YAML: short blocks on one line, quotes only where needed; api process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from podium.sweep.specfile.number_spelling import SpelledFloat, SpelledInt
 
 _WIDE = 100  # columns
 _INDENT = "  "
-_PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a word of YAML's
-_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # YAML takes them for ends of lines, or not at all
+_PLAIN = re.compile(r"[A-Za-z_][\w.-]*(?:[:/@][\w.-]+)*", re.ASCII)  # needs no quotes, unless it is a YAML keyword
+_UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # line breaks in YAML, or not allowed
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-_BLOCKS = frozenset({"parameters"})  # one line for each of their keys, however short they are
-_LISTS = frozenset({"metrics", "enqueue"})  # one line for each of their items
+_BLOCKS = frozenset({"parameters"})  # one line for each key, even if short
+_LISTS = frozenset({"metrics", "enqueue"})  # one line for each item
 
 
 def yaml_of(document: Mapping[str, JsonValue]) -> str:
-    """The document as text; `read_document` gives it back."""
+    """The document as YAML text; the inverse of `read_document`."""
     return "".join(f"{line}\n" for key, value in document.items() for line in entry(key, value))
 
 
 def entry(key: str, value: JsonValue, indent: str = "") -> Iterator[str]:
-    """The lines of one key of a block."""
+    """The lines of a key with its value."""
     name = scalar(key)
     short = f"{indent}{name}: {inline(value)}"
     if isinstance(value, dict) and value and (len(short) > _WIDE or key in _BLOCKS):
@@ -51,7 +51,7 @@ def inline(value: JsonValue) -> str:
 
 
 def scalar(value: Any) -> str:
-    """A number, a truth value, nothing, or a text, quoted where YAML would read something else."""
+    """A scalar; a string is quoted if YAML would parse it as something else."""
     if isinstance(value, SpelledInt | SpelledFloat):
         return value.text
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:

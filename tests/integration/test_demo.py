@@ -37,7 +37,7 @@ def test_a_missing_folder_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
         "demo", "--data", "fashion-mnist", "--data-root", str(missing), "--data-dir", str(tmp_path / "data")
     )
     assert result.returncode == 2
-    assert f"there is no folder {missing}" in result.stderr
+    assert f"folder {missing} does not exist" in result.stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -116,7 +116,7 @@ def test_a_generator_is_closed_when_its_trial_is_pruned(slot: SlotDriver) -> Non
         ("takes_two", Cause.USER_ERROR, "takes_two requires data in addition to its first argument"),
         ("is_async", Cause.USER_ERROR, "the function is `async`"),
         ("number", Cause.USER_ERROR, "shapes.py has int 3, no function, 'number'"),
-        ("chooses_a_list", Cause.USER_ERROR, "[1, 2] is no text, number, truth value or None"),
+        ("chooses_a_list", Cause.USER_ERROR, "strings, numbers, booleans or None, got [1, 2]"),
     ],
 )
 def test_a_function_that_cannot_work_is_told_why(slot: SlotDriver, function: str, cause: Cause, message: str) -> None:
@@ -196,9 +196,9 @@ def test_an_answer_that_came_early_is_there_when_it_is_asked_for(slot: SlotDrive
 def test_a_refusal_of_the_search_is_the_users_error(slot: SlotDriver) -> None:
     assignment = slot.assignment(_shape("defines"))
     events = slot.until(lambda event: isinstance(event, Wanted), run(assignment))
-    ended = slot.end(suggested(events[-1], None, "a grid knows its values beforehand"))
+    ended = slot.end(suggested(events[-1], None, "method: grid needs all parameters"))
     assert (ended.state, ended.cause) == (FAILED, Cause.USER_ERROR)
-    assert "a grid knows its values beforehand" in ended.message
+    assert "method: grid needs all parameters" in ended.message
 
 
 def test_a_trial_that_is_told_nothing_is_stopped_all_the_same(slot: SlotDriver) -> None:

@@ -83,7 +83,10 @@ def served(service: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> ServiceRig:
 
 BAD_FILES: dict[str, tuple[str, str]] = {
     "an unknown key": (GOOD + "run_kap: 3\n", "sweep.yaml:10: run_kap: unknown key 'run_kap'; did you mean 'run_cap'?"),
-    "min above max": (GOOD.replace("1e-4", "7.0"), "sweep.yaml:5: parameters.lr.min: min 7 is above max 0.1"),
+    "min above max": (
+        GOOD.replace("1e-4", "7.0"),
+        "sweep.yaml:5: parameters.lr.min: min (7) must not exceed max (0.1)",
+    ),
     "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is missing"),
     "not YAML": (GOOD + "x: [1\n", "sweep.yaml:"),
     "an empty file": ("", "sweep.yaml: the file is empty"),
@@ -91,7 +94,7 @@ BAD_FILES: dict[str, tuple[str, str]] = {
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
     "what was imported": (
         GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'a' * 64}}}\n",
-        "sweep.yaml:7: program.imported: what was imported cannot run",
+        "sweep.yaml:7: program.imported: imported sweeps cannot run",
     ),
 }
 
@@ -120,7 +123,7 @@ def test_a_file_that_is_not_there_is_2(podium: Podium, tmp_path: Path) -> None:
 def test_what_only_the_server_finds_wrong_has_its_line_too(podium: Podium, good: Path, served: ServiceRig) -> None:
     good.write_text(GOOD.replace("{name: digits}", "{name: mnist, root: /nowhere}"))
     code, _, err = podium("sweep", "submit", good)
-    assert (code, err) == (2, f"{good}:9: program.data.root: there is no folder /nowhere\n")
+    assert (code, err) == (2, f"{good}:9: program.data.root: folder /nowhere does not exist\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -83,7 +83,7 @@ def test_values_load(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-@pytest.mark.parametrize("target", [WORDS, np.arange(ROWS) % 3 * 10 - 10], ids=["texts", "whole numbers"])
+@pytest.mark.parametrize("target", [WORDS, np.arange(ROWS) % 3 * 10 - 10], ids=["strings", "integers"])
 def test_classes_are_in_order(tmp_path: Path, kind: str, target: Any) -> None:
     file = tmp_path / f"rows.{kind}"
     WRITERS[kind](file, target)
@@ -162,19 +162,22 @@ def test_several_values_a_row(tmp_path: Path) -> None:
 BAD_ARRAYS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("no target", {"x": INPUTS}, {}, "has no column 'y'; known: x"),
     ("a close name", {"x": INPUTS, "ys": VALUES}, {}, "did you mean 'ys'"),
-    ("objects", {"x": INPUTS, "y": np.array([None] * ROWS)}, {}, "array 'y' holds Python objects"),
-    ("texts to learn from", {"x": WORDS, "y": VALUES}, {}, "array 'x' is of <U5; only numbers"),
-    ("other lengths", {"x": INPUTS[:9], "y": VALUES}, {"features": ["x"]}, "array 'x' has 9 rows, the target 'y' 30"),
+    ("objects", {"x": INPUTS, "y": np.array([None] * ROWS)}, {}, "array 'y' has dtype object"),
+    ("texts to learn from", {"x": WORDS, "y": VALUES}, {}, "array 'x' has unsupported dtype <U5"),
+    ("other lengths", {"x": INPUTS[:9], "y": VALUES}, {"features": ["x"]},
+     "array 'x' has 9 rows, but the target 'y' has 30"),
     ("several arrays", {"x": INPUTS, "z": INPUTS, "y": VALUES}, {}, r"several arrays \(x, z\)"),
     ("a target alone", {"x": INPUTS, "y": np.array(1.0)}, {"features": ["x"]}, "array 'y' has no rows"),
-    ("dates", {"x": INPUTS, "y": np.zeros(ROWS, "M8[s]")}, {}, "array 'y' is of datetime64"),
-    ("no columns", {"x": np.zeros((ROWS, 0)), "y": VALUES}, {}, r"array 'x' of shape \[30, 0\] has no values"),
+    ("dates", {"x": INPUTS, "y": np.zeros(ROWS, "M8[s]")}, {}, "array 'y' has unsupported dtype datetime64"),
+    ("no columns", {"x": np.zeros((ROWS, 0)), "y": VALUES}, {}, r"array 'x' has no values: shape \[30, 0\]"),
     ("no rows", {"x": INPUTS[:0], "y": VALUES[:0]}, {}, "has no rows"),
-    ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]}, "nothing to learn"),
-    ("only a target", {"y": VALUES}, {}, "no column beside the target"),
-    ("texts as values", {"x": INPUTS, "y": WORDS}, {"task": "regression"}, "has texts; values to predict are numbers"),
-    ("columns as a class", {"x": INPUTS, "y": INPUTS}, {"task": "classification"}, "has 3 columns, not one"),
-    ("too many whole numbers", {"x": np.ones((200, 2)), "y": np.arange(200)}, {}, "write task: classification or task"),
+    ("the target as a feature", {"x": INPUTS, "y": VALUES}, {"features": ["x", "y"]},
+     "must not include the target 'y'"),
+    ("only a target", {"y": VALUES}, {}, "no columns except the target"),
+    ("texts as values", {"x": INPUTS, "y": WORDS}, {"task": "regression"}, "has strings; regression needs numbers"),
+    ("columns as a class", {"x": INPUTS, "y": INPUTS}, {"task": "classification"},
+     "must have one column for classification, got 3"),
+    ("too many integers", {"x": np.ones((200, 2)), "y": np.arange(200)}, {}, "set task: classification or task"),
 ]  # fmt: skip
 
 
@@ -185,7 +188,7 @@ def test_bad_arrays_are_refused_before_they_are_read(
     np.savez(tmp_path / "rows.npz", **arrays)
     with pytest.raises(DataError, match=message) as caught:
         datasets.check({"file": str(tmp_path / "rows.npz"), "target": "y", **more})
-    assert str(tmp_path / "rows.npz") in str(caught.value) or "nothing to learn" in message
+    assert str(tmp_path / "rows.npz") in str(caught.value) or "must not include the target 'y'" in message
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
@@ -200,13 +203,13 @@ def test_a_number_that_is_none_is_refused_by_row(tmp_path: Path, value: float) -
 def test_a_class_is_no_fraction(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=VALUES)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
-    with pytest.raises(DataError, match=r"'y' has 0.5: classes are whole numbers or texts"):
+    with pytest.raises(DataError, match=r"'y' has 0.5: class labels must be integers or strings"):
         datasets.load(data, SPLIT, tmp_path / "cache")
 
 
 def test_one_class_is_none(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=INPUTS, y=np.ones(ROWS, dtype=int))
-    with pytest.raises(DataError, match="has one class only: '1'"):
+    with pytest.raises(DataError, match="has only one class: '1'"):
         datasets.load({"file": str(tmp_path / "rows.npz"), "target": "y"}, SPLIT, tmp_path / "cache")
 
 
@@ -240,19 +243,19 @@ def test_damage_in_the_middle_shows_when_it_is_read(tmp_path: Path) -> None:
 BAD_CSV: list[tuple[str, str, str]] = [
     ("empty", "", "is empty"),
     ("blank lines", "\n\n\n", "is empty"),
-    ("no header", "1,2,3\n4,5,6\n", "has no header: its first line is numbers"),
-    ("header alone", "a,b,y\n", "has a header and no rows"),
+    ("no header", "1,2,3\n4,5,6\n", "has no header; the first line must have column names"),
+    ("header alone", "a,b,y\n", "has a header but no rows"),
     ("a column without a name", "a,,y\n1,2,3\n", "column 2 has no name"),
-    ("twice the same name", "a,a,y\n1,2,3\n", "two columns are called 'a'"),
+    ("twice the same name", "a,a,y\n1,2,3\n", "duplicate column 'a'"),
     ("no target", "a,b,z\n1,2,3\n", "has no column 'y'"),
-    ("too few values", "a,b,y\n1,2,3\n1,2\n", "line 3: 2 values, and the header names 3 columns"),
-    ("too many values", "a,b,y\n1,2,3,4\n", "line 2: 4 values"),
-    ("missing", "a,b,y\n1,2,3\n1,,3\n", "line 3, column 'b': the value is missing"),
-    ("no target's value", "a,b,y\n1,2,p\n1,2,\n", "line 3: the target 'y' is missing"),
-    ("text", "a,b,y\n1,2,3\n\n1,Ulm,3\n", "line 4, column 'b': 'Ulm' is not a number; turn text into numbers first"),
-    ("a decimal comma", 'a;b;y\n1;"2,5";3\n', "line 2, column 'b': '2,5' is not a number; write a decimal point"),
+    ("too few values", "a,b,y\n1,2,3\n1,2\n", "line 3: expected 3 values, as in the header, got 2"),
+    ("too many values", "a,b,y\n1,2,3,4\n", "line 2: expected 3 values, as in the header, got 4"),
+    ("missing", "a,b,y\n1,2,3\n1,,3\n", "line 3, column 'b': missing value"),
+    ("no target's value", "a,b,y\n1,2,p\n1,2,\n", "line 3: missing value of the target 'y'"),
+    ("text", "a,b,y\n1,2,3\n\n1,Ulm,3\n", "line 4, column 'b': 'Ulm' is not a number; encode strings as numbers"),
+    ("a decimal comma", 'a;b;y\n1;"2,5";3\n', "line 2, column 'b': '2,5' is not a number; use a decimal point"),
     ("not a number", "a,b,y\n1,nan,3\n", "line 2, column 'b': 'nan' is not a number"),
-    ("infinite", "a,b,y\n1,inf,3\n", "line 2, column 'b': 'inf' is no number that a network takes"),
+    ("infinite", "a,b,y\n1,inf,3\n", "line 2, column 'b': 'inf' is not a finite float32"),
     ("an open quote", 'a,b,y\n1,"2,3\n1,2,3\n', "unexpected end of data"),
 ]
 
@@ -270,33 +273,33 @@ def test_bad_csv_far_down_is_refused_when_it_is_read(tmp_path: Path) -> None:
     lines = ["a,b,y", *["1,2,0.5"] * 2000, "1,2,three"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     assert datasets.check(named(tmp_path / "rows.csv")).task == "regression"
-    with pytest.raises(DataError, match="line 2,002, column 'y': 'three' is not a number; values are numbers"):
+    with pytest.raises(DataError, match="line 2,002, column 'y': 'three' is not a number; for classification"):
         datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
 
 
 def test_another_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes("a,b,y\n1,2,Käse\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"rows.csv is not UTF-8"):
+    with pytest.raises(DataError, match=r"rows.csv: invalid UTF-8"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
 def test_missing_values_of_parquet_are_refused_by_row(tmp_path: Path) -> None:
     column = pa.array([1.0, 2.0, None, 4.0])
     pq.write_table(pa.table({"a": column, "b": [1.0, 2.0, 3.0, 4.0], "y": [0.5, 1, 2, 3]}), tmp_path / "rows.parquet")
-    with pytest.raises(DataError, match="row 3, column 'a': the value is missing"):
+    with pytest.raises(DataError, match="row 3, column 'a': missing value"):
         datasets.load(named(tmp_path / "rows.parquet"), SPLIT, tmp_path / "cache")
 
 
 def test_texts_of_parquet_are_refused_by_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x", "y"], "y": [0.5, 1]}), tmp_path / "rows.parquet")
-    with pytest.raises(DataError, match="column 'a' is of string; turn it into numbers first"):
+    with pytest.raises(DataError, match="column 'a' has unsupported type string; encode it as numbers"):
         datasets.check(named(tmp_path / "rows.parquet"))
 
 
 def test_without_pyarrow_there_is_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path / "rows.parquet", VALUES)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"install pyarrow: pip install 'podium\[parquet\]'"):
+    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow: pip install 'podium\[parquet\]'"):
         datasets.check(named(tmp_path / "rows.parquet"))
 
 
@@ -306,14 +309,14 @@ def test_without_pyarrow_there_is_a_word(tmp_path: Path, monkeypatch: pytest.Mon
 def test_shards_must_have_the_same_columns(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     (parts / "part-2.csv").write_text("height,weight,size,y\n1,2,3,4\n")
-    with pytest.raises(DataError, match=r"part-2.csv and .*part-0.csv differ in age, size"):
+    with pytest.raises(DataError, match=r"part-2.csv and .*part-0.csv differ in columns: age, size"):
         datasets.check(named(parts))
 
 
 def test_shards_must_be_of_one_kind(tmp_path: Path) -> None:
     parts = shards(tmp_path / "parts", "csv", VALUES)
     write_npz(parts / "part-9.npz", VALUES)
-    with pytest.raises(DataError, match=r"has part-0.csv and part-9.npz"):
+    with pytest.raises(DataError, match=r"has files of several formats: part-0.csv and part-9.npz"):
         datasets.check(named(parts, features=NAMES))
 
 
@@ -325,12 +328,12 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_and_a_missing_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"the folder {tmp_path} has no files of .npz, .csv, .parquet"):
+    with pytest.raises(DataError, match=f"folder {tmp_path} has no data files; supported formats: .npz, .csv"):
         datasets.check(named(tmp_path))
-    with pytest.raises(DataError, match=f"there is no file {tmp_path}/none.csv"):
+    with pytest.raises(DataError, match=f"file {tmp_path}/none.csv does not exist"):
         datasets.check(named(tmp_path / "none.csv"))
     (tmp_path / "rows.xlsx").touch()
-    with pytest.raises(DataError, match=r"rows.xlsx ends in none of .npz, .csv, .parquet"):
+    with pytest.raises(DataError, match=r"rows.xlsx: unsupported format; supported: .npz, .csv, .parquet"):
         datasets.check(named(tmp_path / "rows.xlsx"))
 
 
@@ -343,14 +346,14 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_line_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2,3\n" + "1" * (3 << 20))
-    with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
+    with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
 def test_a_row_of_quoted_lines_without_an_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "_ROW", 1 << 20)
     (tmp_path / "rows.csv").write_text("a,b,y\n1,2," + '"\n",' * (1 << 18))
-    with pytest.raises(DataError, match="has a row of more than 1 MB; it is no CSV file"):
+    with pytest.raises(DataError, match="is not a CSV file: a row exceeds 1 MB"):
         datasets.check(named(tmp_path / "rows.csv"))
 
 
@@ -358,7 +361,7 @@ def test_decimal_numbers_after_many_whole_ones_are_no_classes(tmp_path: Path) ->
     lines = ["a,b,y", *(f"1,2,{row % 7}" for row in range(1000)), "1,2,3.5"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
     assert datasets.check(named(tmp_path / "rows.csv")).task == "classification"
-    message = r"line 1,002: the target 'y' has 3.5; classes are .* write task: regression"
+    message = r"line 1,002: the target 'y' has 3.5; class labels .* set task: regression"
     with pytest.raises(DataError, match=message) as caught:
         datasets.load(named(tmp_path / "rows.csv"), SPLIT, tmp_path / "cache")
     assert caught.value.key == "task"
@@ -381,7 +384,7 @@ def test_texts_that_look_like_numbers_stay_texts_among_texts(tmp_path: Path) -> 
 def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.sources._MANY_CLASSES", 20)
     WRITERS[kind](tmp_path / f"rows.{kind}", np.arange(ROWS))
-    with pytest.raises(DataError, match="has 30 different whole numbers in its first 30 rows"):
+    with pytest.raises(DataError, match="has 30 distinct integers in its first 30 rows"):
         datasets.check(named(tmp_path / f"rows.{kind}"))
 
 
@@ -392,7 +395,7 @@ def test_many_different_whole_numbers_may_be_either(tmp_path: Path, kind: str, m
 def test_there_may_be_so_many_columns(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.data_reader.MAX_COLUMNS", 3)
     WRITERS[kind](tmp_path / f"rows.{kind}", VALUES)
-    with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; 3 are the most"):
+    with pytest.raises(DataError, match=f"rows.{kind} has 4 columns; at most 3 are supported"):
         datasets.check(named(tmp_path / f"rows.{kind}"))
 
 
@@ -408,7 +411,7 @@ def test_of_wide_rows_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_row_of_an_npz_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.sweep.data.npz_reader._ROW_BYTES", 1 << 20)
     np.savez_compressed(tmp_path / "rows.npz", x=np.zeros((4, 1 << 20), np.float32), y=np.arange(4) % 2)
-    with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes; 1 MB are the most") as caught:
+    with pytest.raises(DataError, match="a row of array 'x' takes 4,194,304 bytes, more than 1 MB") as caught:
         datasets.check(named(tmp_path / "rows.npz", features=["x"]))
     assert caught.value.key == "features"
 

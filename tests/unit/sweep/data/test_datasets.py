@@ -100,10 +100,10 @@ BROKEN: list[tuple[str, dict[str, bytes | None], str]] = [
     ("no file", {Y_TEST: None}, f"has no file {Y_TEST}"),
     ("truncated", {X_TRAIN: GOOD[X_TRAIN][:-1]}, "truncated or damaged"),
     ("too long", {X_TRAIN: GOOD[X_TRAIN] + b"x"}, "truncated or damaged"),
-    ("wrong magic", {X_TEST: b"\x89PNG" + GOOD[X_TEST][4:]}, "not an IDX file of bytes"),
-    ("floats", {X_TEST: b"\0\0\x0d\3" + GOOD[X_TEST][4:]}, "not an IDX file of bytes"),
-    ("empty", {Y_TRAIN: b""}, "not an IDX file of bytes"),
-    ("half a header", {X_TRAIN: GOOD[X_TRAIN][:10]}, "not an IDX file of bytes"),
+    ("wrong magic", {X_TEST: b"\x89PNG" + GOOD[X_TEST][4:]}, "not an IDX file with data type unsigned byte"),
+    ("floats", {X_TEST: b"\0\0\x0d\3" + GOOD[X_TEST][4:]}, "not an IDX file with data type unsigned byte"),
+    ("empty", {Y_TRAIN: b""}, "not an IDX file with data type unsigned byte"),
+    ("half a header", {X_TRAIN: GOOD[X_TRAIN][:10]}, "not an IDX file with data type unsigned byte"),
 ]
 
 
@@ -144,12 +144,12 @@ def test_images_in_place_of_labels_are_refused(make_files: MakeFiles, tmp_path: 
 
 def test_images_and_labels_must_be_as_many(make_files: MakeFiles, tmp_path: Path) -> None:
     fewer = idx(np.zeros(TRAIN - 1, dtype=np.uint8))
-    with pytest.raises(DataError, match="differ in number"):
+    with pytest.raises(DataError, match="train images, but"):
         datasets.load(make_files({Y_TRAIN: fewer}), SPLIT, tmp_path / "cache")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"there is no folder {tmp_path / 'none'}"):
+    with pytest.raises(DataError, match=f"folder {tmp_path / 'none'} does not exist"):
         datasets.check({"name": "mnist", "root": str(tmp_path / "none")})
 
 
@@ -242,7 +242,7 @@ def test_the_shares_are_kept_in_each_class(make_files: MakeFiles, tmp_path: Path
 
 def test_a_share_too_small_for_a_row_is_refused(make_files: MakeFiles, tmp_path: Path) -> None:
     data = make_files()
-    with pytest.raises(DataError, match="the validation split has none of the 250 rows; give it a larger share"):
+    with pytest.raises(DataError, match="the validation split has none of the 250 rows; increase its fraction"):
         datasets.load(data, SPLIT | {"split": [0.97, 0.01, 0.01, 0.01]}, tmp_path / "cache")
 
 
@@ -316,7 +316,7 @@ def test_more_folds_than_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,y\n" + "".join(f"{row},{row / 2}\n" for row in range(10)))
     data = {"file": str(tmp_path / "rows.csv"), "target": "y", "task": "regression"}
     split = {"split": [0.2, 0.1, 0.1, 0.6], "seed": 0, "folds": 9}
-    with pytest.raises(DataError, match=r"9 folds of 3 rows leave one empty; lower validation.folds"):
+    with pytest.raises(DataError, match=r"9 folds of 3 rows: a fold would be empty; lower validation.folds"):
         datasets.load_folds(data, split, tmp_path / "cache")
 
 
@@ -335,7 +335,7 @@ def test_what_a_killed_process_left_is_removed(make_files: MakeFiles, tmp_path: 
 def test_any_idx_folder_has_the_classes_that_it_has(make_files: MakeFiles, tmp_path: Path) -> None:
     letters = {Y_TRAIN: idx((np.arange(TRAIN) % 26).astype(np.uint8)), Y_TEST: idx(np.full(TEST, 25, dtype=np.uint8))}
     root = make_files(dict(letters))["root"]
-    with pytest.raises(DataError, match=f"{root} has labels above 9; in place of name and root, write idx"):
+    with pytest.raises(DataError, match=f"{root} has labels above 9; use idx instead of name and root"):
         datasets.load({"name": "mnist", "root": root}, SPLIT, tmp_path / "cache")
     split = SPLIT | {"split": [0.4, 0.3, 0.3, 0.0001]}
     loaded = datasets.load({"idx": root}, split, tmp_path / "cache")

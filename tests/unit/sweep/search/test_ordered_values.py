@@ -127,13 +127,13 @@ def test_importance_is_judged_along_the_order() -> None:
 @pytest.mark.parametrize(
     ("parameter", "key", "words"),
     [
-        ({"min": 1, "max": 4, "ordered": True}, "parameters.x.ordered", "ordered goes with values only"),
-        ({"values": [1, 2], "probabilities": [1, 2], "ordered": True}, "parameters.x.ordered", "leave one out"),
-        ({"values": [1, 2, 1], "ordered": True}, "parameters.x.values", "1 is there twice"),
+        ({"min": 1, "max": 4, "ordered": True}, "parameters.x.ordered", "only valid with values"),
+        ({"values": [1, 2], "probabilities": [1, 2], "ordered": True}, "parameters.x.ordered", "mutually exclusive"),
+        ({"values": [1, 2, 1], "ordered": True}, "parameters.x.values", "duplicate value 1"),
         (
             {"values": [64, 16, 32], "ordered": True},
             "parameters.x.values",
-            "must ascend or descend; write [16, 32, 64]",
+            "must be ascending or descending; for example, [16, 32, 64]",
         ),
     ],
 )

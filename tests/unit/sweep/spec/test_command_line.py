@@ -49,16 +49,16 @@ def test_all_parameters_as_json(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserCodeError, match="no variable 'NOWHERE'"):
+    with pytest.raises(UserCodeError, match="environment variable 'NOWHERE' is not set"):
         filled_in("${envvar:NOWHERE}", _meaning(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("${lrr}", "there is no parameter or macro 'lrr'; did you mean 'lr'?"),
+        ("${lrr}", "no parameter or macro is named 'lrr'; did you mean 'lr'?"),
         ("${arg}", "did you mean 'args'?"),
-        ("--all=${args}", "must stand alone"),
+        ("--all=${args}", "must be a word of its own"),
     ],
 )
 def test_a_macro_that_means_nothing_is_refused(word: str, message: str) -> None:
@@ -84,19 +84,23 @@ def test_a_script_alone_gets_the_command_of_wandb() -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "message"),
     [
-        ({"command": "python train.py ${args}"}, "program.command", 'write a list of words: [python, train.py, "${ar'),
-        ({"command": []}, "program.command", "at least 1"),
+        (
+            {"command": "python train.py ${args}"},
+            "program.command",
+            'must be a list of words, got a string; write [python, train.py, "${ar',
+        ),
+        ({"command": []}, "program.command", "must not be empty"),
         ({"command": ["python", "${xx}"]}, "program.command.1", "did you mean 'x'?"),
-        ({"command": ["python", "${program}"]}, "program.script", "write script: train.py"),
-        ({"metrics": {"score": "score ([0-9"}}, "program.metrics.score", "not a regular expression"),
-        ({"metrics": {"score": "score [0-9]+"}}, "program.metrics.score", "has no group for the value"),
-        ({"metrics": {"score": "(?P<step>[0-9]+)"}}, "program.metrics.score", "has no group for the value"),
-        ({"env": {"A": "${y}"}}, "program.env.A", "no parameter or macro 'y'"),
-        ({"env": {"A": "${args}"}}, "program.env.A", "must stand alone"),
-        ({"env": {"CUDA_VISIBLE_DEVICES": "0"}}, "program.env.CUDA_VISIBLE_DEVICES", "set by Podium"),
-        ({"env": {"PODIUM_METRICS": "x"}}, "program.env.PODIUM_METRICS", "set by Podium"),
-        ({"env": {"A B": "x"}}, "program.env.A B", "no name of a variable"),
-        ({"preload": ["torch"]}, "program.preload", "does not go with those beside it"),
+        ({"command": ["python", "${program}"]}, "program.script", "for example, script: train.py"),
+        ({"metrics": {"score": "score ([0-9"}}, "program.metrics.score", "invalid regular expression"),
+        ({"metrics": {"score": "score [0-9]+"}}, "program.metrics.score", "has no capturing group for the value"),
+        ({"metrics": {"score": "(?P<step>[0-9]+)"}}, "program.metrics.score", "has no capturing group for the value"),
+        ({"env": {"A": "${y}"}}, "program.env.A", "no parameter or macro is named 'y'"),
+        ({"env": {"A": "${args}"}}, "program.env.A", "must be a word of its own"),
+        ({"env": {"CUDA_VISIBLE_DEVICES": "0"}}, "program.env.CUDA_VISIBLE_DEVICES", "Podium sets it"),
+        ({"env": {"PODIUM_METRICS": "x"}}, "program.env.PODIUM_METRICS", "Podium sets it"),
+        ({"env": {"A B": "x"}}, "program.env.A B", "not a valid environment variable name"),
+        ({"preload": ["torch"]}, "program.preload", "cannot be combined with the other keys"),
     ],
 )
 def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: str, message: str) -> None:
@@ -109,8 +113,8 @@ def test_what_cannot_run_is_refused_with_its_key(changes: dict[str, Any], key: s
 @pytest.mark.parametrize(
     ("changes", "key", "message"),
     [
-        ({"preload": ["a-b"]}, "program.preload.0", "no name of a package"),
-        ({"preload": ["torch", "podium.db"]}, "program.preload.1", "Podium's own"),
+        ({"preload": ["a-b"]}, "program.preload.0", "not a package name"),
+        ({"preload": ["torch", "podium.db"]}, "program.preload.1", "part of Podium"),
         ({"argument": "both"}, "program.argument", "one of trial, config"),
     ],
 )
@@ -129,5 +133,5 @@ def test_only_a_function_may_do_without_parameters() -> None:
 
 
 def test_a_script_has_no_ensemble() -> None:
-    with pytest.raises(InvalidSpecError, match="leaves no network"):
+    with pytest.raises(InvalidSpecError, match="save no networks"):
         parse_spec(document(program=_program(), ensemble={"k": 2}))

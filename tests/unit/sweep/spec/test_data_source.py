@@ -24,13 +24,13 @@ def of(data: dict[str, Any], model: str = "mlp", **changes: Any) -> SweepSpec:
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
-    ("nothing", {}, "name", "known: diabetes, digits"),
-    ("two sources", {"file": "a.csv", "idx": "b", "target": "y"}, "idx", "not both"),
-    ("no target", {"file": "a.csv"}, "target", "name the column"),
-    ("a target of digits", {"name": "digits", "target": "y"}, "target", "goes with file"),
-    ("features of images", {"idx": "folder", "features": ["a"]}, "features", "goes with file"),
-    ("a root of a file", {"file": "a.csv", "target": "y", "root": "r"}, "root", "goes with mnist"),
-    ("another task", {"name": "digits", "task": "regression"}, "task", "digits is for classification"),
+    ("nothing", {}, "name", "built-in data sets: diabetes, digits"),
+    ("two sources", {"file": "a.csv", "idx": "b", "target": "y"}, "idx", "mutually exclusive"),
+    ("no target", {"file": "a.csv"}, "target", "is required with file"),
+    ("a target of digits", {"name": "digits", "target": "y"}, "target", "only valid with file"),
+    ("features of images", {"idx": "folder", "features": ["a"]}, "features", "only valid with file"),
+    ("a root of a file", {"file": "a.csv", "target": "y", "root": "r"}, "root", "only valid with name: mnist"),
+    ("another task", {"name": "digits", "task": "regression"}, "task", "digits is a classification data set"),
     ("no such task", {"file": "a.csv", "target": "y", "task": "ranking"}, "task", "regression"),
     ("unknown name", {"name": "digit"}, "name", "did you mean 'digits'"),
 ]
@@ -47,21 +47,21 @@ def test_a_metric_goes_with_the_task() -> None:
     file = {"file": "a.csv", "target": "y"}
     of(file), of(file, **VALUES)
     of({**file, "task": "regression"}, **VALUES)
-    with pytest.raises(InvalidSpecError, match=r"on a.csv the built-in loop reports val_rmse, val_mae, val_loss, not"):
+    with pytest.raises(InvalidSpecError, match=r"built-in models report val_rmse, val_mae, val_loss on a.csv; got"):
         of({**file, "task": "regression"})
 
 
 @pytest.mark.parametrize("file", ["a.csv", "a.parquet"])
 def test_a_cnn_needs_images(file: str) -> None:
-    with pytest.raises(InvalidSpecError, match="cnn needs images, and mine is a table; write mlp"):
+    with pytest.raises(InvalidSpecError, match="cnn needs images, but mine is tabular; use mlp"):
         of({"file": file, "target": "y", "name": "mine"}, model="cnn")
 
 
 def test_folds_are_several_and_of_data() -> None:
     assert of({"name": "digits"}, validation={"folds": 5}).validation.folds == 5
-    with pytest.raises(InvalidSpecError, match=r"one fold is no cross-validation; write 0, or at least 2"):
+    with pytest.raises(InvalidSpecError, match=r"must be 0 .no cross-validation. or at least 2"):
         of({"name": "digits"}, validation={"folds": 1})
-    with pytest.raises(InvalidSpecError, match=r"folds are of program.data, and there is none"):
+    with pytest.raises(InvalidSpecError, match=r"validation.folds: only valid with program.data"):
         parse_spec(document(validation={"folds": 5}))
     program = {"function": "train:objective", "data": {"name": "digits"}}
     assert parse_spec(document(program=program, validation={"folds": 5})).validation.folds == 5
@@ -101,7 +101,7 @@ def test_the_trials_of_a_sweep_have_the_rows_of_its_start(file: dict[str, Any], 
     first = datasets.load(accepted, split, tmp_path / "cache")
     path.write_text("a,y\n" + "2,0.75\n" * 30)
     assert datasets.load(accepted, split, tmp_path / "cache").sha256 == first.sha256
-    with pytest.raises(ChangedDataError, match=r"rows.csv was changed since the sweep was accepted"):
+    with pytest.raises(ChangedDataError, match=r"rows.csv has changed since the sweep was accepted"):
         datasets.load(accepted, split, tmp_path / "another cache")
     path.unlink()
     assert len(datasets.load(accepted, split, tmp_path / "cache").inputs) == 20
@@ -124,7 +124,7 @@ def test_files_that_change_while_they_are_read_are_refused(
 
 
 def test_what_was_found_out_must_go_with_the_metric(file: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSpecError, match="the built-in loop reports val_rmse"):
+    with pytest.raises(InvalidSpecError, match="built-in models report val_rmse"):
         as_found(of(file))
 
 
@@ -144,5 +144,5 @@ def test_what_is_wrong_has_its_key(file: dict[str, Any], tmp_path: Path) -> None
 def test_a_cnn_on_columns_of_an_npz_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", x=np.ones((9, 4)), y=np.arange(9) % 2)
     data = {"file": str(tmp_path / "rows.npz"), "target": "y", "task": "classification"}
-    with pytest.raises(InvalidSpecError, match=r"cnn needs images, and .* has columns; write mlp"):
+    with pytest.raises(InvalidSpecError, match=r"cnn needs images, but .* is tabular; use mlp"):
         as_found(of(data, model="cnn"))

@@ -37,14 +37,14 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a selection that is none": (
         {"select": "best"},
         "ensemble.select",
-        "is one of top_k, greedy, diverse, explicit, not 'best'",
+        "must be one of top_k, greedy, diverse, explicit; got 'best'",
     ),
-    "no k": ({"k": 0}, "ensemble.k", "is at least 1, not 0"),
-    "k above run_cap": ({"k": 5}, "ensemble.k", "5 of 4 trials cannot be chosen; raise run_cap, or lower k"),
+    "no k": ({"k": 0}, "ensemble.k", "must be at least 1, got 0"),
+    "k above run_cap": ({"k": 5}, "ensemble.k", "must not exceed run_cap (4), got 5"),
     "a quorum above k": ({"k": 2, "quorum": 3}, "ensemble.quorum", "3 exceeds the number of members, k: 2"),
     "fitting on test": ({"fit_on": "test"}, "ensemble.fit_on", "use calibration"),
     "fitting where chosen": ({"fit_on": "validation"}, "ensemble.fit_on", "use calibration, or set force: true"),
-    "trials of the future": ({"select": "explicit"}, "ensemble.select", "write top_k, greedy or diverse"),
+    "trials of the future": ({"select": "explicit"}, "ensemble.select", "must be top_k, greedy or diverse"),
 }
 
 
@@ -58,13 +58,13 @@ def test_what_cannot_be_built_is_refused_at_its_key(block: dict[str, Any], key: 
 
 
 def test_a_block_of_more_than_is_kept_is_refused() -> None:
-    with pytest.raises(InvalidSpecError, match="3 members, and the weights of 2 trials are kept") as caught:
+    with pytest.raises(InvalidSpecError, match=r"must be at least ensemble.k .3., got 2") as caught:
         parse_spec(builtin_document(ensemble={"k": 3}, keep={"models": 2}))
     assert caught.value.problems[0].key == "keep.models"
 
 
 def test_an_empty_block_is_not_ignored() -> None:
-    with pytest.raises(InvalidSpecError, match="ensemble: this block is empty"):
+    with pytest.raises(InvalidSpecError, match="ensemble: must not be empty"):
         parse_spec({**builtin_document(), "ensemble": None})
 
 

@@ -105,5 +105,5 @@ def test_conditions_that_cannot_be_counted_are_refused() -> None:
     pairs = itertools.product(range(18), range(18, 36))
     children = {f"b{one}-{other}": {"value": 0, "when": {f"a{one}": 1, f"a{other}": 1}} for one, other in pairs}
     parameters = {name: Parameter.model_validate(one) for name, one in {**parents, **children}.items()}
-    with pytest.raises(GridError, match="write method: random"):
+    with pytest.raises(GridError, match="use method: random"):
         Grid(parameters)

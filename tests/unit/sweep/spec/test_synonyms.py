@@ -33,7 +33,7 @@ SAID = [
     ({"direction": "maximize"}, "direction: unknown key 'direction'; did you mean 'metric.goal'?"),
     ({"sampler": "tpe"}, "did you mean 'method'?"),
     ({"pruner": "median"}, "did you mean 'early_terminate'?"),
-    ({"objective": "train:objective"}, "a function goes into program: {function: 'train:objective'}"),
+    ({"objective": "train:objective"}, "for a function write program: {function: 'train:objective'}"),
     (_x({"low": 1, "max": 2}), "parameters.x.low: unknown key 'low'; did you mean 'min'?"),
     (_x({"choices": [1]}), "did you mean 'values'?"),
     (_x({"distribution": "loguniform", "min": 1e-4, "max": 0.1}), "did you mean 'log_uniform_values'?"),
@@ -42,13 +42,19 @@ SAID = [
     ({"metric": {"name": "m", "goal": "min"}}, "did you mean 'minimize'?"),
     ({"metric": {"name": "m", "mode": "max"}}, "did you mean 'goal'?"),
     ({"ensemble": {"K": 3}}, "ensemble.K: unknown key 'K'; did you mean 'k'?"),
-    ({"validation": {"split": 0.8}}, "validation.split: is four shares, not 0.8; write [0.7, 0.1, 0.1, 0.1]"),
-    ({"validation": {"split": [0.8, 0.1, 0.1]}}, "validation.split: the fourth share, test, is missing; write"),
-    (_x([8, 16]), "parameters.x: is a block of keys, not [8, 16]; write {values: [8, 16]}"),
+    (
+        {"validation": {"split": 0.8}},
+        "validation.split: must be a list of four fractions, got 0.8; for example, [0.7, 0.1, 0.1, 0.1]",
+    ),
+    (
+        {"validation": {"split": [0.8, 0.1, 0.1]}},
+        "validation.split: the fourth fraction, test, is missing; for example",
+    ),
+    (_x([8, 16]), "parameters.x: must be a mapping, got [8, 16]; write {values: [8, 16]}"),
     (_x(8), "write {value: 8}"),
     ({"parameters": [1]}, "write {lr: {min: 1e-4, max: 0.1, log: true}}"),
-    ({"budget": {"plateau": 20}}, "budget.plateau: is a block of keys, not 20; write {trials: 20}"),
-    ({"metric": "acc"}, "metric: is a block of keys, not 'acc'; write {name: acc, goal: maximize}, or minimize"),
+    ({"budget": {"plateau": 20}}, "budget.plateau: must be a mapping, got 20; write {trials: 20}"),
+    ({"metric": "acc"}, "metric: must be a mapping, got 'acc'; write {name: acc, goal: maximize} (or goal: minimize)"),
     ({"early_terminate": "asha"}, "write {type: asha}"),
     ({"ensemble": 3}, "write {k: 3}"),
     ({"program": {"model": "mlp", "data": "digits"}}, "write {name: digits}"),
@@ -86,4 +92,4 @@ def test_a_line_without_a_colon_is_said_with_its_own_line(tmp_path: Path) -> Non
     file.write_text("name: a\nseed 7\nrun_cap: 3\n")
     with pytest.raises(InvalidSpecError) as caught:
         read_document(file)
-    assert str(caught.value) == f"{file}:2: there is no colon after the key in 'seed 7'; write `key: value`"
+    assert str(caught.value) == f"{file}:2: missing colon after the key in 'seed 7'; write `key: value`"

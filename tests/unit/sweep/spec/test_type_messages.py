@@ -16,28 +16,28 @@ EXAMPLE = "{lr: {min: 1e-4, max: 0.1, log: true}}"
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"run_cap": "60"}, ["run_cap: is a whole number, not '60'; leave the quotes out"]),
-        ({"run_cap": 60.0}, ["run_cap: is a whole number, not 60.0; write 60"]),
-        ({"name": 3}, ["name: is text, not 3; put it in quotes"]),
-        ({"name": ""}, ["name: is empty; write something"]),
-        ({"limits": []}, ["limits: is a block of keys, not []"]),
-        ({"parameters": [1]}, [f"parameters: is a mapping of keys to values, not [1]; write {EXAMPLE}"]),
-        ({"priority": 1000}, ["priority: is at most 100, not 1000"]),
+        ({"run_cap": "60"}, ["run_cap: must be an integer, got '60'; remove the quotes"]),
+        ({"run_cap": 60.0}, ["run_cap: must be an integer, got 60.0; write 60"]),
+        ({"name": 3}, ["name: must be a string, got 3; quote it"]),
+        ({"name": ""}, ["name: must not be empty"]),
+        ({"limits": []}, ["limits: must be a mapping, got []"]),
+        ({"parameters": [1]}, [f"parameters: must be a mapping, got [1]; write {EXAMPLE}"]),
+        ({"priority": 1000}, ["priority: must be at most 100, got 1000"]),
         ({"parameters": {"x": {"min": "1e-4", "max": 1}}}, [
-            "parameters.x.min: is a number, not '1e-4'; leave the quotes out"
+            "parameters.x.min: must be a number, got '1e-4'; remove the quotes"
         ]),
         ({"parameters": {"x": {"min": 0, "max": 1, "log": "yes"}}}, [
-            "parameters.x.log: is true or false, not 'yes'; write true"
+            "parameters.x.log: must be a boolean (true or false), got 'yes'; write true"
         ]),
-        ({"parameters": {"x": {"values": 3}}}, ["parameters.x.values: is a list, not 3; write [3]"]),
+        ({"parameters": {"x": {"values": 3}}}, ["parameters.x.values: must be a list, got 3; write [3]"]),
         ({"parameters": {"x": {"values": [[1]]}}}, [
-            "parameters.x.values.0: is a single value (text, a number, true, false or null), not [1]"
+            "parameters.x.values.0: must be a scalar (string, number, boolean or null), got [1]"
         ]),
         ({"parameters": {"y": {"value": 1}, "x": {"value": 1, "when": {"y": [[1]]}}}}, [
-            "parameters.x.when.y.0: is a single value (text, a number, true, false or null), not [1]"
+            "parameters.x.when.y.0: must be a scalar (string, number, boolean or null), got [1]"
         ]),
         ({"program": {"function": "train"}}, [
-            "program.function: is MODULE:FUNCTION, not 'train'; write train:objective, say"
+            "program.function: must be MODULE:FUNCTION, such as train:objective; got 'train'"
         ]),
     ],
     ids=str,

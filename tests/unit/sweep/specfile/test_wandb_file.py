@@ -67,7 +67,7 @@ def test_what_podium_does_not_keep_is_said() -> None:
     assert not {"project", "entity", "description"} & found.document.keys()
     said = [note.split(":")[0] for note in found.notes]
     assert said[:3] == ["project", "entity", "description"]
-    assert "parameters.k_log_uniform: log_uniform takes exponents of e, as in W&B" in found.notes
+    assert "parameters.k_log_uniform: the bounds of log_uniform are exponents of e, as in W&B" in found.notes
 
 
 def test_every_kind_of_parameter_is_read(samples_of_every_kind: list[Params]) -> None:
@@ -147,7 +147,7 @@ def test_a_grid_above_ten_thousand_points_runs_too(tmp_path: Path, space: str, r
 def test_nested_parameters_have_dotted_names() -> None:
     found = _converted("nested.yaml")
     assert list(found.document["parameters"]) == ["optimizer.name", "optimizer.schedule.lr", "epochs"]
-    assert "parameters: nested ones have dotted names: optimizer.name, optimizer.schedule.lr" in found.notes
+    assert "parameters: nested parameters have dotted names: optimizer.name, optimizer.schedule.lr" in found.notes
 
 
 def test_every_macro_of_theirs_is_known() -> None:
@@ -168,27 +168,37 @@ START = "program: train.py\nmethod: random\nmetric: {name: loss, goal: minimize}
     ("text", "line", "key", "words"),
     [
         ("parameters:\n  lr: 0.1\n", 6, "parameters.lr", "for a constant write {value: 0.1}"),
-        ("parameters:\n  lr: {min: 1, max: 0}\n", 6, "parameters.lr.min", "swap them"),
+        ("parameters:\n  lr: {min: 1, max: 0}\n", 6, "parameters.lr.min", "must not exceed max"),
         ("parameters:\n  lr: {minn: 1, max: 2}\n", 6, "parameters.lr.minn", "did you mean 'min'?"),
         ("parameters:\n  lr: {distribution: log_uniform, min: 1e-5, max: 0.1}\n", 6, "parameters.lr.min", "exponents"),
         (
             "parameters:\n  o:\n    parameters:\n      lr: {min: 3, max: 2}\n",
             8,
             "parameters.o.parameters.lr.min",
-            "swap",
+            "must not exceed",
         ),
         (
             "parameters:\n  o:\n    parameters:\n      lr: {value: 1}\n    value: 2\n",
             9,
             "parameters.o.value",
-            "has no value",
+            "nested parameters",
         ),
-        ("parameters:\n  a.b: {value: 1}\n  a: {parameters: {b: {value: 2}}}\n", 7, "parameters.a.parameters.b", "two"),
+        (
+            "parameters:\n  a.b: {value: 1}\n  a: {parameters: {b: {value: 2}}}\n",
+            7,
+            "parameters.a.parameters.b",
+            "duplicate",
+        ),
         ("parameters: {lr: {value: 1}}\nearly_terminate: {type: hyperbend}\n", 6, "early_terminate.type", "hyperband"),
         ("parameters: {lr: {value: 1}}\nrun_kap: 3\n", 6, "run_kap", "did you mean 'run_cap'?"),
         ("parameters: {lr: {value: 1}}\ncommand: [python, '${progam}']\n", 6, "command.1", "progam"),
         ("parameters: {lr: {value: 1}}\ncommand: python train.py\n", 6, "command", "[python, train.py]"),
-        ("parameters: {lr: {value: 1}}\nmetrics: [loss]\n", 6, "metrics", "a mapping of names to patterns: {loss: "),
+        (
+            "parameters: {lr: {value: 1}}\nmetrics: [loss]\n",
+            6,
+            "metrics",
+            "must be a mapping of metric names to patterns",
+        ),
     ],
     ids=str,
 )
@@ -233,7 +243,7 @@ def test_the_pattern_that_is_proposed_works(tmp_path: Path) -> None:
 def test_a_script_that_logs_to_wandb_needs_no_metrics(tmp_path: Path, script: str) -> None:
     found = _read(tmp_path, START + "parameters: {lr: {value: 1}}\n", script=script)
     assert found.document["program"]["metrics"] == {}
-    assert any("is what the script logs by wandb.log" in note for note in found.notes)
+    assert any("is read from wandb.log in the script" in note for note in found.notes)
 
 
 def test_env_is_taken_over(tmp_path: Path) -> None:
@@ -252,7 +262,7 @@ def test_a_launch_job_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert (problem.line, problem.key) == (
         1,
         "job",
-    ) and "write `program: train.py` in place of `job`" in problem.message
+    ) and "replace `job` by `program: train.py`" in problem.message
 
 
 def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
@@ -284,8 +294,12 @@ def test_both_kinds_of_problems_are_said_at_once(tmp_path: Path) -> None:
             "program",
             "{function: train:run, code: .}",
         ),
-        ("program: train.py\nparameters: {lr: {value: 1}}\n", "metric", "write {name: val_loss, goal: minimize}"),
-        ("project: p\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n", "program", "train.py, say"),
+        (
+            "program: train.py\nparameters: {lr: {value: 1}}\n",
+            "metric",
+            "for example, {name: val_loss, goal: minimize}",
+        ),
+        ("project: p\nmetric: {name: a}\nparameters: {lr: {value: 1}}\n", "program", "such as train.py"),
     ],
 )
 def test_what_is_missing_is_said(tmp_path: Path, text: str, key: str, words: str) -> None:

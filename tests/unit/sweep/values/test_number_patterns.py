@@ -86,12 +86,12 @@ def test_what_python_prints_is_what_is_found(number: float, form: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "line", "message"),
     [
-        ("loss ([0-9.]+)", "loss 1.2e-05", "found '1.2', a part of '1.2e-05',"),
-        (r"loss (\d+)", "loss 0.5", "found '0', a part of '0.5',"),
-        ("loss.*?([0-9.]+)", "loss -0.5", "found '0.5', a part of '-0.5',"),
-        (r"(?P<step>\d+): loss \d?(?P<value>[0-9.]+)", "1: loss 12.5", "found '2.5', a part of '12.5',"),
-        ("loss ([0-9.]+)", "loss -0.5", "passes over '-0.5'"),
-        ("loss ([0-9.]+)", "loss 1,234.5", "found '1', a part of '1,234.5',"),
+        ("loss ([0-9.]+)", "loss 1.2e-05", "matched '1.2', only part of '1.2e-05',"),
+        (r"loss (\d+)", "loss 0.5", "matched '0', only part of '0.5',"),
+        ("loss.*?([0-9.]+)", "loss -0.5", "matched '0.5', only part of '-0.5',"),
+        (r"(?P<step>\d+): loss \d?(?P<value>[0-9.]+)", "1: loss 12.5", "matched '2.5', only part of '12.5',"),
+        ("loss ([0-9.]+)", "loss -0.5", "does not match '-0.5'"),
+        ("loss ([0-9.]+)", "loss 1,234.5", "matched '1', only part of '1,234.5',"),
     ],
 )
 def test_a_pattern_that_cuts_a_number_is_refused_with_what_to_write(pattern: str, line: str, message: str) -> None:
@@ -104,7 +104,9 @@ def test_a_pattern_that_cuts_a_number_is_refused_with_what_to_write(pattern: str
 
 def test_a_thousands_separator_is_refused_for_every_pattern() -> None:
     for pattern in ("auto", "loss ${number}"):
-        with pytest.raises(BadReportError, match=r"a part of '1,234.5', .* print it without a thousands separator"):
+        with pytest.raises(
+            BadReportError, match=r"only part of '1,234.5', .* print the number without a thousands separator"
+        ):
             _values("loss", pattern, "loss 1,234.5")
     assert _values("loss", "auto", "loss 0.5,300", "loss 12, 345") == [0.5, 12.0]
 
@@ -126,4 +128,4 @@ def test_the_step_may_be_a_macro_too() -> None:
 
 def test_a_pattern_without_a_group_is_refused_with_the_macro() -> None:
     assert complaint_about_pattern("auto") is None and complaint_about_pattern("loss ${number}") is None
-    assert "with ${number} where the number stands, or auto" in (complaint_about_pattern("loss [0-9]+") or "")
+    assert "use ${number} for the number in 'loss [0-9]+', or auto" in (complaint_about_pattern("loss [0-9]+") or "")

@@ -122,10 +122,10 @@ def test_conditions_may_be_written_in_three_ways(written: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stop": {"metric": "step"}}, "stop.0.at: is missing"),
-        ({"stop": {"score": "high"}}, "stop.0.at: is a number"),
-        ({"objective": "mean"}, "objective: is one of last, best, min, max"),
-        ({"limits": {"on_timeout": "finish"}}, "limits.on_timeout: it is for limits.trial_s, and there is none"),
+        ({"stop": {"metric": "step"}}, "stop.0.at: is required"),
+        ({"stop": {"score": "high"}}, "stop.0.at: must be a number"),
+        ({"objective": "mean"}, "objective: must be one of last, best, min, max"),
+        ({"limits": {"on_timeout": "finish"}}, "limits.on_timeout: only valid with limits.trial_s"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -136,8 +136,8 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], message: str) 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stop": {"acuracy": 1}}, "reports no 'acuracy'; did you mean 'val_accuracy'"),
-        ({"objective": "last"}, "returns the values of its best epoch; leave it out"),
+        ({"stop": {"acuracy": 1}}, "do not report 'acuracy'; did you mean 'val_accuracy'"),
+        ({"objective": "last"}, "which return their best epoch; remove it"),
     ],
 )
 def test_the_built_in_loop_knows_what_it_reports(changes: dict[str, Any], message: str) -> None:

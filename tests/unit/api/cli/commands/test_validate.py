@@ -58,7 +58,7 @@ def test_the_space_three_samples_the_code_and_the_devices_are_shown(podium: Podi
         "own: grid, seed 3, for score (minimize); up to 60 trials of 8 configurations",
         "step 0.25  act = relu",
         f"objective in {own.parent / 'code' / 'train.py'}, line 2",
-        "3 cpu slots on this machine; no service runs yet (",
+        "3 cpu slots on this machine; no service is running (",
         "2 trials at a time",
     ):
         assert words in out
@@ -69,8 +69,8 @@ def test_a_grid_above_run_cap_is_said(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("width: {values: [8, 16]}", "width: {min: 1, max: 65536}"))
     code, out, _ = _validate(podium, own)
     assert code == 0
-    assert "note: run_cap: the grid has 262,144 points, and the sweep ends after 60 trials" in out.replace("\n", " ")
-    assert "write run_cap: 262144 for all" in out.replace("\n", " ")
+    assert "note: run_cap: the grid has 262,144 points, but the sweep ends after 60 trials" in out.replace("\n", " ")
+    assert "set run_cap: 262144 for all" in out.replace("\n", " ")
 
 
 def test_json_says_the_same(podium: Podium, own: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_space_that_the_program_itself_says_is_not_shown(podium: Podium, own: 
     lines = OWN.replace("method: grid\n", "").splitlines(keepends=True)
     own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
     code, out, _ = _validate(podium, own)
-    assert (code, "trials of what the program itself suggests" in out, "sample" in out) == (0, True, False)
+    assert (code, "trials of parameters that the program suggests" in out, "sample" in out) == (0, True, False)
 
 
 def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_file_beside_the_sweep_file_is_described(podium: Podium, tmp_path: Pat
     file = tmp_path / "s.yaml"
     file.write_text(BUILT_IN.replace("{name: digits}", "{file: rows.csv, target: y}"))
     code, out, _ = _validate(podium, file)
-    assert code == 0 and "rows.csv: 2 columns, classification (inferred: 'y' has texts)" in out.replace("\n", " ")
+    assert code == 0 and "rows.csv: 2 columns, classification (inferred: 'y' has strings)" in out.replace("\n", " ")
     file.write_text(BUILT_IN.replace("{name: digits}", "{file: rows.csv, target: x}"))
     code, _, err = _validate(podium, file)
     assert (code, ":4: program.data.target: " in err, "has no column 'x'" in err) == (2, True, True), err
@@ -135,8 +135,14 @@ def test_built_in_data_is_there(podium: Podium, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "words"),
     [
-        ("code: code", "code: cod", 9, "program.code", "there is no folder"),
-        ("train:objective", "train:objectiv", 9, "program.function", "has no 'objectiv'; did you mean 'objective'?"),
+        ("code: code", "code: cod", 9, "program.code", "does not exist"),
+        (
+            "train:objective",
+            "train:objectiv",
+            9,
+            "program.function",
+            "does not define 'objectiv'; did you mean 'objective'?",
+        ),
         ("train:objective", "trian:objective", 9, "program.function", "no module 'trian' in"),
         ("seed: 3", "sed: 3", 3, "sed", "did you mean 'seed'?"),
     ],
@@ -157,7 +163,7 @@ def test_what_is_wrong_is_2_with_its_line(
     ("source", "words"),
     [
         ("from other import objective\n", "objective in"),
-        ("from other import *\n", "depends on its `import *`"),
+        ("from other import *\n", "may be imported by `import *`, not checked"),
         ("try:\n    import x\nexcept ImportError:\n    def objective(t): ...\n", "line 4"),
         ("objective = make()\n", "line 1"),
         ("class Objective:\n    def __call__(self, trial): ...\nobjective = Objective()\n", "line 3"),
@@ -180,7 +186,7 @@ def test_code_that_is_no_python_is_refused_with_its_own_line(podium: Podium, own
 
 def test_an_installed_module_is_left_alone(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("train:objective", "json:dumps"))
-    assert "json is installed, not in" in _validate(podium, own)[1]
+    assert "json is an installed package, not in" in _validate(podium, own)[1]
 
 
 def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,25 +197,28 @@ def test_paths_are_relative_to_the_file(podium: Podium, own: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("train", "words"),
     [
-        ("def objective(trial, extra): ...\n", "objective wants extra beside its first argument; give them a default"),
-        ("def objective(trial, *, more): ...\n", "objective wants more beside its first argument"),
+        (
+            "def objective(trial, extra): ...\n",
+            "objective has required parameters besides the first: extra; give them defaults",
+        ),
+        ("def objective(trial, *, more): ...\n", "objective has required parameters besides the first: more"),
         (
             "def objective(): ...\n",
-            "objective takes no argument; write `def objective(trial):` or `def objective(config):`",
+            "objective must take one argument; write `def objective(trial):` or `def objective(config):`",
         ),
-        ("class objective(tune.Trainable): ...\n", "objective is a tune.Trainable, and Ray Tune's class API is not"),
+        ("class objective(tune.Trainable): ...\n", "objective is a tune.Trainable, but Ray Tune's class API is not"),
         ("class objective: ...\n", "objective is a class; write `the_objective = objective(…)` below it"),
         (
             "class Objective:\n    def __call__(self, trial, data): ...\nobjective = Objective()\n",
-            "objective wants data beside its first argument",
+            "objective has required parameters besides the first: data",
         ),
         (
             "class Objective:\n    def __call__(self): ...\nobjective = Objective()\n",
-            "objective takes no argument; write `def __call__(self, trial):`",
+            "objective must take one argument; write `def __call__(self, trial):`",
         ),
         (
             "class Objective:\n    x = 1\nobjective = Objective()\n",
-            "Objective has no `def __call__(self, trial):`, so objective cannot be called",
+            "objective is not callable: Objective does not define `__call__(self, trial)`",
         ),
     ],
 )
@@ -236,8 +245,8 @@ def test_a_function_that_may_be_called_is_not(podium: Podium, own: Path, train: 
 @pytest.mark.parametrize(
     ("train", "words"),
     [
-        ("def objective(trial): ...\n", "train.py has no 'constraints'; known: objective"),
-        ("def objective(trial): ...\ndef constraints(): ...\n", "constraints takes no argument"),
+        ("def objective(trial): ...\n", "train.py does not define 'constraints'; known: objective"),
+        ("def objective(trial): ...\ndef constraints(): ...\n", "constraints must take one argument"),
     ],
 )
 def test_the_constraints_are_looked_for_as_the_function_is(podium: Podium, own: Path, train: str, words: str) -> None:
@@ -252,7 +261,7 @@ def test_the_constraints_are_looked_for_as_the_function_is(podium: Podium, own: 
 def test_a_package_to_preload_is_installed(podium: Podium, own: Path) -> None:
     own.write_text(OWN.replace("code: code}", "code: code, preload: [numpy, nowhere_to_be]}"))
     code, _, err = _validate(podium, own)
-    assert (code, f"{own}:9: program.preload.1: there is no package 'nowhere_to_be'" in err) == (2, True), err
+    assert (code, f"{own}:9: program.preload.1: package 'nowhere_to_be' is not installed" in err) == (2, True), err
 
 
 def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podium, own: Path) -> None:
@@ -260,7 +269,7 @@ def test_what_ends_it_what_is_kept_and_what_it_starts_from_are_said(podium: Podi
     own.write_text(OWN.replace("method: grid", "method: tpe") + more)
     out = _validate(podium, own)[1]
     for words in (
-        "budget: ends early at wall_s 3,600 or 20 trials without a better value",
+        "budget: ends early at wall_s 3,600 or 20 trials without improvement",
         "keep: checkpoints: best, the weights of the 4 best trials",
         "warm_start: from the trials of sweep 3, 4",
         "note: warm_start: no service runs that knows whether those sweeps are there",
@@ -307,7 +316,7 @@ def test_notes_say_what_is_valid_and_may_not_work(podium: Podium, tmp_path: Path
     code, out, _ = _validate(podium, file)
     assert code == 0
     assert "note: parameters.nesterov: ${args} passes --nesterov=True" in out
-    assert "for 'acc' (did you mean 'accuracy'?), no code there names PODIUM_METRICS or uses wandb" in out
+    assert "for 'acc' (did you mean 'accuracy'?), and the code does not use PODIUM_METRICS or wandb" in out
     file.write_text(SCRIPT.replace('"${args}"', '"${args_no_boolean_flags}"'))
     (tmp_path / "train.py").write_text("open(os.environ['PODIUM_METRICS'], 'a')\n")
     assert "note: " not in _validate(podium, file)[1]
@@ -319,7 +328,7 @@ def test_a_variable_that_is_not_set_is_noted(podium: Podium, tmp_path: Path, mon
     (tmp_path / "train.py").write_text("import wandb\n")
     monkeypatch.delenv("DATA", raising=False)
     (note,) = [line for line in _validate(podium, file)[1].splitlines() if "'DATA'" in line]
-    assert note.startswith("note: program.command.3: the service's environment has no variable 'DATA'")
+    assert note.startswith("note: program.command.3: environment variable 'DATA' is not set in the service")
     assert note.endswith("(checked in the environment of this command; on submit, that of the service decides)")
     monkeypatch.setenv("DATA", "/data")
     assert "note: " not in _validate(podium, file)[1]
@@ -329,4 +338,4 @@ def test_a_method_that_searches_nothing_is_noted(podium: Podium, own: Path) -> N
     lines = OWN.replace("method: grid", "method: gp").splitlines(keepends=True)
     own.write_text("".join(line for line in lines if not line.startswith(("parameters", "  "))))
     code, out, _ = _validate(podium, own)
-    assert code == 0 and "note: method: gp searches what stands in `parameters`, and nothing does" in out
+    assert code == 0 and "note: method: gp applies only to `parameters`, which is empty" in out

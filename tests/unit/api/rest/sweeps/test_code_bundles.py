@@ -62,7 +62,7 @@ def test_a_package_to_preload_is_looked_for_when_a_sweep_is_submitted(client: Te
         if status == 422:
             (error,) = assert_problem(answer, 422)["errors"]
             assert error["location"] == ["program", "preload", "1"]
-            assert f"there is no package {preload[1]!r} in the service's Python" in error["message"]
+            assert f"package {preload[1]!r} is not installed in the service's Python environment" in error["message"]
 
 
 def test_a_script_is_accepted_with_its_bundle(client: TestClient) -> None:
@@ -83,7 +83,10 @@ def test_a_variable_that_the_service_does_not_have_is_named(
     }
     errors = assert_problem(client.post("/api/v1/sweeps", json=document(program=program)), 422)["errors"]
     assert [error["location"] for error in errors] == [["program", "env", "OWN"], ["program", "command", "2"]]
-    assert all("no variable 'DATA'; start `podium serve` with it" in error["message"] for error in errors)
+    assert all(
+        "environment variable 'DATA' is not set in the service; set it and restart podium serve" in error["message"]
+        for error in errors
+    )
     monkeypatch.setenv("DATA", "/data")
     assert client.post("/api/v1/sweeps", json=document(program=program)).status_code == 201
 
@@ -162,37 +165,37 @@ def _lies_at_its_end() -> bytes:
 
 
 WRONG: dict[str, tuple[Callable[[], bytes], str]] = {
-    "a way out": (lambda: packed(("../evil.py", "")), "points out"),
-    "a way out in the middle": (lambda: packed(("a/../../evil.py", "")), "points out"),
-    "an absolute path": (lambda: packed(("/tmp/evil.py", "")), "points out"),
-    "another system's path": (lambda: packed(("..\\evil.py", "")), "points out"),
+    "a way out": (lambda: packed(("../evil.py", "")), "the path leaves the bundle"),
+    "a way out in the middle": (lambda: packed(("a/../../evil.py", "")), "the path leaves the bundle"),
+    "an absolute path": (lambda: packed(("/tmp/evil.py", "")), "the path leaves the bundle"),
+    "another system's path": (lambda: packed(("..\\evil.py", "")), "the path leaves the bundle"),
     "a link": (lambda: packed(("link", "/etc/passwd"), mode=stat.S_IFLNK | 0o777), "is a link"),
     "a device": (lambda: packed(("dev", ""), mode=stat.S_IFCHR | 0o666), "special file"),
     "a pipe": (lambda: packed(("pipe", ""), mode=stat.S_IFIFO | 0o666), "special file"),
-    "a name twice": (lambda: packed(("a.py", "1"), ("a.py", "2")), "twice"),
-    "a name twice but for case": (lambda: packed(("a.py", "1"), ("A.PY", "2")), "twice"),
+    "a name twice": (lambda: packed(("a.py", "1"), ("a.py", "2")), "is a duplicate"),
+    "a name twice but for case": (lambda: packed(("a.py", "1"), ("A.PY", "2")), "is a duplicate"),
     "a name twice but for how its accent is written": (
         lambda: packed(("\u00e9.py", "1"), ("e\u0301.py", "2")),
-        "twice",
+        "is a duplicate",
     ),
-    "a folder twice but for case": (lambda: packed(("lib/a.py", "1"), ("Lib/b.py", "2")), "in two spellings"),
-    "a file that is a folder but for case": (lambda: packed(("a", "1"), ("A/b", "2")), "is a file of the bundle"),
-    "damage at its end": (_lies_at_its_end, "not a sound zip"),
-    "a name twice but for dots": (lambda: packed(("a.py", "1"), ("./a.py", "2")), "twice"),
-    "a file that is a folder": (lambda: packed(("a", "1"), ("a/b", "2")), "is a file of the bundle"),
+    "a folder twice but for case": (lambda: packed(("lib/a.py", "1"), ("Lib/b.py", "2")), "with two spellings"),
+    "a file that is a folder but for case": (lambda: packed(("a", "1"), ("A/b", "2")), "is both a file and a folder"),
+    "damage at its end": (_lies_at_its_end, "not a valid zip"),
+    "a name twice but for dots": (lambda: packed(("a.py", "1"), ("./a.py", "2")), "is a duplicate"),
+    "a file that is a folder": (lambda: packed(("a", "1"), ("a/b", "2")), "is both a file and a folder"),
     "a name of dots": (lambda: packed((".", "1")), "empty or too long"),
     "a name too long": (lambda: packed(("a" * 300, "1")), "empty or too long"),
     "a name too long in bytes": (lambda: packed(("ä" * 200, "1")), "empty or too long"),
     "a path too long": (lambda: packed(("a/" * 2000 + "b", "1")), "empty or too long"),
     "our name": (lambda: packed(("podium/__init__.py", "")), "reserved"),
     "our name, hidden": (lambda: packed(("./podium.py", "")), "reserved"),
-    "too many files": (lambda: packed(*((f"f{n}", "") for n in range(code_bundles.MAX_FILES + 1))), "above 10,000"),
+    "too many files": (lambda: packed(*((f"f{n}", "") for n in range(code_bundles.MAX_FILES + 1))), "more than 10,000"),
     "a size that is a lie": (_lies_about_its_size, ""),
-    "a password": (_encrypted, "not a sound zip"),
-    "an unknown method": (_unknown_method, "not a sound zip"),
-    "no zip": (lambda: b"hello", "not a sound zip"),
-    "nothing": (lambda: b"", "not a sound zip"),
-    "half a zip": (lambda: packed(("a.py", "x" * 1000))[:-30], "not a sound zip"),
+    "a password": (_encrypted, "not a valid zip"),
+    "an unknown method": (_unknown_method, "not a valid zip"),
+    "no zip": (lambda: b"hello", "not a valid zip"),
+    "nothing": (lambda: b"", "not a valid zip"),
+    "half a zip": (lambda: packed(("a.py", "x" * 1000))[:-30], "not a valid zip"),
 }
 
 
@@ -213,7 +216,7 @@ def test_a_bomb_is_422_and_not_unpacked(
     monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 1 << 20)
     content = packed(*((f"zeros{n}", "\0" * (1 << 18)) for n in range(5)))
     assert len(content) < 1 << 13
-    assert_problem(client.post(URL, content=content), 422, "unpacks to more than 1 MB")
+    assert_problem(client.post(URL, content=content), 422, "exceeds 1 MB when unpacked")
     assert list(service.data.bundles.iterdir()) == []
 
 
@@ -222,7 +225,7 @@ def test_a_directory_of_a_million_files_is_not_even_read(monkeypatch: pytest.Mon
     start, end = entry.index(b"PK\1\2"), entry.index(b"PK\5\6")
     content = entry[:start] + entry[start:end] * 1_000_000 + entry[end:]
     monkeypatch.setattr("podium.sweep.specfile.code_bundles.zipfile.ZipFile", None)
-    with pytest.raises(BundleError, match="above 10,000 files"):
+    with pytest.raises(BundleError, match="more than 10,000 files"):
         code_bundles.unpack(content, tmp_path / "bundle")
 
 
@@ -253,7 +256,8 @@ def test_code_that_is_too_large_names_its_largest_file(tmp_path: Path, monkeypat
     monkeypatch.setattr(code_bundles, "MAX_UNPACKED_BYTES", 2 << 20)
     (tmp_path / "train.py").write_text("x = 1\n")
     (tmp_path / "weights.bin").write_bytes(bytes(3 << 20))
-    with pytest.raises(BundleError, match=r"is above 2 MB; weights\.bin alone has 3\.0 MB; keep data elsewhere"):
+    words = r"exceeds 2 MB; the largest file, weights\.bin, has 3\.0 MB; move data elsewhere"
+    with pytest.raises(BundleError, match=words):
         code_bundles.pack(tmp_path)
     (tmp_path / "weights.bin").rename(tmp_path / ".weights")
     code_bundles.pack(tmp_path)

@@ -157,13 +157,13 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     (one(values=None), "trials.0.values", "has 1 of these"),
     (one(values=[0.5, 0.5]), "trials.0.values", "has 1 of these here, not 2"),
     (one(state="failed"), "trials.0.values", "has 0 of these"),
-    (one(params={"lr": 7.0}), "trials.0.params.lr", "is not within"),
+    (one(params={"lr": 7.0}), "trials.0.params.lr", "must be between"),
     (one(params={"nope": 7.0}), "trials.0.params.nope", "no such parameter"),
     (one(distributions={"kind": {"value": 1}}), "trials.0.distributions.kind", "no such parameter"),
     (one(started_at=2.0, ended_at=1.0), "trials.0.ended_at", "before started_at"),
     (one(started_at=1e300), "trials.0.started_at", "is at most"),
     (one(metrics={"a": [[-1, 0.5]]}), "trials.0.metrics.a.0.0", "is at least"),
-    (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "is a number"),
+    (one(metrics={"a": [[0, "x"]]}), "trials.0.metrics.a.0.1", "must be a number"),
 ]
 
 

@@ -34,7 +34,7 @@ def data(**changes: Any) -> dict[str, Any]:
 WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("an unknown key", document(methd="tpe"), "methd", "did you mean 'method'?"),
     ("an unknown key below", document(metric={"name": "val_loss", "gaol": "minimize"}), "metric.gaol", "'goal'"),
-    ("a wrong type", document(run_cap="many"), "run_cap", "is a whole number"),
+    ("a wrong type", document(run_cap="many"), "run_cap", "must be an integer"),
     ("a number as text", lr(min="0.1", max=1.0), "parameters.lr.min", "number"),
     ("min above max", lr(min=2.0, max=1.0), "parameters.lr.min", "swap them"),
     ("log from 0", lr(min=0.0, max=1.0, log=True), "parameters.lr.min", "above 0"),
@@ -47,7 +47,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("no folder of data", data(name="mnist"), "program.data.root", "folder"),
     ("a folder that is not there", data(name="mnist", root="/nowhere"), "program.data.root", "/nowhere"),
     ("a folder with NUL", data(name="mnist", root="/x\0y"), "program.data.root", "no folder"),
-    ("no such file", data(file="/nowhere.csv", target="y"), "program.data.file", "there is no file /nowhere.csv"),
+    ("no such file", data(file="/nowhere.csv", target="y"), "program.data.file", "file /nowhere.csv does not exist"),
     ("a file with NUL", data(file="/x\0y.csv", target="y"), "program.data.file", "no file"),
     ("a file too long", data(file="/" + "y" * 5000, target="y"), "program.data.file", "cannot read"),
     ("a folder too long", data(name="mnist", root="/" + "y" * 5000), "program.data.root", "cannot read"),

@@ -335,7 +335,7 @@ def test_a_clone_has_what_the_trial_defined_by_itself_within_its_bounds(
     assert client.get(f"{V1}/trials/{trial_id}").json()["params"] == {"lr": 0.01, "width": 9}
     assert client.post(url).json()["params"] == {"lr": 0.01, "width": 9}
     assert client.post(url, json={"params": {"width": 10}}).json()["params"] == {"lr": 0.01, "width": 10}
-    assert_problem(client.post(url, json={"params": {"width": 3}}), 422, "3 is not within 8 and 64")
+    assert_problem(client.post(url, json={"params": {"width": 3}}), 422, "must be between 8 and 64, got 3")
     with service.database.read() as connection:
         distributions = [added.distributions for added in stored_trials.enqueued(connection)]
     assert distributions == [{"width": {"min": 8, "max": 64}}] * 2

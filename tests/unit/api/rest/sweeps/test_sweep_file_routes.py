@@ -114,7 +114,7 @@ def test_wandb_files_are_read_and_written_as_ours(client: TestClient) -> None:
     text = "program: train.py\nmethod: bayes\nmetric: {name: loss}\nparameters: {lr: {min: 0.0, max: 1.0}}\n"
     found = read(client, text)
     assert (found["wandb"], found["document"]["program"]["script"]) == (True, "train.py")
-    assert "method: bayes is TPE here (tpe)" in found["notes"]
+    assert "method: bayes is converted to tpe" in found["notes"]
     change = {"path": ["program", "bundle"], "value": bundle(client, code="print('loss 1')\n")}
     drop = {"path": ["program", "code"], "value": None}
     ours = client.post(f"{URL}/write", json={"text": text, "changes": [change, drop]}).json()["text"]

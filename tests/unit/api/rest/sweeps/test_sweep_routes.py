@@ -54,7 +54,7 @@ def test_what_the_data_are_for_is_found_out_and_written_down(client: TestClient,
     source = datasets.source_of(data)
     assert answer.json()["spec"]["program"]["data"] == {**data, "task": "regression", "source": source}
     wrong = client.post(URL, json=builtin_document(program={"model": "mlp", "data": data}))
-    assert_problem(wrong, 422, "the built-in loop reports val_rmse")
+    assert_problem(wrong, 422, "built-in models report val_rmse")
 
 
 def test_the_same_key_gives_the_same_sweep_and_another_document_a_conflict(client: TestClient) -> None:

@@ -63,12 +63,12 @@ def test_what_does_not_fit_is_left_out_counted_and_said(earlier: ServiceRig) -> 
     parameters = {"lr": {"min": 1e-4, "max": 0.05}, "epochs": {"value": 3}}
     sweep = submit(earlier.client(), warm_start=[1], parameters=parameters)
     assert sweep["warm_start"] == {"trials": 0, "dropped": 3, "why": [
-        "epochs: it has none", "lr: 0.1 is not within 0.0001 and 0.05",
+        "epochs: it has none", "lr: must be between 0.0001 and 0.05, got 0.1",
     ], "left_out": 0}  # fmt: skip
     assert given(earlier, sweep["id"]) == ()
     assert terminal_output.warm_start(sweep["warm_start"]) == (
         "starts from 0 trials of earlier sweeps; 3 do not fit its parameters "
-        "(epochs: it has none; lr: 0.1 is not within 0.0001 and 0.05)"
+        "(epochs: it has none; lr: must be between 0.0001 and 0.05, got 0.1)"
     )
 
 
@@ -129,9 +129,9 @@ def test_a_sweep_that_is_not_there_is_named(earlier: ServiceRig) -> None:
 @pytest.mark.parametrize(
     ("warm_start", "method", "said"),
     [
-        ([1], "random", "random does not learn from earlier trials"),
+        ([1], "random", "method: random does not use earlier trials"),
         ([1], "qmc", "qmc does not learn"),
-        ([1, 1], "tpe", "sweep 1 is there twice"),
+        ([1, 1], "tpe", "duplicate sweep id 1"),
         ([0], "tpe", "warm_start.0"),
         (["1"], "tpe", "warm_start.0"),
     ],
