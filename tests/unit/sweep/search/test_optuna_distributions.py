@@ -184,7 +184,7 @@ def _one(method: str = "random", **keys: Any) -> dict[str, Any]:
         ),
         (_one(values=[1, 2], probabilities=[0.0, 0.0]), "probabilities", "at least one must be greater than 0"),
         (_one(value=1, probabilities=[1.0]), "probabilities", "only valid with values"),
-        (_one("tpe", distribution="normal", mu=1.0, sigma=0.5), "", "or a range: {min: 0, max: 2}"),
+        (_one("tpe", distribution="normal", mu=1.0, sigma=0.5), "", "or use a range: {min: 0, max: 2}"),
         (_one("grid", distribution="beta", a=1, b=2), "", "method: grid needs a finite number of values"),
         (_one("gp", distribution="beta", a=1, b=2), "", "{min: 0.0, max: 1.0}"),
         (_one("tpe", values=[1, 2], probabilities=[0.5, 0.5]), "", "probabilities need method: random"),
