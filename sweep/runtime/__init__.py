@@ -1,4 +1,4 @@
-"""The operating system: files, paths, processes, clocks, resource usage, settings of a service.
+"""Operating system services: files, paths, processes, clocks, resource usage, and the settings of a service.
 
 Imported in every process.
 """

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and are read as what they are; pure, in every process that shares files."""
+"""Atomic writes, and safe reads of files in folders that trials can write to; every process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write beside the target, sync, and rename: a reader sees the old file or the new one."""
+    """Write a temporary file, sync it and rename it: readers see either the old file or the new one."""
     with appearing(path, mode=mode) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
 def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """A file to write to, which is at its place, whole, when the block ends; nothing is there if it is left early."""
+    """A context manager for an atomic write: the file is renamed into place at the end, removed on an exception."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
@@ -39,19 +39,19 @@ def appearing(path: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
 
 
 def opened(path: Path) -> BufferedReader:
-    """A plain file, to read. Raises `OSError` for a link, a pipe or a device that a trial's code put in its place."""
+    """Open a regular file for reading. Raises `OSError` for a link, pipe or device that a trial may have created."""
     return _plain(os.open(path, _FILE))
 
 
 def _plain(descriptor: int) -> BufferedReader:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no plain file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
 def opened_in(folder: Path, name: str) -> BufferedReader:
-    """A plain file of a folder, or of a folder in it: no link on the way is followed. Raises `OSError`."""
+    """Open a regular file below a folder without following links. Raises `OSError`."""
     *parents, last = name.split("/")
     where = os.open(folder, _FOLDER)
     try:
@@ -65,12 +65,12 @@ def opened_in(folder: Path, name: str) -> BufferedReader:
 
 
 def check_plain(path: Path) -> None:
-    """Raises `OSError` for what `opened` would refuse; before a library opens it by its name."""
+    """Raises `OSError` if it is not a regular file; for use before a library opens it by path."""
     opened(path).close()
 
 
 def named(path: Path) -> str:
-    """A file of the data directory as clients are told of it: `trials/3/0/1/model.safetensors`, not where that lies."""
+    """The path of a file relative to the data directory, as shown to clients: `trials/3/0/1/model.safetensors`."""
     return "/".join(path.parts[-5:])
 
 

@@ -1,4 +1,4 @@
-"""Time as a port, so that tests can move it; pure, in the scheduler, the gateway and the tests."""
+"""A clock interface that tests can replace; scheduler and gateway."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Two clocks: one to measure with, one to write down."""
+    """A monotonic clock for durations and a wall clock for timestamps."""
 
     def monotonic_s(self) -> float:
-        """Seconds that never run backwards; only differences mean anything."""
+        """Monotonic seconds; only differences are meaningful."""
         ...
 
     def wall_s(self) -> float:
-        """Seconds since the epoch, for people."""
+        """Seconds since the epoch."""
         ...
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of the operating system."""
 
     def monotonic_s(self) -> float:
         return time.monotonic()

@@ -1,4 +1,4 @@
-"""What every part of the service does alike: begin, say that it is ready, wake another; parts of the service."""
+"""Startup, readiness, heartbeats and wake-ups, common to all components of the service; every component."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ BEAT_S = 1.0
 
 
 def begin() -> ServiceSettings:
-    """The settings from the command line; from now on this process dies with `serve`."""
+    """Initializes a component, which from now on dies with `serve`; returns the settings from the command line."""
     parent = os.environ.pop(PARENT_PID, None)
     if parent is not None:
         die_with_parent(int(parent))
-    _to_serve()  # while there is one thread
+    _to_serve()  # before threads are started
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     return ServiceSettings.from_json(sys.argv[1])
 
 
 def say_ready() -> None:
-    """Tell `serve` that this part does its work; nothing without `serve`."""
+    """Tell `serve` that this component is ready; no-op without `serve`."""
     _tell(b"ready\n")
 
 
 def beat() -> None:
-    """Tell `serve` that this part goes on; for the loop of a part, at each turn: it tells once a second.
+    """Send a heartbeat to `serve`, at most once a second; to be called in each iteration of a component's loop.
 
-    A part that has told so once, and falls silent, is ended and started again. Nothing without `serve`.
+    A component whose heartbeats stop after the first one is restarted. No-op without `serve`.
     """
     now_s = time.monotonic()
     if now_s - _told.beat_s >= BEAT_S:
@@ -48,7 +48,7 @@ def beat() -> None:
 
 
 class _Told:
-    """When this process last told `serve` that it goes on."""
+    """When this process sent its last heartbeat."""
 
     beat_s = 0.0
 
@@ -59,13 +59,13 @@ _told = _Told()
 def _tell(what: bytes) -> None:
     descriptor = _to_serve()
     if descriptor is not None:
-        with contextlib.suppress(OSError):  # gone, or stopped and its pipe is full
+        with contextlib.suppress(OSError):  # `serve` has ended, or is stopped and its pipe is full
             os.write(descriptor, what)
 
 
 @functools.cache
 def _to_serve() -> int | None:
-    """The pipe to `serve`: nobody whom this process starts gets it, and writing never waits."""
+    """The pipe to `serve`: not inherited by child processes, and non-blocking."""
     descriptor = os.environ.pop(READY_FD, None)
     if descriptor is None:
         return None
@@ -75,14 +75,14 @@ def _to_serve() -> int | None:
 
 
 def wake(socket_path: Path) -> None:
-    """Tell a part that the database holds news for it; one that is away will look by itself when it is back."""
+    """Notify a component of changes in the database; one that is not running reads them when it starts."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)
         sender.sendto(b"!", str(socket_path))
 
 
 def on_wake(socket_path: Path, callback: Callable[[], None]) -> None:
-    """Call back, from a thread, whenever somebody wakes this part."""
+    """Call `callback`, in a thread, on each wake-up of this component."""
     socket_path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     listener.bind(str(socket_path))

@@ -1,6 +1,6 @@
-"""How much room is left where the data lie, and is it enough to begin something new; pure, in every process.
+"""Checks the free disk space of the data directory before new work starts; every process.
 
-What is under way goes on below the reserve: it was let in so that what it finishes can still be written.
+Work in progress continues below the reserve, so that its results can still be written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RESERVE_FILES = 1000  # inodes; one twentieth of a file system that has fewer th
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room on one file system, as far as we may use it."""
+    """The free space of a file system, available to this user."""
 
     path: str
     free_bytes: int
@@ -28,7 +28,7 @@ class Room:
 
     @property
     def enough(self) -> bool:
-        """May something new begin?"""
+        """Whether new work may start."""
         return self.free_bytes >= self.needed_bytes and not self._short_of_files
 
     @property
@@ -38,17 +38,17 @@ class Room:
     def __str__(self) -> str:
         if self._short_of_files:
             return (
-                f"no room left in {self.path}: {self.free_files:,} files (inodes) are free, and nothing new begins "
-                f"below {self.needed_files:,}; remove files there, and all goes on by itself"
+                f"no space left in {self.path}: {self.free_files:,} inodes are free, but {self.needed_files:,} are "
+                "required to start new work; remove files to resume automatically"
             )
         return (
-            f"no room left in {self.path}: {self.free_bytes / 1e6:,.0f} MB are free, and nothing new begins below "
-            f"{self.needed_bytes / 1e6:,.0f} MB; remove files there or enlarge it, and all goes on by itself"
+            f"no space left in {self.path}: {self.free_bytes / 1e6:,.0f} MB are free, but "
+            f"{self.needed_bytes / 1e6:,.0f} MB are required to start new work; free disk space to resume automatically"
         )
 
 
 def room(path: Path) -> Room:
-    """The room on the file system of `path`; one that cannot be asked has none."""
+    """The free space of the file system of `path`; none if statvfs fails."""
     try:
         found = os.statvfs(path)
     except OSError:
@@ -61,7 +61,7 @@ def room(path: Path) -> Room:
 
 
 def check_room(path: Path) -> None:
-    """Raises `StorageFullError` when there is no room for something new."""
+    """Raises `StorageFullError` if there is not enough space to start new work."""
     found = room(path)
     if not found.enough:
         raise StorageFullError(str(found))

@@ -1,8 +1,8 @@
-"""Named places where a test may have a process killed: before and after each commit and each hand-over; every process.
+"""Fail points: named places where fault-injection tests kill a process, such as before a commit; every process.
 
-Nothing happens unless `PODIUM_FAIL_POINTS` names a folder when the process starts. Then a file there, named as the
-place, arms it: the file holds how many passings to wait for, and the process that makes the last of them removes the
-file and kills itself with SIGKILL, as a power failure would. Once only, so that what is started in its place lives.
+They are disabled unless `PODIUM_FAIL_POINTS` names a folder when the process starts. A file in it with the name of a
+fail point arms it: the file has the number of passes to wait for; the process that makes the last one removes the file
+and kills itself with SIGKILL, as in a power failure. A fail point fires once, so that the restarted process survives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROCESSES = {  # by the module that `python -m` started
 
 
 def _process() -> str:
-    """The name of this process in the names of its fail points; "" where it has none."""
+    """The prefix of this process's fail points; "" if it has none."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return "" if spec is None else PROCESSES.get(str(spec.name), "")
 
@@ -61,18 +61,18 @@ POINTS = (
 
 
 def passing(name: str) -> None:
-    """This process is at the place `name`, and dies here if a test wants it to."""
+    """A fail point: kills this process if a test has armed `name`."""
     if _FOLDER is not None:
         _pass(Path(_FOLDER, name))
 
 
 def for_fork_server() -> dict[str, str]:
-    """The variable, for a process that is given an environment without it; it must `hide` it from user code."""
+    """The variable for a process that is started without it; that process must `hide` it from user code."""
     return {} if _FOLDER is None else {VARIABLE: _FOLDER}
 
 
 def hide() -> None:
-    """Take the variable out of the environment: who is forked or started from here does not see it."""
+    """Remove the variable from the environment, so that child processes do not inherit it."""
     os.environ.pop(VARIABLE, None)
 
 
@@ -82,7 +82,7 @@ def _pass(armed: Path) -> None:
         if left > 0:
             armed.write_text(str(left))
             return
-        armed.unlink()  # only one of those who pass at the same moment can
+        armed.unlink()  # only one of several concurrent processes succeeds
     except (FileNotFoundError, ValueError):
         return
     os.kill(os.getpid(), signal.SIGKILL)

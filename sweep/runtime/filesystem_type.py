@@ -1,4 +1,4 @@
-"""On what kind of file system does a path lie: SQLite's locks do not hold on those of a network; pure, cli and db."""
+"""Detects the file system type of a path, since SQLite's locks fail on network file systems; CLI and database."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _NETWORK = {
     "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
 }  # fmt: skip
 _LOCAL = {"tmpfs", "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "overlay"}
-_DOUBTFUL = {"9p"}  # folders of a host in a virtual machine or in WSL; some container runtimes have their root on it
+_DOUBTFUL = {"9p"}  # host folders in a virtual machine or in WSL; the root of some container runtimes
 
 
 def kind_of(path: Path, mounts: str | None = None) -> str:
-    """The type of the file system that holds `path`, as Linux names it (`ext4`); "" where it does not tell.
+    """The Linux file system type of `path`, such as `ext4`; "" if unknown.
 
-    `mounts` is what /proc/self/mountinfo holds (proc(5)); of several mounts on one place the last is on top.
+    `mounts`: the content of /proc/self/mountinfo (proc(5)); of several mounts on a mount point the last one counts.
     """
     if mounts is None:
         try:
@@ -36,7 +36,7 @@ def kind_of(path: Path, mounts: str | None = None) -> str:
 
 
 def writable_local(mounts: str | None = None) -> list[str]:
-    """The mount points of local file systems that can be written to: asking these how full they are cannot hang."""
+    """The mount points of writable local file systems, on which statvfs cannot hang."""
     if mounts is None:
         try:
             mounts = _MOUNTS.read_text()
@@ -52,20 +52,20 @@ def writable_local(mounts: str | None = None) -> list[str]:
 
 
 def is_network(kind: str) -> bool:
-    """Is this a file system whose locks and shared memory another machine would have to keep?"""
+    """Whether it is a network file system, which does not support SQLite's locks and shared memory."""
     return kind in _NETWORK
 
 
 def is_doubtful(kind: str) -> bool:
-    """Is this one that sometimes cannot keep locks?"""
+    """Whether its file locks may be unreliable."""
     return kind in _DOUBTFUL
 
 
 def refuse_network(root: Path) -> None:
-    """Raises `DataDirectoryError` when the data directory would lie on a network's file system."""
+    """Raises `DataDirectoryError` if the data directory is on a network file system."""
     kind = kind_of(root)
     if is_network(kind):
         raise DataDirectoryError(
-            f"the data directory {root} lies on a network file system ({kind}), where SQLite's locks do not hold and "
-            "the database would be damaged; choose a local disk with --data-dir"
+            f"the data directory {root} is on a network file system ({kind}), which does not support SQLite's locks; "
+            "the database could be corrupted. Choose a local disk with --data-dir"
         )

@@ -1,8 +1,8 @@
-"""Which file system had no space left when a trial ended with ENOSPC or EDQUOT; trial process, slot.
+"""Determines which file system was full when a trial ended with ENOSPC or EDQUOT; trial process, slot.
 
-The full disk of the data directory is everybody's: the attempt is interrupted and repeated, and no trial starts until
-there is room. Any other file system (/dev/shm, a quota), or a data disk that only the trial's own files fill, concerns
-the trial alone.
+A full disk of the data directory affects all trials: the attempt is interrupted and retried, and no trial starts until
+there is space. Any other full file system (/dev/shm, a quota), or a data disk filled by the trial's own files, affects
+only the trial.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MB = 1 << 20
 
 
 def blame(error: BaseException, message: str, assignment: Assignment) -> tuple[Cause, str, bool]:
-    """The cause and message of an attempt that found no space, and whether it was interrupted by no fault of its own.
+    """The cause and message of an attempt that ran out of disk space, and whether it was interrupted without fault.
 
-    To be called when the exception has just been raised, before the attempt's folders are removed.
+    Must be called directly after the exception, before the attempt's folders are removed.
     """
     directory = AttemptDirectory(Path(assignment.directory))
     allowed_mb = assignment.limits.work_dir_mb
@@ -37,19 +37,19 @@ def blame(error: BaseException, message: str, assignment: Assignment) -> tuple[C
     if not found.enough and not _filled_by(used, found):
         return Cause.DISK_FULL, f"{ON_DATA_DISK}: {message}", True
     if not found.enough:
-        where = f"on the disk of the data directory, where this trial's own files took {used / _MB:.0f} MB"
+        where = f"on the disk of the data directory, where this trial's own files use {used / _MB:.0f} MB"
     else:
         where = f"on {_shown(list(_full_file_systems(error)))}"
     return Cause.DISK_FULL, f"no space left {where}: {message}", False
 
 
 def _filled_by(used_bytes: int, found: Room) -> bool:
-    """Whether there is enough room as soon as the trial's own files are gone."""
+    """Whether there is enough space after the trial's own files are removed."""
     return found.free_bytes < found.needed_bytes <= found.free_bytes + used_bytes
 
 
 def _full_file_systems(error: BaseException) -> Iterator[str]:
-    """The likely file systems that have no space now, each by a folder on it."""
+    """The file systems that are probably full, each by a folder on it."""
     named = [str(Path(name).parent) for name in _file_names(error)]
     seen = set[int]()
     for folder in (*named, *writable_local()):
@@ -71,7 +71,7 @@ def _file_names(error: BaseException) -> Iterator[str]:
 
 
 def _shown(folders: list[str]) -> str:
-    others = "the data disk has room"
+    others = "the data disk is not full"
     if not folders:
-        return f"a file system of the trial's own ({others})"
+        return f"an unknown file system ({others})"
     return f"the file system of {' or '.join(folders)} ({others})"

@@ -1,4 +1,4 @@
-"""Where a submission comes from: the git commit of its code, and the command line, without secrets; cli and api."""
+"""The provenance of a submission: git commit of its code, and command line without secrets; CLI and api process."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from podium.sweep.values.errors import BadRequestError
 
 HEADER = "Podium-Provenance"
 MAX_HEADER = 16_000  # characters
-GIT_S = 3.0  # for all of git's answers together
+GIT_S = 3.0  # timeout of all git commands together
 MAX_WORDS, MAX_WORD = 50, 200
 REDACTED = "[redacted]"
-_NOT_CODE = [f":(top,exclude,glob)**/{name}/**" for name in ("podium-data", "__pycache__")]  # what running leaves
+_NOT_CODE = [f":(top,exclude,glob)**/{name}/**" for name in ("podium-data", "__pycache__")]  # created by running code
 _SECRET_NAME = re.compile(r"token|secret|password|passwd|credential|(?:api|access|private|auth)[-_]?key", re.IGNORECASE)
 _URL_USER = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class Provenance(BaseModel):
-    """What a client says of where a sweep comes from; all of it is optional."""
+    """The provenance of a sweep, as stated by the client; all fields are optional."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     git_commit: str | None = Field(None, pattern="^[0-9a-f]{7,64}$")
-    git_dirty: bool | None = None  # whether anything was not committed
+    git_dirty: bool | None = None  # whether there are uncommitted changes
     command: list[str] = Field(default_factory=list, max_length=MAX_WORDS + 1)  # each word at most 200 characters
 
     def to_header(self) -> str:
-        """As one line of ASCII; of a long command line as much as there is room for."""
+        """A header value in ASCII; a long command line is truncated."""
         kept = self.model_dump(exclude_none=True)
         while len(text := json.dumps(kept)) > MAX_HEADER:
             kept["command"].pop()
@@ -53,13 +53,13 @@ class Provenance(BaseModel):
 
 
 def provenance_of(code: Path | None, argv: Sequence[str] | None = None) -> Provenance:
-    """Of a submission by this process, whose code is in a folder; never raises, and takes a few seconds at most."""
+    """The provenance of a submission by this process with the code in a folder; never raises, bounded by `GIT_S`."""
     commit, dirty = (None, None) if code is None else _git(code)
     return Provenance(git_commit=commit, git_dirty=dirty, command=redacted(sys.argv if argv is None else argv))
 
 
 def redacted(argv: Sequence[str]) -> list[str]:
-    """The words of a command line, the program without its folder, and without what looks like a secret."""
+    """The words of a command line, with the program's file name only and likely secrets redacted."""
     words = [Path(argv[0]).name, *argv[1:]] if argv else []
     shown: list[str] = []
     hide = False
@@ -78,7 +78,7 @@ def redacted(argv: Sequence[str]) -> list[str]:
 
 
 def _git(folder: Path) -> tuple[str | None, bool | None]:
-    """The commit that is checked out, and whether there are changes beside it; None for what cannot be told in time."""
+    """The checked-out commit, and whether there are uncommitted changes; None if unknown or after a timeout."""
     end_s = time.monotonic() + GIT_S
     commit = _answer(folder, end_s, "rev-parse", "--verify", "HEAD")
     if commit is None or re.fullmatch(r"[0-9a-f]{7,64}", commit.strip()) is None:
@@ -88,7 +88,7 @@ def _git(folder: Path) -> tuple[str | None, bool | None]:
 
 
 def _answer(folder: Path, end_s: float, *arguments: str) -> str | None:
-    """What git prints; None where it fails, is not installed, or takes too long. No file monitor is started."""
+    """The output of a git command; None if it fails, times out or git is missing. Starts no file monitor."""
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(

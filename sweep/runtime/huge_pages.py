@@ -1,8 +1,8 @@
-"""A process's own memory in huge pages, so that forking it copies 512 times fewer page-table entries; Linux.
+"""Collapses anonymous memory into huge pages, so that forks copy 512 times fewer page-table entries; fork server.
 
-With torch imported a process has some 150 MB of its own memory, and a fork copies an entry for each 4 kB of it, which
-the child's exit takes down again. Collapsed beforehand (MADV_COLLAPSE, Linux 6.1; older kernels say no, and nothing
-changes), fork and exit took half as long: 3.1 to 5.4 ms became 1.4 to 2.0, and 3.9 to 5.5 became 2.0 to 2.4.
+With torch imported, a process has about 150 MB of anonymous memory, and a fork copies a page-table entry for each 4 kB.
+After MADV_COLLAPSE (Linux 6.1; a no-op on older kernels), fork and exit took half as long: 1.4 to 2.0 ms instead of 3.1
+to 5.4, and 2.0 to 2.4 ms instead of 3.9 to 5.5.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 def collapse() -> None:
-    """Put the anonymous, writable memory of this process into huge pages, where the kernel can."""
+    """Collapse the anonymous, writable memory of this process into huge pages, as far as the kernel supports it."""
     for start, end in _own_memory():
         first = -(-start // _HUGE_PAGE_BYTES) * _HUGE_PAGE_BYTES
         for address in range(first, end - _HUGE_PAGE_BYTES + 1, _HUGE_PAGE_BYTES):
-            _libc.madvise(address, _HUGE_PAGE_BYTES, _MADV_COLLAPSE)  # a piece that will not go stays as it is
+            _libc.madvise(address, _HUGE_PAGE_BYTES, _MADV_COLLAPSE)  # failures leave the range unchanged
 
 
 def _own_memory() -> list[tuple[int, int]]:
-    """The ranges that are writable and of no file: anonymous mappings and the heap."""
+    """The address ranges of writable anonymous mappings and the heap."""
     ranges = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         addresses, permissions, *rest = line.split()

@@ -1,4 +1,4 @@
-"""What the imports of user code cost, and which `program.preload` would save it; trial process and scheduler."""
+"""Measures the import time of user code and suggests `program.preload`; trial process and scheduler."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from podium.sweep.values.code_references import RESERVED_MODULES
 
-MOST = 10  # modules that are told of
-LEAST_S = 0.02  # of a module, to be told of
-WORTH_S = 0.3  # of all of them, to be worth a warning
-MOST_S = 15.0  # more than this cannot be preloaded: `podium.sweep.slots.fork_server_client.PRELOAD_S`
+MOST = 10  # modules that are reported
+LEAST_S = 0.02  # import time of a reported module
+WORTH_S = 0.3  # total import time that causes a warning
+MOST_S = 15.0  # imports that take longer cannot be preloaded: `podium.sweep.slots.fork_server_client.PRELOAD_S`
 
 
 class ImportTimes:
@@ -27,14 +27,14 @@ class ImportTimes:
     def __init__(self, code: str | None) -> None:
         self._code = None if code is None else str(Path(code).resolve())
         self._seconds: dict[str, float] = {}
-        self._outer = False  # an installed module is being imported: what that imports is counted with it
+        self._outer = False  # an installed module is being imported, whose nested imports count for it
         self._thread = threading.get_ident()
         self._import = builtins.__import__
         self.total_s = 0.0
 
     @property
     def slowest(self) -> dict[str, float]:
-        """The modules that cost most, in the order of their cost."""
+        """The slowest modules, sorted by import time."""
         found = sorted(self._seconds.items(), key=lambda item: -item[1])
         return {name: round(seconds, 4) for name, seconds in found[:MOST] if seconds >= LEAST_S}
 
@@ -61,7 +61,7 @@ class ImportTimes:
         by_user = level == 0 and not self._outer and self._is_own(globals) and threading.get_ident() == self._thread
         if not by_user or self._is_own_module(name):
             return self._import(name, globals, locals, fromlist or (), level)
-        # Not a copy of all of sys.modules: that touches thousands of objects, and so copies pages of the template.
+        # No copy of sys.modules: touching thousands of objects would copy pages of the fork server's template.
         new = [module for item in fromlist or () if (module := f"{name}.{item}") not in sys.modules]
         began, self._outer = time.perf_counter(), True
         try:
@@ -87,17 +87,17 @@ class ImportTimes:
 
 
 def suggested_preload(imports: Mapping[str, float], preload: Sequence[str]) -> list[str]:
-    """What `program.preload` should be: what it is, and the modules that it does not have yet."""
+    """The current `program.preload` with the missing modules added."""
     return [*preload, *(name for name in imports if name not in preload)]
 
 
 def warning_of(imports: Mapping[str, float], rest_s: float, preload: Sequence[str]) -> str:
-    """The warning after a trial whose imports took longer than all else in it, or ""."""
+    """The warning after a trial whose imports took longer than the rest of it, or ""."""
     cost_s = sum(imports.values())
     if not WORTH_S <= cost_s <= MOST_S or cost_s <= rest_s:
         return ""
     modules = ", ".join(suggested_preload(imports, preload))
     return (
-        f"importing takes {cost_s:.1f} s of each trial, all else {rest_s:.1f} s; to import once, write in program: "
-        f"preload: [{modules}]"
+        f"imports take {cost_s:.1f} s of each trial, the rest {rest_s:.1f} s; to import once, set "
+        f"program.preload: [{modules}]"
     )

@@ -1,7 +1,7 @@
-"""Where everything lies: the data directory, the runtime directory, and the folder of an attempt; every process.
+"""All paths of the data directory, the runtime directory and the folders of attempts; every process.
 
-No other file builds a path. What a client wrote never becomes part of one: folders are named by numbers and
-hashes that the service made.
+No other module builds such paths. Input of clients never becomes part of a path: folders are named by numbers and
+hashes of the service.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 from podium.sweep.values.errors import DataDirectoryError
 
-ARTIFACTS = "artifacts"  # folder of an attempt; begins the names of what lies in it
+ARTIFACTS = "artifacts"  # folder of an attempt, and prefix of the names of its files
 
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """What is kept: database, tokens, code, data sets, and what trials left."""
+    """Persistent data: database, tokens, code, data sets, and the files of trials."""
 
     root: Path
 
@@ -30,7 +30,7 @@ class DataDirectory:
 
     @property
     def backups(self) -> Path:
-        """Copies of the database, by `podium db backup` and before an upgrade."""
+        """Backups of the database, by `podium db backup` and before upgrades."""
         return self.root / "backups"
 
     @property
@@ -43,7 +43,7 @@ class DataDirectory:
 
     @property
     def ray_lock(self) -> Path:
-        """Held by Ray's guardian until all below it is dead."""
+        """Held by the parent process of Ray until all its descendants have ended."""
         return self.root / "ray.lock"
 
     @property
@@ -57,7 +57,7 @@ class DataDirectory:
 
     @property
     def service_file(self) -> Path:
-        """Where a running service says its address and the process ids of its parts."""
+        """The address of a running service and the process ids of its components."""
         return self.root / "service.json"
 
     @property
@@ -90,29 +90,29 @@ class DataDirectory:
 
     @property
     def demo_figures(self) -> Path:
-        """What `podium demo` measured last, as JSON."""
+        """The latest measurements of `podium demo`, as JSON."""
         return self.root / "demo.json"
 
     def probabilities(self, evaluation_id: int) -> Path:
-        """What an ensemble said of each row in an evaluation, in numpy's format."""
+        """The predictions of an ensemble for each row of an evaluation, in numpy's format."""
         return self.evaluations / f"{evaluation_id}.npy"
 
     def posted_rows(self, evaluation_id: int) -> Path:
-        """The rows that came with a request for an evaluation."""
+        """The rows posted with an evaluation request."""
         return self.evaluations / f"{evaluation_id}.rows.safetensors"
 
     def bundle(self, sha256: str) -> Path:
         return self.bundles / sha256
 
     def attempt_key(self, sweep_id: int, number: int, attempt: int) -> str:
-        """The folder of an attempt, relative to `trials`: what the database remembers."""
+        """The folder of an attempt relative to `trials`, as stored in the database."""
         return f"{sweep_id}/{number}/{attempt}"
 
     def attempt(self, sweep_id: int, number: int, attempt: int) -> Path:
         return self.trials / self.attempt_key(sweep_id, number, attempt)
 
     def prepare(self) -> None:
-        """Create what is missing, closed to other users. Raises `DataDirectoryError` where that is impossible."""
+        """Create missing folders with mode 0700. Raises `DataDirectoryError` on failure."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in (self.logs, self.bundles, self.data_cache, self.trials, self.evaluations):
@@ -127,7 +127,7 @@ class DataDirectory:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDirectory:
-    """The folder of one attempt, as its slot and its process see it."""
+    """The paths in the folder of an attempt."""
 
     root: Path
 
@@ -137,12 +137,12 @@ class AttemptDirectory:
 
     @property
     def work(self) -> Path:
-        """The working directory of the process; removed with it."""
+        """The working directory of the process, removed after it has ended."""
         return self.root / "work"
 
     @property
     def temporary(self) -> Path:
-        """TMPDIR of the process; removed with it."""
+        """TMPDIR of the process, removed after it has ended."""
         return self.root / "tmp"
 
     @property
@@ -160,7 +160,7 @@ class AttemptDirectory:
 
     @property
     def artifacts(self) -> Path:
-        """What the trial saved by `save_artifact`, each file under its name."""
+        """The files saved with `save_artifact`, by name."""
         return self.root / ARTIFACTS
 
     @property
@@ -168,7 +168,7 @@ class AttemptDirectory:
         return self.root / "predictions.safetensors"
 
     def earlier(self, attempt: int) -> list[AttemptDirectory]:
-        """The folders of the trial's attempts before this one, which is number `attempt`; newest first."""
+        """The folders of the earlier attempts of the trial, newest first; `attempt` is the number of this one."""
         return [AttemptDirectory(self.root.parent / str(number)) for number in range(attempt - 1, 0, -1)]
 
     def prepare(self) -> None:
@@ -179,9 +179,9 @@ class AttemptDirectory:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDirectory:
-    """What lives only while the service does: sockets and Ray's own files.
+    """Files that exist only while the service runs: sockets and Ray's files.
 
-    Short by design, since the path of a Unix socket ends at 107 characters.
+    The path is short, since paths of Unix sockets are limited to 107 characters.
     """
 
     root: Path
@@ -195,7 +195,7 @@ class RuntimeDirectory:
         return self.root / "gateway.sock"
 
     def wake_socket(self, part: str) -> Path:
-        """A datagram socket: one byte says that the database has news for `part`."""
+        """A datagram socket that notifies the component `part` of changes in the database."""
         return self.root / f"{part}.wake"
 
     def replica_socket(self, replica_id: int, epoch: int) -> Path:
@@ -203,13 +203,13 @@ class RuntimeDirectory:
 
     @classmethod
     def of(cls, data: DataDirectory) -> RuntimeDirectory:
-        """The runtime directory that belongs to a data directory: always the same one, so parts find each other."""
+        """The runtime directory of a data directory; deterministic, so that components find each other."""
         base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
         digest = hashlib.sha256(str(data.root.resolve()).encode()).hexdigest()[:10]
         return cls(base / f"podium-{os.getuid()}-{digest}")
 
     def prepare(self) -> None:
-        """Create it with mode 0700, or refuse one that belongs to somebody else."""
+        """Create it with mode 0700. Raises `DataDirectoryError` if it belongs to another user."""
         try:
             self.root.mkdir(mode=0o700, exist_ok=True)
             status = self.root.lstat()
@@ -217,7 +217,8 @@ class RuntimeDirectory:
             raise DataDirectoryError(f"cannot create the runtime directory {self.root}: {error}") from error
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise DataDirectoryError(
-                f"the runtime directory {self.root} is not ours alone; remove it or set XDG_RUNTIME_DIR"
+                f"the runtime directory {self.root} is owned by or accessible to other users; remove it or set "
+                "XDG_RUNTIME_DIR"
             )
 
 

@@ -1,4 +1,4 @@
-"""What `podium serve --devices` would make slots of on this machine, without Ray; cli."""
+"""Predicts the slots of `podium serve --devices` on this machine, without Ray; CLI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from podium.sweep.runtime.settings import DevicePlan, cores
 
 @dataclass(frozen=True, slots=True)
 class LocalDevices:
-    """So many slots of a kind, and why."""
+    """The number of slots of a device kind, with the reason."""
 
     kind: str
     count: int
@@ -18,19 +18,19 @@ class LocalDevices:
 
 
 def local_devices(plan: DevicePlan) -> LocalDevices:
-    """The slots of a plan; none where it asks for GPUs and there are none."""
+    """The slots of a plan; none if it requires GPUs and there are none."""
     if plan.kind == "pretend-gpu":
-        return LocalDevices("gpu", plan.count or 2, "pretended: they train on the CPU")
+        return LocalDevices("gpu", plan.count or 2, "simulated GPUs, which train on the CPU")
     if plan.kind == "cpu":
         return LocalDevices("cpu", plan.cpu_slots, f"{cores()} cores")
     found = gpus()
     if found or plan.kind == "gpu":
-        return LocalDevices("gpu", found, "one network per device")
-    return LocalDevices("cpu", plan.cpu_slots, f"there is no GPU; {cores()} cores")
+        return LocalDevices("gpu", found, "one trial per device")
+    return LocalDevices("cpu", plan.cpu_slots, f"no GPU; {cores()} cores")
 
 
 def gpus() -> int:
-    """How many GPUs this process may use."""
+    """The number of GPUs that this process may use."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     there = _driver_count()
     if visible is None:
@@ -40,7 +40,7 @@ def gpus() -> int:
 
 
 def _driver_count() -> int:
-    import pynvml  # needs a driver: only where somebody asks
+    import pynvml  # needs a driver, so imported on demand
 
     try:
         pynvml.nvmlInit()

@@ -1,4 +1,4 @@
-"""Which versions of what a sweep's results depend on are installed here; api."""
+"""The versions of installed packages, recorded with each sweep; api process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGES = ("podium", "torch", "numpy", "optuna", "ray", "scikit-learn")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """By package, and of Python and the system; nothing is imported for it."""
+    """The versions of main packages, Python and the system, without importing the packages."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -25,7 +25,7 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """All packages that are installed here, a line each, and the hash of that."""
+    """All installed packages, one per line, with a hash."""
 
     packages: str
 
@@ -36,7 +36,7 @@ class Environment:
 
 @functools.cache
 def environment() -> Environment:
-    """`name==version` of each package, in the order of their names, after a line with Python and the system."""
+    """`name==version` of each package, sorted, after a line with Python and the system."""
     found = {
         f"{name}=={package.version}" for package in distributions() if (name := package.metadata["Name"]) is not None
     }

@@ -1,4 +1,4 @@
-"""Process trees that end whole: subreapers, death with the parent, killing every descendant; Linux, any process."""
+"""Ends process trees completely: subreapers, death with the parent, killing all descendants; every process, Linux."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def become_subreaper() -> None:
-    """Adopt descendants whose parent dies, daemonized ones too, instead of leaving them to init."""
+    """Make this process the parent of orphaned descendants, including daemonized ones, instead of init."""
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
@@ -28,7 +28,7 @@ def die_with_parent(parent_pid: int, signal_number: int = signal.SIGKILL) -> Non
 
 
 def children(pid: int) -> list[int]:
-    """The living children of a process, over all its threads; [] when it is gone."""
+    """The running children of all threads of a process; [] if it has ended."""
     found: list[int] = []
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
@@ -43,7 +43,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below `pid`, nearest first."""
+    """All descendants of `pid`, breadth-first."""
     found: list[int] = []
     queue = children(pid)
     while queue:
@@ -54,9 +54,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def kill_descendants(*, deadline_s: float = 5.0) -> list[int]:
-    """Kill and reap everything below this process; returns the pids killed.
+    """Kill and reap all descendants of this process; returns the killed pids.
 
-    Complete only in a subreaper: what a dead child leaves behind is adopted here and killed in the next round.
+    Complete only in a subreaper, which adopts orphaned processes and kills them in the next iteration.
     """
     killed: list[int] = []
     end = time.monotonic() + deadline_s
@@ -69,9 +69,9 @@ def kill_descendants(*, deadline_s: float = 5.0) -> list[int]:
 
 
 def kill_orphans(keep: set[int], *, deadline_s: float = 3.0) -> list[int]:
-    """Kill the children of this process that are not in `keep`, with all below them: what a dead child left here.
+    """Kill the children of this process that are not in `keep`, with their descendants; returns the killed pids.
 
-    Those in `keep`, and their descendants, are not touched. Returns the pids killed.
+    These are processes that ended children left behind. Those in `keep` and their descendants are not affected.
     """
     killed: list[int] = []
     end = time.monotonic() + deadline_s
@@ -87,7 +87,7 @@ def kill_orphans(keep: set[int], *, deadline_s: float = 3.0) -> list[int]:
 
 
 def reap() -> list[tuple[int, int]]:
-    """Collect every child that has ended: (pid, wait status) each."""
+    """Reap all ended children: a (pid, wait status) pair for each."""
     ended: list[tuple[int, int]] = []
     while True:
         try:
@@ -108,7 +108,7 @@ def _signal(pid: int, number: int) -> bool:
 
 
 def exit_name(status: int) -> str:
-    """A wait status as people read it: `0`, `3`, `SIGKILL`; `SIG35` for a signal without a name."""
+    """A wait status as text: `0`, `3`, `SIGKILL`; `SIG35` for a signal without a name."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return str(code)

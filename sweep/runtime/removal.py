@@ -1,7 +1,6 @@
-"""Removes what a trial left, whatever it made of it: step by step, so that much of it keeps nobody; slot, scheduler.
+"""Removes files and folders of trials incrementally, so that large ones do not block the caller; slot, scheduler.
 
-Folders as deep as they are, a million of them, one where a file was expected: nothing here raises, and nothing
-recurses. What the disk does not let go stays, with a line in the log.
+Handles arbitrarily deep and large folder trees without recursion and without raising. What cannot be removed is logged.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ log = logging.getLogger("podium.removal")
 
 
 def removing(paths: Iterable[Path]) -> Iterator[None]:
-    """Remove files, and folders with all in them; one step an entry. What is not there is removed already."""
+    """Remove files and folder trees; one step per entry. Missing paths are ignored."""
     for path in paths:
         try:
             yield from _removing(path)
@@ -31,18 +30,18 @@ def removing(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def advance(removal: Iterator[None], steps: int = AT_ONCE) -> bool:
-    """Go some steps on; whether there is more to do."""
+    """Advance by some steps; returns whether there are more."""
     return sum(1 for _ in islice(removal, steps)) == steps
 
 
 def finish(removal: Iterator[None]) -> None:
-    """Go on to the end."""
+    """Run all remaining steps."""
     for _ in removal:
         pass
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """What was being written in a folder, file by file, when its writer was killed."""
+    """The temporary files that killed writers left in a folder."""
     try:
         with os.scandir(folder) as entries:
             return [Path(entry.path) for entry in entries if entry.name.startswith(".") and entry.name.endswith(".tmp")]
@@ -52,7 +51,7 @@ def unfinished(folder: Path) -> list[Path]:
 
 def _removing(path: Path) -> Iterator[None]:
     try:
-        path.rmdir()  # most are empty
+        path.rmdir()  # most folders are empty
         return
     except FileNotFoundError:
         return
@@ -72,11 +71,11 @@ def _removing(path: Path) -> Iterator[None]:
 
 
 def _emptying(top: int) -> Iterator[None]:
-    """Empty a folder. A folder in another is moved up first, so that no path gets long and few are open at a time."""
+    """Empty a folder. Nested folders are moved to its top level, which bounds path lengths and open descriptors."""
     folders = ["."]
     while folders:
         name = folders.pop()
-        with contextlib.suppress(OSError):  # what stays is told when the whole cannot be removed
+        with contextlib.suppress(OSError):  # reported when the top folder cannot be removed
             yield from _emptying_one(name, top, folders)
             if name != ".":
                 os.rmdir(name, dir_fd=top)
@@ -101,15 +100,15 @@ def _emptying_one(name: str, top: int, folders: list[str]) -> Iterator[None]:
 
 
 def _moved_up(name: str, folder: int, top: int) -> str:
-    """Move a folder from one in `top` into `top` itself; its name there."""
+    """Move a nested folder to the top level of `top`; returns its new name."""
     moved = f".{secrets.token_hex(16)}"
-    os.close(_open(name, folder))  # a folder that its owner may not write cannot be moved
+    os.close(_open(name, folder))  # makes it writable: a read-only folder cannot be moved
     os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=top)
     return moved
 
 
 def _open(name: str, where: int | None) -> int:
-    """Open a folder, and let its owner do everything with it."""
+    """Open a folder and give its owner all permissions."""
     try:
         folder = os.open(name, _FOLDER, dir_fd=where)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""How much an attempt uses: memory of its process tree, bytes in its folders, the kernel's kills; Linux, slot."""
+"""Measures the resource usage of an attempt: memory of its processes, size of its folders, OOM kills; slot, Linux."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from podium.sweep.runtime.process_trees import descendants
 
 _CALM_S = 0.25
 _TIGHT_S = 0.02
-_MEMORY_BYTES_S = 4e9  # faster than one process fills memory: nearer to the bound is looked at more often
-_REST = 4  # times as long as a look at memory took; shared pages are slow to count
+_MEMORY_BYTES_S = 4e9  # upper bound of a process's allocation rate: sets the polling interval near the limit
+_REST = 4  # minimum pause, as a multiple of the measurement time; counting shared pages is slow
 _FOLDERS_FIRST_S = 0.5
 _FOLDERS_CALM_S = 1.0
 _FOLDER_BYTES_S = 1e9
-_ENTRY_BYTES = 4096  # of an empty file too: it takes an inode, and time to remove
-_WALK_SHARE = 0.05  # of one core, for walking through folders
+_ENTRY_BYTES = 4096  # minimum size of an entry: empty files use an inode, too
+_WALK_SHARE = 0.05  # maximum share of one core for measuring folders
 
 
 async def memory_over(root: int, allowed: int) -> int:
-    """Wait until the processes below `root` use more than `allowed` bytes; returns how many."""
+    """Wait until the descendants of `root` use more than `allowed` bytes; returns the usage."""
     while True:
         began_s = time.monotonic()
         used = memory_below(root, allowed)
@@ -34,7 +34,7 @@ async def memory_over(root: int, allowed: int) -> int:
 
 
 async def folders_over(folders: tuple[Path, ...], allowed: int) -> int:
-    """Wait until the folders take more than `allowed` bytes of disk; returns how many."""
+    """Wait until the folders use more than `allowed` bytes of disk; returns the usage."""
     wait_s = _FOLDERS_FIRST_S
     while True:
         await asyncio.sleep(wait_s)
@@ -47,10 +47,10 @@ async def folders_over(folders: tuple[Path, ...], allowed: int) -> int:
 
 
 def memory_below(root: int, allowed: int) -> int:
-    """Bytes that the processes below `root` use: their anonymous and shared memory, swapped or not, no files.
+    """Memory of the descendants of `root` in bytes: anonymous and shared memory, resident or swapped, without files.
 
-    What processes share (the fork server's template, a trial's forked children) counts for each by its share (PSS).
-    The kernel walks through all pages to say that, so it is asked only when the plain sum is over `allowed`.
+    Shared memory (the fork server's template, forked children) counts proportionally (PSS). Since the kernel walks all
+    pages for PSS, it is read only if the sum of resident sizes exceeds `allowed`.
     """
     pids = descendants(root)
     roughly = sum(_resident(pid) for pid in pids)
@@ -67,20 +67,20 @@ def _proportional(pid: int) -> int:
 
 def _sum_kb(path: Path, names: tuple[str, ...]) -> int:
     try:
-        lines = path.read_text(errors="replace").splitlines()  # the name of a process is any bytes
-    except OSError:  # it has ended
+        lines = path.read_text(errors="replace").splitlines()  # process names are arbitrary bytes
+    except OSError:  # the process has ended
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(names)) << 10
 
 
 def folder_bytes(folders: Iterable[Path]) -> int:
-    """What all below the folders takes of the disk; a file with several names counts once, no entry for nothing."""
+    """Disk usage of folders; hard links count once, and each entry counts at least `_ENTRY_BYTES`."""
     total, seen = 0, set[int]()
     left = [str(folder) for folder in folders]
     while left:
         try:
             entries = list(os.scandir(left.pop()))
-        except OSError:  # it went meanwhile
+        except OSError:  # removed meanwhile
             continue
         for entry in entries:
             try:
@@ -97,7 +97,7 @@ def folder_bytes(folders: Iterable[Path]) -> int:
 
 
 def oom_counter() -> Path | None:
-    """The file in which the kernel counts the processes of our cgroup that it killed for memory; None without one."""
+    """The file with the kernel's OOM-kill counter of this process's cgroup; None if there is none."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -117,7 +117,7 @@ def oom_counter() -> Path | None:
 
 
 def oom_kills(counter: Path | None) -> int | None:
-    """How many processes the kernel has killed for memory; None where it does not say."""
+    """The number of OOM kills; None if unknown."""
     if counter is None:
         return None
     try:

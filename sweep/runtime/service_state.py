@@ -1,6 +1,6 @@
-"""What `serve` last wrote of its parts, with the dead shown as such; pure, in every process that asks.
+"""Reads the state of the service's components from the file that `serve` writes; every process.
 
-The file is as old as `serve`'s last write: on a full disk, or while `serve` is stopped, it names processes long gone.
+The file may be outdated, on a full disk or while `serve` is stopped, so processes that have ended are marked as dead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from podium.sweep.runtime.layout import DataDirectory
 
 
 def parts(data: DataDirectory) -> list[dict[str, Any]]:
-    """Each part with name, pid, state and restarts; [] when nothing of a service is written."""
+    """Name, pid, state and restarts of each component; [] if there is no service file."""
     try:
         found: list[dict[str, Any]] = json.loads(data.service_file.read_text())["parts"]
         return [part | {"state": "dead"} if part["pid"] and not lives(part["pid"]) else part for part in found]
@@ -22,12 +22,12 @@ def parts(data: DataDirectory) -> list[dict[str, Any]]:
 
 
 def all_ready(found: list[dict[str, Any]]) -> bool:
-    """Whether there are parts, and each does its work."""
+    """Whether there are components and all are ready."""
     return bool(found) and all(part["state"] == "ready" for part in found)
 
 
 def lives(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
+    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
     except OSError:

@@ -1,4 +1,4 @@
-"""How one service is set up: decided by `podium serve`, handed to each of its parts; every part."""
+"""The settings of a service, passed by `podium serve` to its components; every component."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from podium.sweep.runtime.layout import DataDirectory, RuntimeDirectory
 from podium.sweep.values.errors import ServiceError
 
 MAX_DEFAULT_CPU_SLOTS = 8
-_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # what is listened on, and where that is reached
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listen address -> address to connect to
 _DEVICES = re.compile(r"(?P<kind>auto|gpu|cpu|pretend-gpu)(:(?P<count>[1-9][0-9]{0,3}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """Which devices to make slots of.
+    """The devices that get slots.
 
-    `auto`: GPUs where there are any, CPU slots where there are none; `gpu`: GPUs, or an error; `cpu:N`: N CPU
-    slots; `pretend-gpu:N`: N slots pinned as if to GPUs, which train on the CPU: to try pinning without one.
+    `auto`: GPUs if there are any, else CPU slots; `gpu`: GPUs, or an error; `cpu:N`: N CPU slots; `pretend-gpu:N`: N
+    slots that are pinned as if to GPUs but train on the CPU, to test pinning without a GPU.
     """
 
     kind: str = "auto"
@@ -29,21 +29,21 @@ class DevicePlan:
 
     @classmethod
     def parse(cls, text: str) -> DevicePlan:
-        """Read `--devices`. Raises `ServiceError`, naming what is possible."""
+        """Parse `--devices`. Raises `ServiceError` with the supported values."""
         match = _DEVICES.fullmatch(text)
         if match is None or (match["count"] and match["kind"] in ("auto", "gpu")):
-            raise ServiceError(f"--devices {text!r}: write auto, gpu, cpu, cpu:N or pretend-gpu:N")
+            raise ServiceError(f"--devices: must be auto, gpu, cpu, cpu:N or pretend-gpu:N; got {text!r}")
         return cls(match["kind"], int(match["count"]) if match["count"] else None)
 
     @property
     def cpu_slots(self) -> int:
-        """How many CPU slots to make when CPUs are the devices."""
+        """The number of CPU slots."""
         return self.count or min(cores(), MAX_DEFAULT_CPU_SLOTS)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """One service: where it keeps things, where it listens, what it runs on."""
+    """The settings of a service: directories, addresses, devices, TLS."""
 
     data_dir: str
     runtime_dir: str
@@ -51,10 +51,12 @@ class ServiceSettings:
     port: int = 8300
     gateway_port: int = 8301
     devices: DevicePlan = DevicePlan()
-    allowed_hosts: tuple[str, ...] = ()  # names of the service beside those of loopback
-    tls_cert: str = ""  # files; without them it speaks plain HTTP
+    allowed_hosts: tuple[str, ...] = ()  # host names of the service in addition to loopback
+    tls_cert: str = ""  # file; without certificate and key the service uses plain HTTP
     tls_key: str = ""
-    proxies: tuple[str, ...] = ()  # addresses of those before it, which have TLS and say who asks
+    proxies: tuple[
+        str, ...
+    ] = ()  # addresses of trusted reverse proxies, which terminate TLS and forward the client address
 
     @property
     def data(self) -> DataDirectory:
@@ -74,12 +76,12 @@ class ServiceSettings:
 
     @property
     def own_host(self) -> str:
-        """Where this machine reaches it."""
+        """The host at which this machine reaches the service."""
         return _REACHED.get(self.host, self.host)
 
     @property
     def public_url(self) -> str:
-        """Where browsers reach it, on other machines too."""
+        """The URL for browsers, including those on other machines."""
         if not self.allowed_hosts or not (self.tls_cert or self.proxies):
             return self.url
         name = self.allowed_hosts[0]
@@ -93,7 +95,7 @@ class ServiceSettings:
 
     @property
     def session_cookie(self) -> str:
-        """The name of the cookie of a session; it has the port, since cookies know none."""
+        """The name of the session cookie; includes the port, since cookies are shared by all ports of a host."""
         return f"podium_session_{self.port}"
 
     def to_json(self) -> str:
@@ -108,5 +110,5 @@ class ServiceSettings:
 
 
 def cores() -> int:
-    """The CPU cores that this process may use."""
+    """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0))

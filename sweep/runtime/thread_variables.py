@@ -1,4 +1,4 @@
-"""The variables by which libraries choose how many threads, or worker processes, to start; slot and trial process."""
+"""The environment variables that set the number of threads or worker processes of libraries; slot and trial process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THREAD_VARIABLES = (
     "POLARS_MAX_THREADS",
     "TF_NUM_INTRAOP_THREADS",
     "TF_NUM_INTEROP_THREADS",
-    # joblib's and scikit-learn's `n_jobs=-1`: with 1, no worker process is started.
+    # for `n_jobs=-1` of joblib and scikit-learn: with 1, no worker process is started
     "LOKY_MAX_CPU_COUNT",
 )
 

@@ -1,8 +1,8 @@
-"""The environment that `podium serve` was started in, for programs of trials; slot.
+"""The environment of `podium serve`, for the programs of trials; slot.
 
-Ray sets a dozen variables in its workers (PYTHONBREAKPOINT, OMP_NUM_THREADS, RAY_JOB_ID, …), Podium sets some for Ray
-(PYTHONSAFEPATH), and both change from release to release. So the environment of a trial is not that of its slot without
-a list of names. It is that of `podium serve`, which the kernel keeps as it was when the process started.
+Ray sets about a dozen variables in its workers (PYTHONBREAKPOINT, OMP_NUM_THREADS, RAY_JOB_ID, …), and Podium sets some
+for Ray (PYTHONSAFEPATH); both lists change between releases. A trial's environment is therefore not derived from its
+slot's, but from that of `podium serve`, which the kernel preserves as it was at the start of the process.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from pathlib import Path
 
 from podium.sweep.runtime.component import PARENT_PID
 
-# Tokens: of Podium, and of a Ray cluster that the user may have elsewhere.
+# Tokens of Podium, and of a Ray cluster of the user.
 _WITHHELD = ("PODIUM_", "RAY_AUTH_")
-# Of a slot without `podium serve`, as in tests: everything that may be Ray's.
+# In a slot without `podium serve`, as in tests: all variables of Ray.
 _WITHHELD_FROM_OWN = ("PODIUM_", "RAY_")
 
 
 def user_environment() -> dict[str, str]:
-    """The variables of `podium serve` as its user set them, without tokens.
+    """The environment variables of `podium serve` without tokens.
 
-    Raises `OSError` when `podium serve` is no more: then this process ends as well.
+    Raises `OSError` if `podium serve` has ended; this process then ends as well.
     """
     serve = os.environ.get(PARENT_PID)
     if serve is None:
@@ -30,7 +30,7 @@ def user_environment() -> dict[str, str]:
 
 
 def _parsed(content: bytes) -> dict[str, str]:
-    """The variables in the format of `/proc/PID/environ`: `NAME=value`, each ended by a NUL."""
+    """Parses `/proc/PID/environ`: NUL-terminated `NAME=value` entries."""
     pairs = (os.fsdecode(entry).partition("=") for entry in content.split(b"\0"))
     return {name: value for name, separator, value in pairs if name and separator}
 

@@ -1,6 +1,6 @@
-"""While an ensemble is being built no weights are removed: a lock between processes; api, host and scheduler.
+"""A file lock that prevents the removal of weights while an ensemble is built; api, host and scheduler.
 
-It goes with its process, however that ends.
+The kernel releases it when its process ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podium.sweep.runtime.layout import DataDirectory
 
 @contextmanager
 def building(data: DataDirectory) -> Iterator[None]:
-    """What candidates there are now will be there until the end of this, or be members by then."""
+    """A shared lock: the weights of candidates are not removed within the block."""
     with data.weights_lock.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
@@ -22,7 +22,7 @@ def building(data: DataDirectory) -> Iterator[None]:
 
 @contextmanager
 def nobody_builds(data: DataDirectory) -> Iterator[bool]:
-    """Whether it is so; then it stays so until the end of this."""
+    """Tries to take the exclusive lock; yields whether it is held, that is, no ensemble is being built."""
     with data.weights_lock.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
 """Optuna studies in and out, parameter importance, and search spaces of other libraries.
 
-Runs in processes of its own, started by the CLI, the api process or a notebook.
+Runs in separate processes, started by the CLI or the api process, and in notebooks.
 """

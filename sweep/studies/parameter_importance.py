@@ -1,10 +1,10 @@
-"""How much each parameter matters: fANOVA over a sweep's finished trials; a process of its own, started by api.
+"""Computes parameter importances with fANOVA over a sweep's finished trials; a subprocess of the api process.
 
 `python -P -m podium.sweep.studies.parameter_importance PARENT_PID` reads one JSON document on standard input,
 `{"parameters": {NAME: as in a sweep file}, "trials": [{"params": {...}, "value": number}]}`, and writes
 `{"importances": {NAME: share}, "left_out": {NAME: why}}`. The shares of a forest of regression trees (Hutter, Hoos,
 Leyton-Brown: An Efficient Approach for Assessing Hyperparameter Importance, ICML 2014; here Optuna's) add up to 1.
-Trials are judged by their rank, so that one loss that went to 1e30 does not explain everything.
+Values are replaced by their ranks, so that a single diverged loss of 1e30 does not dominate.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from podium.sweep.spec.search_space import Parameter
 from podium.sweep.values.trial import Scalar
 
 _TREES, _DEPTH = 32, 16  # 400 trials of 8 parameters: 2 s
-_COURTESY = 10  # trials come first on a machine that is busy
+_COURTESY = 10  # niceness: trials have precedence on a busy machine
 
 Json = dict[str, Any]
 
 
 def importances_of(document: Mapping[str, Any]) -> Json:
-    """The shares, largest first. Raises `ValueError` with a sentence where there is nothing to say."""
+    """The importances, largest first. Raises `ValueError` if they cannot be computed."""
     trials = document["trials"]
     parameters = {name: Parameter.model_validate(written) for name, written in document["parameters"].items()}
     configurations = [_positions(trial["params"], parameters) for trial in trials]
@@ -43,15 +43,15 @@ def importances_of(document: Mapping[str, Any]) -> Json:
     if len(set(values)) < 2:
         raise ValueError("all trials have the same value")
     if not space:
-        raise ValueError("no parameter was different in different trials")
+        raise ValueError("all trials have the same parameters")
     found = _fanova(space, configurations, _ranks(values))
     if not all(map(math.isfinite, found.values())):
-        raise ValueError("the trials do not differ enough")
+        raise ValueError("the values of the trials differ too little")
     return {"importances": dict(sorted(found.items(), key=lambda item: -item[1])), "left_out": left_out}
 
 
 def _positions(params: Mapping[str, Scalar], parameters: Mapping[str, Parameter]) -> dict[str, Scalar]:
-    """The values, but of an ordered parameter the position: a tree then splits it as a number."""
+    """The values; for an ordered parameter the index, so that trees split it as a number."""
     return {
         name: to_searched(parameters[name], value) if name in parameters else value for name, value in params.items()
     }
@@ -60,22 +60,22 @@ def _positions(params: Mapping[str, Scalar], parameters: Mapping[str, Parameter]
 def _space(
     parameters: Mapping[str, Parameter], trials: Sequence[Mapping[str, Scalar]]
 ) -> tuple[dict[str, BaseDistribution], dict[str, str]]:
-    """What can be judged, and why the rest cannot."""
+    """The parameters with an importance, and the reasons why others have none."""
     space: dict[str, BaseDistribution] = {}
     left_out: dict[str, str] = {}
     for name in dict.fromkeys(name for params in trials for name in params):
         values = [params[name] for params in trials if name in params]
         if len(values) < len(trials):
-            left_out[name] = f"takes part in {len(values)} of {len(trials)} trials"
+            left_out[name] = f"active in only {len(values)} of {len(trials)} trials"
         elif len(set(map(repr, values))) == 1:
-            left_out[name] = "has one value in all trials"
+            left_out[name] = "same value in all trials"
         else:
             space[name] = _distribution(parameters.get(name), values)
     return space, left_out
 
 
 def _distribution(parameter: Parameter | None, values: Sequence[Scalar]) -> BaseDistribution:
-    """The parameter's own range or choices, and all that trials had beside."""
+    """The parameter's range or choices, extended by the values of trials."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     ends = [] if parameter is None or not parameter.is_range else [parameter.min, parameter.max]
     if parameter is not None and parameter.ordered:
@@ -90,7 +90,7 @@ def _distribution(parameter: Parameter | None, values: Sequence[Scalar]) -> Base
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Each value's place among them, from 0 to 1; equal ones share theirs."""
+    """The rank of each value, scaled to 0 to 1; equal values have equal ranks."""
     places = {value: place for place, value in enumerate(sorted(set(values)))}
     return [places[value] / (len(places) - 1) for value in values]
 
@@ -112,7 +112,7 @@ def _fanova(
 
 
 def main() -> int:
-    """What cannot be judged is said on standard error, in its last line."""
+    """Writes an error to the last line of standard error."""
     die_with_parent(int(sys.argv[1]))
     os.nice(_COURTESY)
     try:

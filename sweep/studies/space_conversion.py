@@ -1,8 +1,8 @@
-"""A search space in somebody's Python or JSON file as the document of a sweep file; a process of its own, from cli.
+"""Converts a search space in a Python or JSON file to a sweep file document; a subprocess of the CLI.
 
-`python -m podium.sweep.studies.space_conversion FILE NAME` imports the script, which runs what stands at its top, and
-writes one JSON object: `{"document": {…}, "notes": […]}`, or `{"error": "…"}`. Ray or Optuna is imported by the script
-itself, here. A script that creates a Tuner under `if __name__ == "__main__":` is run as the main program, up to
+`python -m podium.sweep.studies.space_conversion FILE NAME` imports the script, which runs its top-level code, and
+writes one JSON object: `{"document": {…}, "notes": […]}`, or `{"error": "…"}`. The script imports Ray or Optuna in this
+process. A script that creates a Tuner under `if __name__ == "__main__":` is run as the main program, up to
 `Tuner.fit`.
 """
 
@@ -27,12 +27,12 @@ from podium.sweep.values.errors import ConversionError
 
 Json = dict[str, Any]
 _GOALS = {"min": "minimize", "max": "maximize"}
-_NAME_INSTEAD = '; to leave out what stands under `if __name__ == "__main__":`, name the search space: {}:NAME'
+_NAME_INSTEAD = '; to skip the code under `if __name__ == "__main__":`, name the search space: {}:NAME'
 _LEARNING = ("OptunaSearch", "HyperOptSearch", "BayesOptSearch", "TuneBOHB", "AxSearch")
 
 
 class _SearchStartedError(BaseException):
-    """The script would begin its search here, which is as far as it has to run."""
+    """Raised where the script would start its search, to stop it there."""
 
     def __init__(self, tuner: Any = None) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _SearchStartedError(BaseException):
 
 
 def converted(path: Path, name: str) -> Json:
-    """The document and notes. `name`: which object of the script; the only one if empty. Raises `ConversionError`."""
+    """The document and notes. `name`: the object of the script; if empty, the only one. Raises `ConversionError`."""
     if path.suffix == ".json":
         return _of_distributions(_from_json(path), {})
     as_main = not name and _has_guarded_tuner(path)
@@ -52,10 +52,12 @@ def converted(path: Path, name: str) -> Json:
 
 
 def _imported(path: Path, *, as_main: bool) -> tuple[ModuleType, Any]:
-    """The module of the script, and the Tuner that it was about to fit, if any."""
+    """The module of the script, and the Tuner whose `fit` it called, if any."""
     sys.path.insert(0, str(path.parent))
     sys.argv = [str(path)]
-    name = path.stem if path.stem not in sys.modules else f"converted_{path.stem}"  # sweep.py is a usual name
+    name = (
+        path.stem if path.stem not in sys.modules else f"converted_{path.stem}"
+    )  # the name may be that of a loaded module
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -74,7 +76,7 @@ def _imported(path: Path, *, as_main: bool) -> tuple[ModuleType, Any]:
         line = next(
             (f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == str(path)), 0
         )
-        words = f"{path}:{line}: it cannot be {'run' if as_main else 'imported'}: {type(error).__name__}: {error}"
+        words = f"{path}:{line}: cannot {'run' if as_main else 'import'} the script: {type(error).__name__}: {error}"
         raise ConversionError(words + (_NAME_INSTEAD.format(path.name) if as_main else "")) from error
     return module, None
 
@@ -91,7 +93,7 @@ def _run_as_main(module: ModuleType, path: Path) -> None:
 
 
 def _stop_at_the_search(path: Path) -> None:
-    """A script would train: it is ended where it starts that. It starts no Ray either."""
+    """Makes the calls that start a search raise `_SearchStartedError`, and `ray.init` do nothing."""
 
     def started(*_: Any, **__: Any) -> None:
         raise _SearchStartedError
@@ -108,17 +110,17 @@ def _stop_at_the_search(path: Path) -> None:
         importlib.import_module("optuna").Study.optimize = started
 
 
-# Which object.
+# Selecting the object.
 
 
 def _named(module: ModuleType, name: str, path: Path) -> Any:
     if not hasattr(module, name):
         there = ", ".join(key for key, _ in _candidates(module))
-        known = f"; there are {there}" if there else _guarded(path)
-        raise ConversionError(f"{path} has no {name!r} at its top level{known}")
+        known = f"; known: {there}" if there else _guarded(path)
+        raise ConversionError(f"{path} has no top-level object {name!r}{known}")
     found = getattr(module, name)
     if not isinstance(found, Mapping) and not _is_tuner(found):
-        raise ConversionError(f"{name} is a {type(found).__name__}, and not a dict of a search space or a Tuner")
+        raise ConversionError(f"{name} must be a search space (dict) or a Tuner, got {type(found).__name__}")
     return found
 
 
@@ -128,10 +130,12 @@ def _only(module: ModuleType, path: Path) -> Any:
     if len(tuners) == 1:
         return tuners[0]
     if not found:
-        words = "has no search space at its top level: a dict of tune.* objects or Optuna distributions, or a Tuner"
+        words = "has no top-level search space: a dict of tune.* objects or Optuna distributions, or a Tuner"
         raise ConversionError(f"{path} {words}{_guarded(path)}")
     if len(found) > 1:
-        raise ConversionError(f"{path} has several: {', '.join(found)}; name one: {path.name}:{next(iter(found))}")
+        raise ConversionError(
+            f"{path} has several search spaces: {', '.join(found)}; name one: {path.name}:{next(iter(found))}"
+        )
     return next(iter(found.values()))
 
 
@@ -162,13 +166,13 @@ def _is_tuner(value: Any) -> bool:
 
 
 def _guarded(path: Path) -> str:
-    """What else to say where the search space may be hidden from an import."""
+    """An explanation if the search space may be in code that an import does not run."""
     tree = ast.parse(path.read_bytes())
     if guards := _guards(tree):
-        words = f'. What stands under `if __name__ == "__main__":` (line {guards[0]})'
-        return f"{words} is only run for a Tuner; move the search space above that"
+        words = f'. Code under `if __name__ == "__main__":` (line {guards[0]})'
+        return f"{words} only runs for a Tuner; move the search space above it"
     if any(isinstance(node, ast.FunctionDef) for node in tree.body):
-        return ". What stands inside a function is not seen; move it out of the function"
+        return ". A search space inside a function is not found; move it to the top level"
     return ""
 
 
@@ -178,21 +182,21 @@ def _guards(tree: ast.Module) -> list[int]:
 
 
 def _has_guarded_tuner(path: Path) -> bool:
-    """Whether a script creates a Tuner, and has a guard that may be what does it."""
+    """Whether a script creates a Tuner, possibly under a main guard."""
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return False  # the import says what is wrong
+        return False  # reported by the import
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     names = {getattr(function, "attr", getattr(function, "id", "")) for function in calls}
     return "Tuner" in names and bool(_guards(tree))
 
 
-# As a document.
+# Conversion to a document.
 
 
 def _of_dict(found: Mapping[str, Any], module: ModuleType) -> Json:
-    """With the configuration of the one `TuneConfig` of the module, if there is one."""
+    """Uses the `TuneConfig` of the module, if there is exactly one."""
     if any(map(_is_distribution, _leaves(found))):
         return _of_distributions(found, {})
     space = space_of(found)
@@ -215,7 +219,7 @@ def _of_tuner(tuner: Any, module: ModuleType) -> Json:
 
 
 def _function(trainable: Any, module: ModuleType) -> str | None:
-    """MODULE:FUNCTION of what the Tuner runs, where it is a function at the top of the script."""
+    """MODULE:FUNCTION of the Tuner's trainable, if it is a top-level function of the script."""
     name = getattr(trainable, "__name__", "")
     if not inspect.isfunction(trainable) or vars(module).get(name) is not trainable:
         return None
@@ -246,14 +250,14 @@ def _method(space: Space, config: Any, notes: list[str]) -> str:
     if space.grid:
         notes.append(
             f"parameters: {', '.join(sorted(space.grid))} of tune.grid_search become choices, next to ranges; "
-            "Ray tries each combination of them num_samples times"
+            "Ray would try each combination num_samples times"
         )
     search: Any = getattr(config, "search_alg", None)
     if search is None:
         return "random"
     drawn = any("distribution" in parameter for parameter in space.parameters.values())
     learns = type(search).__name__ in _LEARNING and not drawn
-    notes.append(f"method: {type(search).__name__} is {'tpe' if learns else 'random'} here")
+    notes.append(f"method: {type(search).__name__} is converted to {'tpe' if learns else 'random'}")
     return "tpe" if learns else "random"
 
 
@@ -262,27 +266,27 @@ def _is_scheduler(value: Any) -> bool:
 
 
 def _early_terminate(scheduler: Any, notes: list[str]) -> Json:
-    """ASHA's grace period and reduction factor; another scheduler is left out, with a note."""
+    """ASHA's grace period and reduction factor; other schedulers are ignored, with a note."""
     brackets: Any = getattr(scheduler, "_brackets", None)
     eta = getattr(scheduler, "_reduction_factor", 0)
     if type(scheduler).__name__ == "AsyncHyperBandScheduler" and len(brackets or ()) == 1 and float(eta).is_integer():
-        notes.append(f"early_terminate: rungs go on after max_t ({scheduler._max_t}), where Ray ends a trial")
+        notes.append(f"early_terminate: rungs continue after max_t ({scheduler._max_t}), where Ray ends a trial")
         return {"early_terminate": {"type": "asha", "min_iter": int(brackets[0]._rungs[-1][0]), "eta": int(eta)}}
     if type(scheduler).__name__ != "FIFOScheduler":
-        notes.append(f"early_terminate: {type(scheduler).__name__} is left out; see docs/search.md for what there is")
+        notes.append(f"early_terminate: {type(scheduler).__name__} is ignored; docs/search.md lists what is supported")
     return {}
 
 
 def _run_cap(space: Space, samples: int, notes: list[str]) -> Json:
-    """Ray tries each combination of a grid `num_samples` times, or that many configurations."""
+    """Ray runs each combination of a grid `num_samples` times; without a grid, `num_samples` configurations."""
     size = 1
     for name in space.grid:
         size *= len(space.parameters[name]["values"])
     if samples < 0:
-        notes.append("run_cap: num_samples=-1 has no end; the sweep has Podium's default, 60 trials")
+        notes.append("run_cap: num_samples=-1 is unlimited; the sweep has Podium's default, 60 trials")
         return {}
     if space.grid and samples > 1 and all(name in space.grid or "value" in p for name, p in space.parameters.items()):
-        notes.append(f"run_cap: each point of the grid is tried once, and not num_samples={samples} times")
+        notes.append(f"run_cap: each point of the grid runs once, not num_samples={samples} times")
         samples = 1
     return {"run_cap": size * (samples or 1)} if samples or space.grid else {}
 
@@ -296,9 +300,9 @@ def _from_json(path: Path) -> dict[str, Any]:
     try:
         written = json.loads(path.read_text())
     except ValueError as error:
-        raise ConversionError(f"{path} is not JSON: {error}") from None
+        raise ConversionError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(written, dict) or not written:
-        raise ConversionError(f"{path} is not an object of distributions by the names of parameters")
+        raise ConversionError(f"{path} must be a JSON object of distributions by parameter name")
     return {name: distribution_from_json(name, value) for name, value in written.items()}
 
 
@@ -308,7 +312,7 @@ def _of_distributions(found: Mapping[str, Any], document: Json) -> Json:
     parameters: Json = {}
     for name, distribution in found.items():
         if isinstance(distribution, Mapping):
-            raise ConversionError(f"{name}: Optuna has no nested distributions; write them side by side")
+            raise ConversionError(f"{name}: Optuna distributions cannot be nested; use a flat dict")
         if not _is_distribution(distribution):
             parameters[str(name)] = {"value": plain(distribution, str(name))}
             continue
@@ -319,7 +323,7 @@ def _of_distributions(found: Mapping[str, Any], document: Json) -> Json:
 
 
 def main() -> None:
-    """The answer goes to the pipe that was standard output; what the script prints goes where errors do."""
+    """Writes the answer to standard output; the script's own output is redirected to standard error."""
     warnings.simplefilter("ignore")
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)

@@ -1,7 +1,7 @@
-"""Sweeps as Optuna studies and studies as sweeps; pure but for Optuna, a notebook's or the command line's process.
+"""Converts sweeps to Optuna studies and studies to sweeps; CLI and notebooks.
 
-A sweep and its trials are given as the REST API shows them, `GET /sweeps/{id}` and the lines of `export.jsonl`; a
-study becomes the body of `POST /sweeps/import`. Optuna keeps times without a zone, in the machine's own.
+A sweep and its trials have the form of the REST API, `GET /sweeps/{id}` and the lines of `export.jsonl`; a study is
+converted to the body of `POST /sweeps/import`. Optuna stores times without time zone, in local time.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Json = dict[str, Any]
 Study = optuna.Study
 
 
-# A sweep as a study.
+# From sweep to study.
 
 
 def study_of(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> optuna.Study:
     """The sweep as a study in memory, for `optuna.visualization` and the like."""
     frozen = frozen_trials(sweep, trials)
     said = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # it tells of each study that is made
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # Optuna logs each created study
     try:
         study = optuna.create_study(study_name=sweep["name"], directions=directions(sweep))
     finally:
@@ -59,7 +59,7 @@ def directions(sweep: Mapping[str, Any]) -> list[Literal["minimize", "maximize"]
 
 
 def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
-    """Name the objectives, unless they have the names of a study that named none."""
+    """Name the objectives, unless they have the default names of a study without metric names."""
     names = [metric["name"] for metric in _objectives(sweep)]
     if names != _unnamed(len(names)):
         with warnings.catch_warnings():
@@ -68,7 +68,7 @@ def name_metrics(study: optuna.Study, sweep: Mapping[str, Any]) -> None:
 
 
 def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> list[FrozenTrial]:
-    """The trials as Optuna has them, in the order of their numbers."""
+    """The trials as Optuna's frozen trials, in the order of their numbers."""
     spec, trials = sweep["spec"], list(trials)
     space = {
         name: distribution_of(Parameter.model_validate(parameter)) or _seen(name, trials)
@@ -80,7 +80,7 @@ def frozen_trials(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]])
 
 
 def _seen(name: str, trials: Iterable[Mapping[str, Any]]) -> BaseDistribution | None:
-    """For what Podium draws by itself, a normal variable say: the range of what it has drawn."""
+    """For distributions that Optuna lacks, such as the normal one: the range of the sampled values."""
     values = [trial["params"][name] for trial in trials if name in trial["params"]]
     if not values or not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return CategoricalDistribution(list(dict.fromkeys(values))) if values else None
@@ -116,7 +116,7 @@ def _frozen(
 
 
 def _values(trial: Mapping[str, Any], objectives: list[str], curve: Mapping[int, float]) -> list[float] | None:
-    """Of a pruned trial it is what it reported last, as Optuna has it."""
+    """The result; for a pruned trial the last reported value, as in Optuna."""
     if trial["values"] is not None:
         return [trial["values"][name] for name in objectives]
     if trial["state"] == TrialState.PRUNED and curve and len(objectives) == 1:
@@ -141,7 +141,7 @@ def _local(at: str) -> datetime:
 
 
 def parameter_of(distribution: BaseDistribution) -> Json:
-    """Optuna's distribution as a parameter of a sweep file. Choices that are no plain values become their JSON."""
+    """Optuna's distribution as a parameter of a sweep file. Choices that are not scalars are converted to JSON text."""
     if isinstance(distribution, CategoricalDistribution):
         return {"values": [plain(choice) for choice in distribution.choices]}
     assert isinstance(distribution, IntDistribution | FloatDistribution)
@@ -154,16 +154,16 @@ def parameter_of(distribution: BaseDistribution) -> Json:
 
 
 def distribution_from_json(name: str, written: Any) -> BaseDistribution:
-    """What `optuna.distributions.distribution_to_json` wrote, as text or parsed. Raises `ConversionError`."""
+    """The output of `optuna.distributions.distribution_to_json`, as text or parsed. Raises `ConversionError`."""
     try:
         return json_to_distribution(written if isinstance(written, str) else json.dumps(written))
     except (ValueError, KeyError, TypeError) as error:
-        words = "is not what optuna.distributions.distribution_to_json writes"
+        words = "must be the output of optuna.distributions.distribution_to_json"
         raise ConversionError(f"{name}: {words}: {type(error).__name__}: {error}") from None
 
 
 def _containing(distribution: BaseDistribution | None, value: Any) -> BaseDistribution:
-    """The distribution, or the like of it that has `value` too: a client may have asked for one outside the space."""
+    """The distribution, extended by `value` if necessary: clients may add trials outside the search space."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if distribution is not None and (number or isinstance(distribution, CategoricalDistribution)):
         try:
@@ -180,12 +180,12 @@ def _containing(distribution: BaseDistribution | None, value: Any) -> BaseDistri
 
 
 def _as_in(distribution: BaseDistribution, value: Any) -> Any:
-    """The value as the distribution gives it back: a whole number of a range of floats is a float."""
+    """The value in the type of the distribution: an integer in a float range becomes a float."""
     return float(value) if isinstance(distribution, FloatDistribution) else value
 
 
 def plain(value: Any) -> Any:
-    """A choice as a plain value; what is none is shown as JSON, or as Python shows it."""
+    """A choice as a scalar; other values as JSON text, or their `repr`."""
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     try:
@@ -195,7 +195,7 @@ def plain(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """An attribute as JSON holds it; what is none is shown as Python shows it."""
+    """An attribute as a JSON value; other values as their `repr`."""
     if isinstance(value, Mapping):
         return {str(name): _as_json(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -204,11 +204,11 @@ def _as_json(value: Any) -> Any:
     return value if known else repr(value)
 
 
-# A study as a sweep.
+# From study to sweep.
 
 
 def document_of(study: optuna.Study, name: str | None = None, source: str = "an Optuna study") -> Json:
-    """The body of `POST /sweeps/import`: plain JSON. Raises `StudyError` for what no sweep can hold."""
+    """The body of `POST /sweeps/import`, as JSON values. Raises `StudyError` for an unsupported study."""
     trials = study.get_trials(deepcopy=False)
     space = _space(trials)
     names = study.metric_names or _unnamed(len(study.directions))
@@ -223,23 +223,23 @@ def document_of(study: optuna.Study, name: str | None = None, source: str = "an 
 
 
 def left_out(study: optuna.Study) -> list[str]:
-    """What of the study no sweep can hold, as sentences."""
+    """The parts of the study that cannot be converted, as messages."""
     trials = study.get_trials(deepcopy=False)
     counts = Counter[str]()
     for trial in trials:
-        counts["points of curves that are no finite numbers are left out"] += sum(
+        counts["non-finite reported values are omitted"] += sum(
             not math.isfinite(value) for value in trial.intermediate_values.values()
         )
-        counts["constraints that are no finite numbers are changed or left out"] += sum(
+        counts["non-finite constraints are changed or omitted"] += sum(
             not math.isfinite(value) for value in trial.constraints.values()
         )
-        counts["trials with an infinite value become failed"] += _infinite(trial)
-        counts["trials that had not ended become cancelled"] += not trial.state.is_finished()
+        counts["trials with an infinite value are imported as failed"] += _infinite(trial)
+        counts["unfinished trials are imported as cancelled"] += not trial.state.is_finished()
     return [f"{count:,} {what}" for what, count in counts.items() if count]
 
 
 def _space(trials: Iterable[FrozenTrial]) -> Json:
-    """One parameter for all distributions that trials had under its name: their union."""
+    """The search space: for each parameter, the union of its distributions in all trials."""
     space: dict[str, BaseDistribution] = {}
     for trial in trials:
         for name, distribution in trial.distributions.items():
@@ -255,7 +255,9 @@ def _union(name: str, one: BaseDistribution, other: BaseDistribution) -> BaseDis
     if isinstance(one, CategoricalDistribution) and isinstance(other, CategoricalDistribution):
         return CategoricalDistribution([*one.choices, *(c for c in other.choices if c not in one.choices)])
     if isinstance(one, CategoricalDistribution) or isinstance(other, CategoricalDistribution):
-        raise StudyError(f"parameter {name!r} is a choice in some trials and a range in others; a sweep holds one kind")
+        raise StudyError(
+            f"parameter {name!r} is categorical in some trials and numeric in others, which is unsupported"
+        )
     assert isinstance(one, IntDistribution | FloatDistribution)
     assert isinstance(other, IntDistribution | FloatDistribution)
     low, high, log = min(one.low, other.low), max(one.high, other.high), one.log and other.log
@@ -283,12 +285,12 @@ def _trial(trial: FrozenTrial, space: Json, reported: str) -> Json:
 
 def _state(trial: FrozenTrial) -> TrialState:
     if not trial.state.is_finished():
-        return TrialState.CANCELLED  # nobody goes on with it here
+        return TrialState.CANCELLED  # it is not resumed here
     return TrialState.FAILED if _infinite(trial) else FROM_OPTUNA[trial.state]
 
 
 def _infinite(trial: FrozenTrial) -> bool:
-    """Whether it is complete with a value that is no finite number."""
+    """Whether it is complete with a non-finite value."""
     return trial.state is OptunaState.COMPLETE and not all(map(math.isfinite, trial.values or ()))
 
 

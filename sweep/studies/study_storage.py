@@ -1,6 +1,6 @@
-"""Optuna's storages: a study read without changing anything, and one written in bulk; the command line's process.
+"""Reads studies from Optuna storages without writing to them, and writes studies in bulk; CLI.
 
-Optuna adds a trial in many statements, some 15 ms each on SQLite; here all rows of a study are one transaction.
+Optuna adds a trial in many statements of about 15 ms each on SQLite; here all rows of a study are one transaction.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _ROWS_A_STATEMENT = 5_000
 
 
 def read_study(storage: str, name: str | None = None) -> optuna.Study:
-    """A study of a storage: a database URL, a file of SQLite, or a journal. Nothing is written.
+    """A study in a storage: a database URL, an SQLite file, or a journal file. Nothing is written.
 
-    Without a name, the only one that is there. Raises `StudyError`.
+    Without a name, the only study. Raises `StudyError`.
     """
     with _explained(without_password(storage)):
         opened = _opened(storage)
@@ -51,12 +51,12 @@ def read_study(storage: str, name: str | None = None) -> optuna.Study:
             name = names[0]
         if name not in names:
             there = ", ".join(map(repr, names)) or "none"
-            raise StudyError(f"{_missing(name)}; {without_password(storage)} has {there}")
+            raise StudyError(f"{_missing(name)}; studies in {without_password(storage)}: {there}")
         return optuna.load_study(study_name=name, storage=opened)
 
 
 def _missing(name: str | None) -> str:
-    return "name one study with --study" if name is None else f"there is no study {name!r}"
+    return "select a study with --study" if name is None else f"unknown study {name!r}"
 
 
 def _opened(storage: str) -> BaseStorage:
@@ -73,10 +73,10 @@ def _opened_file(path: Path) -> BaseStorage:
         with path.open("rb") as file:
             begins = file.readline(_LONGEST_LINE)
     except OSError as error:
-        raise StudyError(f"{path} cannot be read: {error.strerror}") from error
+        raise StudyError(f"cannot read {path}: {error.strerror}") from error
     if not begins.startswith(_SQLITE_FILE):
         if not begins.startswith(_JOURNAL_LINE):
-            raise StudyError(f"{path} cannot be used as an Optuna storage: it is no SQLite database and no journal")
+            raise StudyError(f"{path} is not an Optuna storage: neither an SQLite database nor a journal")
         return JournalStorage(JournalFileBackend(str(path)))
     as_uri = f"file:{quote(str(path.absolute()))}"
     url = URL.create("sqlite", database=as_uri, query={"mode": "ro", "uri": "true"})
@@ -84,12 +84,12 @@ def _opened_file(path: Path) -> BaseStorage:
 
 
 def sqlite_url(path: Path) -> str:
-    """The storage URL of a file, whatever characters its name has."""
+    """The storage URL of a file, with its path quoted."""
     return URL.create("sqlite", database=str(path)).render_as_string()
 
 
 def without_password(storage: str) -> str:
-    """A storage as it may be shown."""
+    """The storage URL with its password hidden."""
     return make_url(storage).render_as_string(hide_password=True) if _is_url(storage) else storage
 
 
@@ -99,24 +99,24 @@ def _is_url(storage: str) -> bool:
 
 @contextlib.contextmanager
 def _explained(storage: str) -> Iterator[None]:
-    """Whatever Optuna, SQLAlchemy or a driver raises, as one sentence."""
+    """Converts exceptions of Optuna, SQLAlchemy and drivers to `StudyError`."""
     try:
         yield
     except DuplicatedStudyError as error:
-        raise StudyError(f"{storage} has a study of this name already; give another with --study") from error
+        raise StudyError(f"{storage} already has a study of this name; choose another with --study") from error
     except (OptunaError, SQLAlchemyError, ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
-        raise StudyError(f"{storage} cannot be used as an Optuna storage: {said[0]}") from error
+        raise StudyError(f"cannot use {storage} as an Optuna storage: {said[0]}") from error
 
 
 # Writing.
 
 
 def write_study(sweep: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], storage: str, name: str) -> int:
-    """Write a sweep as a new study; how many trials it has. Raises `StudyError`.
+    """Write a sweep as a new study; returns its number of trials. Raises `StudyError`.
 
-    `storage` is a database URL, or a file: a journal if it ends in .journal or .log, else SQLite's. It may hold other
-    studies already.
+    `storage` is a database URL, or a file: a journal if it ends in .journal or .log, else SQLite. It may already have
+    other studies.
     """
     with _explained(without_password(storage)):
         frozen = study_conversion.frozen_trials(sweep, trials)
@@ -136,7 +136,7 @@ def _create(storage: BaseStorage, sweep: Mapping[str, Any], name: str) -> optuna
 
 
 class _Gathered(BaseJournalBackend):
-    """A journal whose new lines are kept until all of them are written at once."""
+    """A journal that buffers new entries until `flush` writes all of them."""
 
     def __init__(self, behind: BaseJournalBackend) -> None:
         self._logs = list(behind.read_logs(0))
@@ -184,7 +184,7 @@ def _insert_trials(connection: Connection, study_id: int, trials: Sequence[Froze
 
 
 def _rows_of(trials: Sequence[FrozenTrial], ids: Mapping[int, int]) -> dict[Any, list[dict[str, Any]]]:
-    """The rows below the trials, by table."""
+    """The rows that belong to the trials, by table."""
     of_all = [(ids[trial.number], trial) for trial in trials]
     return {
         models.TrialParamModel: [_param_row(i, t, name) for i, t in of_all for name in t.params],

@@ -1,7 +1,7 @@
-"""Ray Tune's search space objects as parameters of a sweep file; pure, in the process of `space_conversion`.
+"""Converts Ray Tune's search space objects to parameters of a sweep file; the process of `space_conversion`.
 
-Objects are told by the names of their classes in `ray.tune.search.sample`, so that Ray is not imported here. Bounds are
-as that module samples: `uniform` and `loguniform` include both ends; `randint` and `lograndint` exclude the upper one;
+Objects are recognized by the names of their classes in `ray.tune.search.sample`, so that Ray is not imported. Bounds
+follow that module: `uniform` and `loguniform` include both ends; `randint` and `lograndint` exclude the upper one;
 `quniform`, `qloguniform`, `qrandint` and `qlograndint` are the multiples of `q` between the bounds, the upper one
 included, but excluded for the latter two with `q=1`.
 """
@@ -22,7 +22,7 @@ _SAMPLE = "ray.tune.search.sample"
 
 @dataclass
 class Space:
-    """Parameters by name; which of them Ray goes through as a grid; and what is to be said about it."""
+    """Parameters by name, the names of those with grid search, and notes on the conversion."""
 
     parameters: dict[str, Parameter] = field(default_factory=dict)
     grid: set[str] = field(default_factory=set)
@@ -30,12 +30,12 @@ class Space:
 
 
 def is_domain(value: Any) -> bool:
-    """Whether it is an object of Ray Tune's search space."""
+    """Whether it is a search space object of Ray Tune."""
     return any(kind.__module__ == _SAMPLE and kind.__name__ == "Domain" for kind in type(value).__mro__)
 
 
 def is_grid(value: Any) -> bool:
-    """Whether it is what `tune.grid_search` returns."""
+    """Whether it is a result of `tune.grid_search`."""
     return isinstance(value, Mapping) and value.keys() == {"grid_search"}
 
 
@@ -45,10 +45,10 @@ def space_of(param_space: Mapping[str, Any]) -> Space:
     for names, value in _flattened(param_space, ()):
         name = SEPARATOR.join(names)
         if name in space.parameters:
-            raise ConversionError(f"there are two parameters {name!r}: one nested, one by its name; rename one of them")
+            raise ConversionError(f"duplicate parameter {name!r}: one nested, one with a dotted name; rename one")
         if len(names) > 1:
             nested = "".join(f"[{part!r}]" for part in names)
-            space.notes.append(f"parameters.{name}: was nested; the function finds it as config{nested}, as before")
+            space.notes.append(f"parameters.{name}: nested parameter; still available as config{nested}")
         if is_grid(value) or (is_domain(value) and value.is_grid()):
             choices = value["grid_search"] if is_grid(value) else value.categories
             space.parameters[name] = {"values": [plain(choice, name) for choice in choices]}
@@ -69,22 +69,22 @@ def _flattened(block: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[tup
 
 
 def plain(value: Any, name: str) -> Any:
-    """A number, a string, a boolean or None; of numpy's, Python's. Raises `ConversionError` for anything else."""
+    """A number, string, boolean or None; numpy scalars as Python's. Raises `ConversionError` for other values."""
     value = value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 else value
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ConversionError(
-        f"{name}: {value!r:.80} is not a number, string, boolean or None; choose by a name, and look it up in the code"
+        f"{name}: must be a number, string, boolean or None, got {value!r:.80}; use a name and look it up in code"
     )
 
 
 def parameter_of_domain(domain: Any, name: str) -> Parameter:
-    """Raises `ConversionError` for what no sweep file can say."""
+    """Raises `ConversionError` for an unsupported object."""
     kind, sampler = type(domain).__name__, domain.get_sampler()
     if kind == "Function":
         raise ConversionError(
-            f"{name}: tune.sample_from draws by a function, which a sweep file cannot hold; "
-            "write a range, or compute it in the trainable from other parameters"
+            f"{name}: tune.sample_from is not supported; "
+            "use a range, or compute the value in the trainable from other parameters"
         )
     if kind == "Categorical":
         return {"values": [plain(choice, name) for choice in domain.categories]}
@@ -93,7 +93,7 @@ def parameter_of_domain(domain: Any, name: str) -> Parameter:
         q, sampler = plain(sampler.q, name), sampler.get_sampler()
     shape = next((base.__name__ for base in type(sampler).__mro__ if base.__name__ in _SHAPES), None)
     if kind not in ("Float", "Integer") or shape is None:
-        raise ConversionError(f"{name}: {type(domain).__name__} with {type(sampler).__name__} is not known here")
+        raise ConversionError(f"{name}: {type(domain).__name__} with {type(sampler).__name__} is not supported")
     if shape == "Normal":
         drawn = {"mu": float(sampler.mean), "sigma": float(sampler.sd)}
         return {"distribution": "normal", **drawn} if q is None else {"distribution": "q_normal", **drawn, "q": q}
@@ -118,7 +118,7 @@ def _integer_range(name: str, low: int, high: int, q: int | None, *, log: bool) 
     low, high = int(low), int(high)
     if q is None or q == 1:
         if high <= low:
-            raise ConversionError(f"{name}: there is no integer from {low} to below {high}")
+            raise ConversionError(f"{name}: no integer lies in [{low}, {high})")
         return {"min": low, "max": high - 1, **({"log": True} if log else {})}
     first, last = _multiples(name, low, high, q)
     if log:
@@ -127,10 +127,10 @@ def _integer_range(name: str, low: int, high: int, q: int | None, *, log: bool) 
 
 
 def _multiples(name: str, low: float, high: float, q: float) -> tuple[int, int]:
-    """The first and the last multiple between the bounds, as Ray counts them."""
+    """The first and the last multiple between the bounds, as in Ray."""
     first, last = _index(low, q, math.ceil), _index(high, q, math.floor)
     if first > last:
-        raise ConversionError(f"{name}: there is no multiple of {q:g} from {low:g} to {high:g}")
+        raise ConversionError(f"{name}: no multiple of {q:g} lies between {low:g} and {high:g}")
     return first, last
 
 

@@ -1,4 +1,4 @@
-"""What people may write about a trial: a note, and tags to find it by; pure, api."""
+"""Checks the note and the tags that users attach to a trial; api process."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _TAG = re.compile(r"[^\s,\"'\x00-\x1f\x7f]+")
 
 
 def checked_note(text: str) -> str:
-    """The note without blank lines around it; "" is none. Raises `InvalidSpecError`."""
+    """The note without surrounding whitespace; "" means no note. Raises `InvalidSpecError`."""
     note = text.replace("\r\n", "\n").strip()
     if len(note) > MAX_NOTE:
-        raise _wrong("note", f"{len(note):,} characters; a note has at most {MAX_NOTE:,}")
+        raise _wrong("note", f"must have at most {MAX_NOTE:,} characters, got {len(note):,}")
     if not _is_text(note):
-        raise _wrong("note", "has a character that cannot be stored")
+        raise _wrong("note", "contains a NUL or a lone surrogate (invalid Unicode)")
     return note
 
 
 def checked_tags(tags: Iterable[str], where: str = "tags") -> list[str]:
-    """Each tag once, in the order of the alphabet. Raises `InvalidSpecError`."""
+    """The distinct tags, sorted. Raises `InvalidSpecError`."""
     found = sorted({tag.strip() for tag in tags})
     for tag in found:
         if not _TAG.fullmatch(tag) or not _is_text(tag) or len(tag) > MAX_TAG:
             rule = f"1 to {MAX_TAG} characters without spaces, commas or quotation marks"
-            raise _wrong(where, f"{tag[: MAX_TAG + 10]!r} is no tag: {rule}")
+            raise _wrong(where, f"invalid tag {tag[: MAX_TAG + 10]!r}: must be {rule}")
         if tag.startswith("-"):
-            raise _wrong(where, f"{tag!r} is no tag: - at the beginning means `not` in a filter")
+            raise _wrong(where, f"invalid tag {tag!r}: must not begin with -, which negates a term in filters")
     check_count(found, where)
     return found
 
 
 def check_count(tags: Iterable[str], where: str = "tags") -> None:
-    """Raises `InvalidSpecError` for more tags than one trial may have."""
+    """Raises `InvalidSpecError` for more than `MAX_TAGS` tags."""
     count = sum(1 for _ in tags)
     if count > MAX_TAGS:
-        raise _wrong(where, f"{count} tags; a trial has at most {MAX_TAGS}")
+        raise _wrong(where, f"must have at most {MAX_TAGS} tags, got {count}")
 
 
 def _is_text(text: str) -> bool:
-    """Half a character, or a zero byte, cannot be stored."""
+    """Whether it can be stored: valid Unicode without NUL."""
     return "\x00" not in text and text.encode(errors="replace").decode() == text
 
 

@@ -1,4 +1,4 @@
-"""How an attempt ended, judged from what its process said and how it died; pure, in the slot."""
+"""Determines the outcome of an attempt from its process's last report and exit status; slot process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_TRACEBACK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ChildReport:
-    """What the trial process said of itself, last. Raises `ValueError` for what `attempt` never says."""
+    """The final report of a trial process. Raises `ValueError` if it is malformed."""
 
     state: str
     value: float | None = None  # the first of `values`
@@ -23,11 +23,11 @@ class ChildReport:
     traceback: str = ""
     late_prune_answers: int = 0
     values: tuple[float, ...] | None = None  # one for each objective
-    interrupted: bool = False  # a failure that is not the trial's: the data disk was full
+    interrupted: bool = False  # the failure is not the trial's: the data disk was full
 
     def __post_init__(self) -> None:
         if self.state not in ("finished", "pruned", "failed"):
-            raise ValueError(f"no such outcome: {self.state!r}")
+            raise ValueError(f"unknown state: {self.state!r}")
         values = (self.value,) if self.values is None and self.value is not None else tuple(self.values or ())
         if not all(isinstance(value, float) for value in values):
             raise ValueError(f"not floats: {values!r:.200}")
@@ -36,7 +36,7 @@ class ChildReport:
         if self.cause is not None:
             Cause(self.cause)
         if not isinstance(self.message, str) or not isinstance(self.traceback, str):
-            raise ValueError("a message and a traceback are texts")
+            raise ValueError("message and traceback must be strings")
         if not isinstance(self.interrupted, bool):
             raise ValueError(f"not a boolean: {self.interrupted!r:.200}")
         if not isinstance(self.late_prune_answers, int) or not 0 <= self.late_prune_answers < 2**31:
@@ -45,11 +45,11 @@ class ChildReport:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The value that a trial has by what it reported so far; with a reason, it ends with it. Raises `ValueError`."""
+    """The result of a trial by its reports so far; with a reason, the trial ends with it. Raises `ValueError`."""
 
     values: tuple[float, ...] | None  # one for each objective
     reason: str = ""
-    constrained: bool = False  # `program.constraints` have been evaluated with it
+    constrained: bool = False  # whether `program.constraints` has been evaluated
 
     def __post_init__(self) -> None:
         values = tuple(self.values or ())
@@ -62,7 +62,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Why the slot ended a process."""
+    """Why the slot killed a process."""
 
     cause: Cause
     message: str = ""
@@ -79,14 +79,13 @@ def judge(
     finish_on_timeout: bool = False,
     has_constraints: bool = False,
 ) -> dict[str, Any]:
-    """The fields of `Ended` that say how it went.
+    """The fields of `Ended` that describe the outcome.
 
-    What the slot did to the process comes first, then how the process died, then what it said: a process that
-    claims success and then crashes has still finished, since its result was complete. `out_of_memory` says that
-    the kernel has killed something for memory meanwhile; `objectives` is how many values a result has. `chosen` is
-    the value by what it has reported: its own decision to end with it stands before all else, whatever becomes of the
-    process afterwards; with `finish_on_timeout` it is the result at the time limit. `has_constraints`: the program has
-    `constraints`, and a trial that ends early without them has failed, since it may be infeasible.
+    A process that reports a complete result and then crashes has finished. Otherwise the slot's kill counts first, then
+    the report, then the exit status. `out_of_memory`: the OOM killer was active meanwhile. `objectives`: the number of
+    values of a result. `chosen`: the result by the reports so far; if the trial has decided to end with it, it takes
+    precedence over everything else; with `finish_on_timeout` it is the result at the time limit. `has_constraints`: the
+    program has `constraints`; a trial that ends early without them fails, since it may be infeasible.
     """
     decided = chosen is not None and bool(chosen.reason)
     has_finished = report is not None and report.state == "finished"
@@ -110,17 +109,17 @@ def judge(
             "cause": Cause(report.cause or "bad_report"),
         }
     if exit == "SIGKILL" and out_of_memory:
-        return _failure(Cause.HOST_MEMORY, "the kernel killed the process: the machine, or its cgroup, had no memory")
+        return _failure(Cause.HOST_MEMORY, "killed by the OOM killer: the machine or its cgroup ran out of memory")
     if exit.startswith("SIG"):
-        return _failure(Cause.SIGNAL, f"the process was ended by {exit}")
+        return _failure(Cause.SIGNAL, f"the process was terminated by {exit}")
     return _failure(Cause.EXITED, f"the process exited with status {exit} before its function returned")
 
 
 _KILL_MESSAGES = {
-    Cause.TIMEOUT: "ran longer than limits.trial_s",
-    Cause.STALLED: "said nothing for limits.silence_s",
-    Cause.START_TIMEOUT: "did not reach user code within limits.start_s",
-    Cause.INFRASTRUCTURE: "the fork server of its slot ended",
+    Cause.TIMEOUT: "exceeded limits.trial_s",
+    Cause.STALLED: "reported nothing for limits.silence_s",
+    Cause.START_TIMEOUT: "did not start user code within limits.start_s",
+    Cause.INFRASTRUCTURE: "the fork server of its slot terminated",
 }
 
 
@@ -128,7 +127,7 @@ def _ended_early(chosen: Chosen, report: ChildReport | None, objectives: int) ->
     """A condition of `stop` was reached; the report of the process may add remarks to the reason."""
     reason = storable(chosen.reason[:MAX_MESSAGE])
     if not _complete(chosen.values, objectives):
-        return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric before")
+        return _failure(Cause.BAD_REPORT, f"{reason}, but the trial had not reported its metric")
     told = report if report is not None and report.state == "finished" else ChildReport("finished")
     message = told.message if told.message.startswith(chosen.reason) else reason
     return _verdict(TrialState.FINISHED, replace(told, value=None, values=chosen.values, message=message))
@@ -139,22 +138,24 @@ def _timed_out(
 ) -> dict[str, Any]:
     message = _KILL_MESSAGES[Cause.TIMEOUT] if chosen is None else chosen.reason or _KILL_MESSAGES[Cause.TIMEOUT]
     if chosen is None or not _complete(chosen.values, objectives):
-        return _failure(Cause.TIMEOUT, f"{message}, and had not reported its metric")
+        return _failure(Cause.TIMEOUT, f"{message}, without having reported its metric")
     if has_constraints and not chosen.constrained:
         why = f": {report.message}" if report is not None and report.message else " within limits.grace_s"
         return _failure(Cause.TIMEOUT, storable(f"{message}; program.constraints was not evaluated{why}"[:MAX_MESSAGE]))
-    report = ChildReport("finished", values=chosen.values, message=f"{message}; finished with what it had reported")
+    report = ChildReport(
+        "finished", values=chosen.values, message=f"{message}; finished with the values reported before"
+    )
     return _verdict(TrialState.FINISHED, report)
 
 
 def over_quota(used_bytes: int, allowed_mb: float) -> str:
-    """The message of `disk_quota`."""
+    """The message of `Cause.DISK_QUOTA`."""
     used_mb = used_bytes / (1 << 20)
-    return f"its working and temporary directories took {used_mb:.0f} MB; limits.work_dir_mb allows {allowed_mb:g}"
+    return f"working and temporary directories use {used_mb:.0f} MB, more than limits.work_dir_mb ({allowed_mb:g})"
 
 
 def storable(text: str) -> str:
-    """The text as every database and JSON reader takes it: no half surrogate pairs, no NUL."""
+    """The text without lone surrogates and NUL, which databases and JSON parsers reject."""
     return text.encode(errors="backslashreplace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 

@@ -1,4 +1,4 @@
-"""Steps from one end of a range, counted as people write them: in decimals; pure, everywhere."""
+"""Steps of a range in decimal arithmetic, so that 3 steps of 0.1 are 0.3; every process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from decimal import Decimal
 
 
 def steps_within(low: float, high: float, step: float) -> int:
-    """How many steps there are up to `high`; in decimals, as people write steps, and as Optuna counts them."""
+    """The number of steps from `low` up to `high`, in decimal arithmetic, as in Optuna."""
     return int((Decimal(str(high)) - Decimal(str(low))) // Decimal(str(step)))
 
 
 def on_step(low: float, step: float, index: int) -> float:
-    """The number that so many steps from `low` lead to: 3 steps of 0.1 to 0.3, and not a little above."""
+    """`low + index * step` in decimal arithmetic."""
     return float(Decimal(str(low)) + index * Decimal(str(step)))

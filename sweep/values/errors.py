@@ -1,4 +1,4 @@
-"""Every error of the product that a user may see; pure, in every process."""
+"""All errors that a user may see; every process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class PodiumError(Exception):
-    """Something went wrong in Podium."""
+    """Internal error."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (self.__doc__ or "").strip())
@@ -16,7 +16,7 @@ class PodiumError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a document: where (keys from the top, and a line if it came from a file), and what."""
+    """A problem of a document: its location (keys from the top, and a line if it is from a file), and a message."""
 
     location: tuple[str, ...]
     message: str
@@ -24,16 +24,16 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """The location as people write it: `parameters.lr.min`."""
+        """The location as a dotted path: `parameters.lr.min`."""
         return ".".join(self.location) or "(the whole document)"
 
 
 class InvalidSpecError(PodiumError):
-    """The sweep file is not valid."""
+    """Invalid sweep file."""
 
     def __init__(self, problems: list[Problem], source: str = "sweep") -> None:
         self.problems = problems
-        self.source = source  # the file; "" where the keys are options of a command, or fields of a request
+        self.source = source  # the file; "" if the keys are options of a command or fields of a request
         super().__init__("\n".join(self._line(problem) for problem in problems))
 
     @classmethod
@@ -56,77 +56,77 @@ class UnusableClassError(PodiumError):
 
 
 class UnauthorizedError(PodiumError):
-    """Send the header `Authorization: Bearer TOKEN`; the admin's token is in the data directory, admin.token."""
+    """Authentication required: send `Authorization: Bearer TOKEN`; the admin token is in DATA_DIR/admin.token."""
 
 
 class ForbiddenError(PodiumError):
-    """This token does not allow that."""
+    """The token does not have the required role."""
 
 
 class TooManyFailuresError(PodiumError):
-    """Too many wrong tokens or codes came from this address."""
+    """Too many invalid tokens or codes from this address."""
 
     def __init__(self, retry_s: float) -> None:
         self.retry_s = max(1, math.ceil(retry_s))
-        super().__init__(f"too many wrong tokens or codes came from this address; try again in {self.retry_s} s")
+        super().__init__(f"too many invalid tokens or codes from this address; try again in {self.retry_s} s")
 
 
 class BadRequestError(PodiumError):
-    """The request cannot be understood."""
+    """Invalid request."""
 
 
 class FilterError(BadRequestError):
-    """The filter cannot be read."""
+    """Invalid filter."""
 
     def __init__(self, message: str, position: int, length: int) -> None:
-        self.position, self.length = position, length  # of the part that is wrong, in characters of the filter
+        self.position, self.length = position, length  # of the invalid part, in characters of the filter
         super().__init__(f"at character {position + 1}: {message}")
 
 
 class TooLargeError(PodiumError):
-    """The body is too large."""
+    """The request body is too large."""
 
 
 class NotFoundError(PodiumError):
-    """There is no such thing."""
+    """Not found."""
 
 
 class ConflictError(PodiumError):
-    """That is not possible in this state."""
+    """Not possible in the current state."""
 
 
 class IllegalTransitionError(ConflictError):
-    """A state may not follow that state."""
+    """Invalid state transition."""
 
 
 class NotPossibleError(ConflictError):
-    """That cannot be asked for in this state."""
+    """The command is not possible in the current state."""
 
     def __init__(self, message: str, possible: Sequence[str]) -> None:
-        self.possible = tuple(possible)  # what can be asked for now, as commands
+        self.possible = tuple(possible)  # the commands that are possible now
         super().__init__(message)
 
     @classmethod
     def of(cls, what: str, possible: Sequence[str]) -> NotPossibleError:
-        """Says what cannot be, and what can."""
-        return cls(f"{what}; possible: {', '.join(possible) or 'nothing, it is over'}", possible)
+        """An error with the list of possible commands."""
+        return cls(f"{what}; possible: {', '.join(possible) or 'none (terminal state)'}", possible)
 
 
 class DataError(PodiumError):
     """The data set cannot be read."""
 
     def __init__(self, message: str | None = None, key: str | None = None) -> None:
-        """`key` is the key of `program.data` that has to change, where it is known."""
+        """`key`: the invalid key of `program.data`, if known."""
         self.key = key
         super().__init__(message)
 
 
 class ChangedDataError(DataError):
-    """The data set is not the one that the sweep was accepted with."""
+    """The data set has changed since the sweep was accepted."""
 
 
 class BundleError(PodiumError):
-    """The code bundle cannot be used."""
+    """Invalid code bundle."""
 
 
 class UserCodeError(PodiumError):
@@ -134,20 +134,20 @@ class UserCodeError(PodiumError):
 
 
 class NotInTrialError(UserCodeError, AttributeError):
-    """A trial of Podium does not have that; unknown to `hasattr`, too."""
+    """The trial has no such attribute; `hasattr` is False."""
 
 
 class StudyUnavailableError(PodiumError):
-    """The service did not answer what a trial asked of its study."""
+    """The service did not answer a trial's request for study data."""
 
 
 class ScriptFailedError(UserCodeError):
-    """The script of a trial ended with a status other than 0."""
+    """The script of a trial exited with a nonzero status."""
 
     def __init__(self, status: int, tail: str) -> None:
         self.tail = tail  # the end of its standard error
-        last = tail.splitlines()[-1].strip() if tail else "it said nothing on standard error"
-        super().__init__(f"the script ended with status {status}: {last}")
+        last = tail.splitlines()[-1].strip() if tail else "no output on standard error"
+        super().__init__(f"the script exited with status {status}: {last}")
 
 
 class PinningError(PodiumError):
@@ -163,7 +163,7 @@ class NonFiniteError(BadReportError):
 
 
 class NoDeviceError(PodiumError):
-    """There is no device of the kind that was asked for."""
+    """No device of the requested kind is available."""
 
 
 class DataDirectoryError(PodiumError):
@@ -175,19 +175,19 @@ class DatabaseError(PodiumError):
 
 
 class TooSlowError(DatabaseError):
-    """What was asked for takes too long to find."""
+    """The query exceeds the time limit."""
 
 
 class StorageFullError(DatabaseError):
-    """There is no room left on the disk of the data directory; make some, and try again."""
+    """No space left on the disk of the data directory; free some and try again."""
 
 
 class DamagedError(DatabaseError):
-    """The database cannot be trusted; open it again, and believe only what is read back."""
+    """The state of the database is unknown after a failed write; open it again and read back what was committed."""
 
 
 class FencedError(DatabaseError):
-    """Another scheduler has taken over; this one writes nothing more."""
+    """Another scheduler has taken over; this one must not write."""
 
 
 class ServiceError(PodiumError):
@@ -199,11 +199,11 @@ class StudyError(PodiumError):
 
 
 class MissingExtraError(PodiumError):
-    """A package that this needs is not installed."""
+    """A required package is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs packages that are not installed here: pip install 'podium[{extra}]'")
+        super().__init__(f"{what} needs packages that are not installed: pip install 'podium[{extra}]'")
 
 
 class EnsembleError(PodiumError):
-    """The ensemble cannot be built or asked."""
+    """The ensemble cannot be built or evaluated."""

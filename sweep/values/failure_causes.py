@@ -1,4 +1,4 @@
-"""Which cause of the closed list an exception is; trial process and slot."""
+"""Classifies exceptions and error output of a trial by failure cause; trial process and slot."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from podium.sweep.values.errors import BadReportError, NonFiniteError, PinningEr
 from podium.sweep.values.trial import Cause
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_FULL_WORDS = ("No space left on device", "Disk quota exceeded")  # what is left of it in other libraries' errors
+_FULL_WORDS = ("No space left on device", "Disk quota exceeded")  # in errors of other libraries that lack errno
 
-_BROKEN_DISK = frozenset({errno.EIO, errno.EROFS})  # the second is what becomes of a disk after the first
+_BROKEN_DISK = frozenset({errno.EIO, errno.EROFS})  # a disk is remounted read-only after I/O errors
 _DEVICE_MEMORY_WORDS = (
     "CUDA error: out of memory",
     "CUDA out of memory",
@@ -22,9 +22,9 @@ _DEVICE_MEMORY_WORDS = (
 
 
 def cause_of(error: BaseException) -> Cause:
-    """The cause of a trial that ended with this exception; a full disk is judged by `disk_is_full` beforehand.
+    """The failure cause of a trial that ended with this exception, or one that it wraps.
 
-    Where libraries wrap what happened, what they wrapped counts.
+    A full disk is checked before, by `disk_is_full`.
     """
     if isinstance(error, NonFiniteError):
         return Cause.NON_FINITE
@@ -45,7 +45,7 @@ def cause_of(error: BaseException) -> Cause:
 
 
 def disk_is_full(error: BaseException) -> bool:
-    """Whether the exception, or one that it came from, says that there was no room on the disk."""
+    """Whether the exception, or one in its chain, is due to a full disk or an exceeded disk quota."""
     return any(_is_full(one) for one in _chain(error))
 
 
@@ -54,11 +54,11 @@ def shown(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - it is the user's code
-        return "<its message cannot be shown>"
+        return "<exception str() failed>"
 
 
 def _cause_in(tail: str) -> Cause:
-    """The cause that the end of a script's standard error names: it is all that is left of its exception."""
+    """The failure cause by the end of a script's standard error, since its exception is not available."""
     if "OutOfMemoryError" in tail or any(words in tail for words in _DEVICE_MEMORY_WORDS):
         return Cause.DEVICE_MEMORY
     last = tail.splitlines()[-1] if tail else ""
@@ -66,7 +66,7 @@ def _cause_in(tail: str) -> Cause:
 
 
 def _is_device_memory(error: BaseException) -> bool:
-    """torch's own class where its allocator says it; the driver and the libraries say it in words."""
+    """By the class of torch's allocator, or by the messages of the driver and CUDA libraries."""
     if type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and any(words in shown(error)[:10_000] for words in _DEVICE_MEMORY_WORDS)

@@ -1,4 +1,4 @@
-"""Parameters with dotted names as nested dictionaries, as the code of W&B and Ray Tune reads them; trial process."""
+"""Converts parameters with dotted names to nested dictionaries, for code written for W&B or Ray Tune; trial process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def flat_and_nested(params: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"optimizer.lr": 1}` as `{"optimizer.lr": 1, "optimizer": {"lr": 1}}`: a program may ask for either.
+    """`{"optimizer.lr": 1}` as `{"optimizer.lr": 1, "optimizer": {"lr": 1}}`, so that both lookups work.
 
-    Where a parameter has the name of such a dictionary itself, there is none.
+    A nested dictionary is omitted if a parameter has its name.
     """
     tree: dict[str, Any] = {}
     for name, value in params.items():

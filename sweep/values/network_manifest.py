@@ -1,4 +1,4 @@
-"""What the file of a user's network says of it, so that it can be built again; pure, trial, host and members."""
+"""The metadata of a saved user network, from which ensembles rebuild it; trial process, host and workers."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from typing import Any
 from podium.sweep.values.code_references import is_reference
 
 HEADER = "user_network"  # in the metadata of the model's file
-EXAMPLE, ANSWERS = "podium.example", "podium.answers"  # beside the weights: some rows, and what was said of them
+EXAMPLE, ANSWERS = "podium.example", "podium.answers"  # tensors next to the weights: some input rows and their outputs
 EXAMPLE_ROWS = 4
 MAX_FEATURES = 2**31
-TARGETS = "targets."  # before the split's name, beside the predictions: what is true of its rows
+TARGETS = "targets."  # prefix of a split's name, next to the predictions: the true targets
 TARGETS_SHA256 = "targets_sha256"  # in the metadata of the predictions: of all targets in the file
 
 
 class Outputs(StrEnum):
-    """What a network's outputs are."""
+    """The kind of a network's outputs."""
 
-    LOGITS = "logits"  # of classes; one alone is that of the second of two
+    LOGITS = "logits"  # of classes; a single one is that of the second of two classes
     PROBABILITIES = "probabilities"  # likewise
     VALUES = "values"
 
 
 @dataclass(frozen=True, slots=True)
 class UserNetwork:
-    """How a user's network is built, what it takes, and what it answers with."""
+    """How a user's network is built, its inputs and its outputs."""
 
     build: str  # module:function
-    bundle: str | None  # SHA-256 of the code; None: it came from nowhere that a member could load it from
+    bundle: str | None  # SHA-256 of the code bundle; None if workers cannot load the code
     code_sha256: str  # of the modules in the bundle, as the trial ran them
     params: dict[str, Any]
     shape: tuple[int, ...]  # of one row
     dtype: str
     outputs: Outputs
-    classes: tuple[str, ...]  # with values the names of the outputs
-    data: dict[str, Any] | None = None  # `program.data`, whose splits the trial had; None: it brought its own
+    classes: tuple[str, ...]  # in regression, the names of the outputs
+    data: dict[str, Any] | None = None  # `program.data`; None if the trial uses its own data
     split: dict[str, Any] = field(default_factory=dict)
     rows_sha256: str | None = None  # of the rows of `data` in their splits
 
     @property
     def features(self) -> int:
-        """How long a row is as ensembles have it: flat."""
+        """The length of a flattened row."""
         return prod(self.shape)
 
     @property
@@ -60,13 +60,13 @@ class UserNetwork:
 
     @classmethod
     def from_json(cls, text: str) -> UserNetwork:
-        """The inverse of `to_json`; raises `ValueError`, `TypeError` or `KeyError` for what is none.
+        """The inverse of `to_json`; raises `ValueError`, `TypeError` or `KeyError` for invalid metadata.
 
-        A trial's code may write what it wants into the file: what becomes a path, an import or a size is checked.
+        A trial can write any content, so everything that becomes a path, an import or a size is checked.
         """
         values: dict[str, Any] = json.loads(text)
         if (wrong := _wrong_in(values)) is not None:
-            raise ValueError(f"{wrong} of its network is {values.get(wrong)!r:.80}")
+            raise ValueError(f"invalid {wrong} of the network: {values.get(wrong)!r:.80}")
         return cls(
             **{
                 **values,
@@ -78,7 +78,7 @@ class UserNetwork:
 
 
 def _wrong_in(values: Mapping[str, Any]) -> str | None:
-    """The first key whose value is not what `UserNetwork` says."""
+    """The first key with an invalid value, or None."""
     allowed = {
         "build": isinstance(values["build"], str) and is_reference(values["build"]),
         "bundle": values["bundle"] is None or is_sha256(values["bundle"]),
@@ -109,7 +109,7 @@ def is_names(value: Any) -> bool:
 
 
 def is_data(value: Any) -> bool:
-    """Whether it looks like `program.data`: texts, and the list of columns."""
+    """Whether it has the form of `program.data`: strings, and a list of columns."""
     if not isinstance(value, dict) or not any(isinstance(value.get(key), str) for key in ("name", "file", "idx")):
         return False
     others = {key: text for key, text in value.items() if key != "features"}
@@ -118,7 +118,7 @@ def is_data(value: Any) -> bool:
 
 
 def is_split(value: Any, *, needed: bool) -> bool:
-    """Whether it looks like `validation`; where there is no data, it may be empty."""
+    """Whether it has the form of `validation`; may be empty if there is no data."""
     if value == {}:
         return not needed
     shares = value.get("split") if isinstance(value, dict) else None
@@ -128,7 +128,7 @@ def is_split(value: Any, *, needed: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A network that was kept, but cannot join an ensemble, and why."""
+    """A saved network that cannot join an ensemble, with the reason."""
 
     reason: str
 
@@ -137,7 +137,7 @@ class Unfit:
 
 
 def read_header(metadata: Mapping[str, str]) -> UserNetwork | Unfit | None:
-    """What a model's file says; None: it is not one of a user's network. Raises as `UserNetwork.from_json`."""
+    """The metadata of a model file; None if it is not a user network. Raises as `UserNetwork.from_json`."""
     text = metadata.get(HEADER)
     if text is None:
         return None
@@ -146,7 +146,7 @@ def read_header(metadata: Mapping[str, str]) -> UserNetwork | Unfit | None:
 
 
 def code_digest(folder: Path) -> str:
-    """The SHA-256 of the Python modules in a folder, by name and content: whether the code is what it was."""
+    """The SHA-256 of the names and contents of the Python modules in a folder, to detect changes."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         content = path.read_bytes()

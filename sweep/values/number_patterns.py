@@ -1,23 +1,23 @@
-"""Numbers in printed text: `auto`, `${number}`, and numbers that a pattern cuts; pure, api and trial process."""
+"""Regular expressions for numbers in printed text: `auto`, `${number}`, truncated matches; api and trial process."""
 
 from __future__ import annotations
 
 import re
 
-AUTO = "auto"  # in place of a pattern: the metric's name, followed by a number
-NUMBER = "${number}"  # in a pattern: a group that takes a whole number with sign and exponent, nan or an infinity
+AUTO = "auto"  # instead of a pattern: the metric's name, followed by a number
+NUMBER = "${number}"  # in a pattern: a group that matches a complete number with sign and exponent, nan or inf
 _NON_FINITE = r"[-+]?(?i:nan|inf(?:inity)?)"
 _FINITE = r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+"
 _LEFT = r"(?<![\w.])"
 _RIGHT = r"(?!\w|\.\d)"
-_UNIT = r"(?=m?s\b)"  # 3.2s and 12ms are numbers, 5k is another one than 5
+_UNIT = r"(?=m?s\b)"  # 3.2s and 12ms are numbers, but 5k is not 5
 _GROUP = rf"({_LEFT}(?:{_FINITE}(?:{_UNIT}|{_RIGHT})|{_NON_FINITE}{_RIGHT}))"
-# What a group of digits alone passes over: nan, an infinity, a sign.
+# Values that a group of digits does not match: nan, infinities, signed numbers.
 _PASSED_OVER_GROUP = rf"({_LEFT}(?:{_NON_FINITE}|(?=[-+]){_FINITE}){_RIGHT})"
 
 _SEPARATORS = re.compile(r"[\s_./-]+")
 _VALIDATION = frozenset({"val", "valid", "validation"})
-# `loss` in "train loss 0.5" and "best loss 0.1" is another metric than `loss`.
+# "train loss 0.5" and "best loss 0.1" are not values of the metric `loss`.
 _QUALIFIERS = (
     "train", "training", "val", "valid", "validation", "test", "testing", "eval", "evaluation", "dev", "best",
 )  # fmt: skip
@@ -29,7 +29,7 @@ _AROUND = re.compile(r"[-+\w.,]*")
 
 
 def expanded(pattern: str, name: str) -> str:
-    """The regular expression that `auto`, or a pattern with `${number}`, stands for."""
+    """The regular expression for `auto` or a pattern with `${number}`."""
     if pattern == AUTO:
         return _auto(name)
     return pattern.replace(NUMBER, _GROUP)
@@ -48,14 +48,14 @@ def _word(word: str) -> str:
 
 
 def with_number(pattern: str, group: int) -> str | None:
-    """The pattern with `${number}` in place of a group; None where that makes no pattern."""
+    """The pattern with `${number}` instead of a group; None if the result is not a valid pattern."""
     return _replaced(pattern, group, NUMBER, _GROUP)
 
 
 def passed_over(pattern: str, group: int) -> str | None:
-    """The pattern as it finds nan, an infinity or a signed number where the group stands; None where it cannot be made.
+    """The pattern with a group for nan, infinities and signed numbers; None if the result is not a valid pattern.
 
-    A pattern like `loss ([0-9.]+)` does not see these, and the value before would stay the last one.
+    A pattern like `loss ([0-9.]+)` does not match these, so that the last value would be outdated.
     """
     return _replaced(pattern, group, _PASSED_OVER_GROUP, _PASSED_OVER_GROUP)
 
@@ -73,10 +73,10 @@ def _replaced(pattern: str, group: int, text: str, tried: str) -> str | None:
 
 
 def _place_of(pattern: str, group: int) -> tuple[int, int] | None:
-    """Where a capturing group stands in the text of a pattern, its parentheses included."""
-    open_groups: list[tuple[int, int]] = []  # number, or 0 of one that captures nothing; start
+    """The position of a capturing group in the text of a pattern, including its parentheses."""
+    open_groups: list[tuple[int, int]] = []  # number, or 0 for a non-capturing group; start
     count = position = 0
-    in_class = -1  # where the class of characters began
+    in_class = -1  # start of the character class
     while position < len(pattern):
         character = pattern[position]
         if character == "\\":
@@ -99,7 +99,7 @@ def _place_of(pattern: str, group: int) -> tuple[int, int] | None:
 
 
 def cut_number(line: str, start: int, end: int) -> str | None:
-    """The number that the text between `start` and `end` is only a part of, or None."""
+    """The complete number, if the text between `start` and `end` is only a part of it, else None."""
     text = line[start:end].strip()
     start = line.index(text, start) if text else start
     end = start + len(text)
@@ -112,7 +112,7 @@ def cut_number(line: str, start: int, end: int) -> str | None:
 
 
 def _goes_on(text: str, after: str) -> bool:
-    """Whether what follows belongs to the same number."""
+    """Whether the following text belongs to the same number."""
     if not text[-1].isdigit() and text[-1] != ".":
         return text[-1] in "eE+-" and text[0] in "+-.0123456789" and after[:1].isdigit()
     if after[:1].isdigit() or _EXPONENT.match(after) or (text[-1] != "." and re.match(r"\.\d", after)):
@@ -121,7 +121,7 @@ def _goes_on(text: str, after: str) -> bool:
 
 
 def _began_before(text: str, before: str) -> bool:
-    """Whether what precedes belongs to the same number: digits, a point, or a sign that stands at its beginning."""
+    """Whether the preceding text belongs to the same number: digits, a decimal point, or a leading sign."""
     if not text[0].isdigit() and text[0] != ".":
         return False
     return re.search(r"\d\.?$|\d[eE][-+]?$|(?:^|[\s:=(\[,])[-+]\.?$|(?:^|\W)\.$", before) is not None

@@ -1,4 +1,4 @@
-"""The value of a trial among what it has reported: last, smallest or largest; pure, trial process and slot."""
+"""Reduces the reported values of a trial to its result: last, min or max; trial process and slot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LAST, MIN, MAX = "last", "min", "max"
 
 
 class ReportedValues:
-    """Follows the objectives of a trial. With several, the first decides which step counts; the others follow it."""
+    """Tracks the objectives of a trial. With several, the first one selects the step that counts."""
 
     def __init__(self, objectives: Sequence[str], rule: str) -> None:
         self._objectives = tuple(objectives)
@@ -20,7 +20,7 @@ class ReportedValues:
         self._chosen_step: int | None = None
 
     def note(self, step: int, values: Mapping[str, float]) -> None:
-        """Metrics were reported or logged at a step; NaN, infinities and other metrics are left out."""
+        """Record the metrics of a step; non-finite values and other metrics are ignored."""
         own = {name: values[name] for name in self._objectives if name in values and math.isfinite(values[name])}
         self._last |= own
         self._steps |= dict.fromkeys(own, step)
@@ -33,17 +33,17 @@ class ReportedValues:
             self._chosen = own | self._chosen
 
     def complete_at(self, step: int) -> bool:
-        """Whether each objective has a value of this step, or of a later one."""
+        """Whether each objective has a value of this step or a later one."""
         return all(self._steps.get(name, -1) >= step for name in self._objectives)
 
     @property
     def by_name(self) -> dict[str, float]:
-        """The value of each objective that was reported."""
+        """The current result of each reported objective."""
         return dict(self._last if self._rule == LAST else self._chosen)
 
     @property
     def values(self) -> tuple[float, ...] | None:
-        """A value for each objective, in their order; None while one is missing."""
+        """The result for each objective, in order; None while one is missing."""
         found = self.by_name
         return tuple(found[name] for name in self._objectives) if len(found) == len(self._objectives) else None
 

@@ -1,4 +1,4 @@
-"""What a trial's function returned, as numbers in the order of the sweep's metrics; trial process."""
+"""Converts the return value of a trial's function to the values of its objectives; trial process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from podium.sweep.values.errors import BadReportError, NonFiniteError
 
-SHOWN = 200  # characters of what was returned, in a message
+SHOWN = 200  # characters of the returned value in messages
 
 
 def returned_values(returned: Any, objectives: Sequence[str]) -> tuple[float, ...]:
     """A number for each of `objectives`, the names of the sweep's metrics.
 
-    One objective: a number, or a dict that holds it by name. Several: a tuple or list in their order, or a dict.
-    Raises `BadReportError` for anything else, and `NonFiniteError` for NaN or an infinity.
+    One objective: a number, or a dict with its name. Several: a tuple or list in their order, or a dict. Raises
+    `BadReportError` for anything else, and `NonFiniteError` for NaN or an infinity.
     """
     if returned is None:
         raise BadReportError(f"the function returned nothing; {_wanted(objectives)}")
@@ -30,7 +30,7 @@ def returned_values(returned: Any, objectives: Sequence[str]) -> tuple[float, ..
 
 
 def finite_number(value: Any, what: str) -> float:
-    """`value` as a float; `what` begins the message. Raises `BadReportError`, for NaN and infinity `NonFiniteError`."""
+    """`value` as a float; `what` begins messages. Raises `BadReportError`, for NaN and infinity `NonFiniteError`."""
     try:
         number = float(value)
     except (TypeError, ValueError):

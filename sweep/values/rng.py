@@ -1,4 +1,4 @@
-"""A number at random from a range of the search space; pure, wherever Podium draws without Optuna."""
+"""Samples numbers from a range of the search space without Optuna; every process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from podium.sweep.values.decimal_steps import on_step, steps_within
 
 
 def within(low: float, high: float, step: float | None, chance: random.Random, *, log: bool) -> int | float:
-    """Each number as likely as the next, on a log range each order of magnitude; whole where both ends are.
+    """A uniform or log-uniform sample, with both bounds included; an integer if both bounds are integers.
 
-    A whole number of a log range has the width that rounds to it, the ends too, as in Optuna.
+    An integer of a log range has the probability of the interval that is rounded to it, as in Optuna.
     """
     if isinstance(low, int) and isinstance(high, int):
         return _whole_log(low, high, chance) if log else chance.randrange(low, high + 1, int(step or 1))

@@ -1,4 +1,4 @@
-"""What a trial is: states, allowed transitions, failure causes, and what crosses from a slot; pure, everywhere."""
+"""States of sweeps and trials with their transitions, failure causes, and the events of a slot; every process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Params = dict[str, Scalar]
 
 
 class SweepState(StrEnum):
-    """Where a sweep is in its life."""
+    """The state of a sweep."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -43,15 +43,15 @@ SWEEP_TRANSITIONS: Mapping[SweepState, frozenset[SweepState]] = {
         {SweepState.QUEUED, SweepState.RUNNING, SweepState.STOPPING, SweepState.FAILED, SweepState.CANCELLED}
     ),
     SweepState.STOPPING: frozenset({SweepState.QUEUED, SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED}),
-    SweepState.FINISHED: frozenset({SweepState.QUEUED}),  # extended, or a trial of it is retried or cloned
-    SweepState.FAILED: frozenset({SweepState.QUEUED}),  # a trial of it is retried or cloned
+    SweepState.FINISHED: frozenset({SweepState.QUEUED}),  # extended, or one of its trials is retried or cloned
+    SweepState.FAILED: frozenset({SweepState.QUEUED}),  # one of its trials is retried or cloned
     SweepState.CANCELLED: frozenset(),
 }
 SWEEP_OVER = frozenset({SweepState.FINISHED, SweepState.FAILED, SweepState.CANCELLED})
 
 
 class TrialState(StrEnum):
-    """Where a trial is in its life."""
+    """The state of a trial."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -65,7 +65,7 @@ TRIAL_TRANSITIONS: Mapping[TrialState, frozenset[TrialState]] = {
     TrialState.WAITING: frozenset({TrialState.RUNNING, TrialState.CANCELLED}),
     TrialState.RUNNING: frozenset(
         {
-            TrialState.WAITING,  # the attempt was lost, the trial is tried again
+            TrialState.WAITING,  # the attempt was lost; the trial is retried
             TrialState.FINISHED,
             TrialState.PRUNED,
             TrialState.FAILED,
@@ -82,26 +82,26 @@ COUNTED = frozenset({TrialState.FINISHED, TrialState.PRUNED})
 
 
 def check_sweep_transition(old: SweepState, new: SweepState) -> None:
-    """Raise `IllegalTransitionError`, naming what is possible, unless `new` may follow `old`."""
+    """Raises `IllegalTransitionError` unless the transition from `old` to `new` is allowed."""
     if new not in SWEEP_TRANSITIONS[old]:
-        possible = ", ".join(sorted(SWEEP_TRANSITIONS[old])) or "nothing, it is over"
-        raise IllegalTransitionError(f"a {old} sweep cannot become {new}; possible: {possible}")
+        possible = ", ".join(sorted(SWEEP_TRANSITIONS[old])) or "none (terminal state)"
+        raise IllegalTransitionError(f"invalid sweep state transition from {old} to {new}; possible: {possible}")
 
 
 def check_trial_transition(old: TrialState, new: TrialState) -> None:
-    """Raise `IllegalTransitionError`, naming what is possible, unless `new` may follow `old`."""
+    """Raises `IllegalTransitionError` unless the transition from `old` to `new` is allowed."""
     if new not in TRIAL_TRANSITIONS[old]:
-        possible = ", ".join(sorted(TRIAL_TRANSITIONS[old])) or "nothing, it is over"
-        raise IllegalTransitionError(f"a {old} trial cannot become {new}; possible: {possible}")
+        possible = ", ".join(sorted(TRIAL_TRANSITIONS[old])) or "none (terminal state)"
+        raise IllegalTransitionError(f"invalid trial state transition from {old} to {new}; possible: {possible}")
 
 
 def violates(constraints: Mapping[str, float]) -> bool:
-    """Whether one of them is above 0: then the trial is never the best."""
+    """Whether a constraint is violated (above 0); such a trial is infeasible and never the best."""
     return any(amount > 0 for amount in constraints.values())
 
 
 class Cause(StrEnum):
-    """Why an attempt failed: a closed list."""
+    """The cause of a failed attempt."""
 
     USER_ERROR = "user_error"
     BAD_REPORT = "bad_report"
@@ -128,7 +128,7 @@ MEMORY_CAUSES = frozenset({Cause.HOST_MEMORY, Cause.DEVICE_MEMORY})
 
 
 class TrialRequest(StrEnum):
-    """What a client wants done with a trial, until the scheduler has done it."""
+    """A pending command of a client on a trial."""
 
     STOP = "stop"
     RETRY = "retry"
@@ -136,21 +136,21 @@ class TrialRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of one attempt; None means no limit."""
+    """The limits of one attempt; None means no limit."""
 
     trial_s: float | None = None  # from the start of the process to its end
-    silence_s: float | None = None  # between two signs of life
+    silence_s: float | None = None  # between two reports
     start_s: float | None = 60.0  # from the fork to the first line of user code
     grace_s: float = 5.0  # between SIGTERM and SIGKILL
-    memory_mb: float | None = None  # of host memory, its whole process tree together
-    log_mb: float = 8.0  # of the log that are kept: its beginning and its end
-    work_dir_mb: float | None = 1024.0  # in the working and temporary directories together
-    on_timeout: str = "fail"  # or finish: with what was reported until `trial_s`
+    memory_mb: float | None = None  # of host memory, for the whole process tree
+    log_mb: float = 8.0  # of the log; of a longer one the beginning and the end are kept
+    work_dir_mb: float | None = 1024.0  # working and temporary directories together
+    on_timeout: str = "fail"  # or finish: with the values reported until `trial_s`
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """All that a slot and its trial process need to run one attempt; plain values only."""
+    """What a slot and its trial process need to run one attempt; plain values only."""
 
     sweep_id: int
     trial_id: int
@@ -158,23 +158,23 @@ class Assignment:
     attempt: int
     params: Params
     seed: int
-    metric: str  # that `report` reports
+    metric: str  # the metric of `report`
     program: dict[str, Any]
     split: dict[str, Any]
     directory: str  # of this attempt: log, work folder, model
     data_cache: str  # memory-mapped data sets, shared by all trials of the machine
     code: str | None = None  # folder of the unpacked bundle
-    defined: tuple[str, ...] = ()  # the parameters that an earlier attempt, or a cloned trial, suggested by itself
+    defined: tuple[str, ...] = ()  # parameters suggested by an earlier attempt or a cloned trial
     prunable: bool = False
-    keep_checkpoint: bool = False  # when it has finished
+    keep_checkpoint: bool = False  # after it has finished
     threads: int | None = None
     limits: Limits = field(default_factory=Limits)
-    objectives: tuple[str, ...] = ()  # the metrics that the trial is judged by, in order
+    objectives: tuple[str, ...] = ()  # the names of the objectives, in order
     goals: tuple[str, ...] = ()  # minimize or maximize, of each objective
     sweep_name: str = ""
-    enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest by itself
-    objective: str = "last"  # min or max: which reported value counts, where the program returns none
-    stop: tuple[tuple[str, float], ...] = ()  # metrics that end the trial, as finished, and from which value on
+    enqueued: Params = field(default_factory=dict)  # values for parameters that the code may suggest
+    objective: str = "last"  # or min, max: which reported value counts if the program returns none
+    stop: tuple[tuple[str, float], ...] = ()  # metrics with the values at which they end the trial as finished
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives) or (self.metric,))
@@ -196,7 +196,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class AttemptKey:
-    """Names one attempt: results count only under the current key of a trial."""
+    """Identifies an attempt; results are accepted only for the current attempt of a trial."""
 
     trial_id: int
     attempt: int
@@ -204,20 +204,20 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The trial process is up, sees its device, and is about to run user code."""
+    """The trial process has started, sees its device, and is about to run user code."""
 
     key: AttemptKey
     pid: int
     at: float  # seconds since the epoch
     visible_devices: str  # CUDA_VISIBLE_DEVICES as the process saw it
     torch_device: str
-    import_s: float = 0.0  # that loading the program took
+    import_s: float = 0.0  # time to load the program
     imports: dict[str, float] = field(default_factory=dict)  # seconds by installed module that user code imported
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One value of the sweep's metric, for pruning, with other metrics of the same step."""
+    """A value of the metric that pruning uses."""
 
     key: AttemptKey
     step: int
@@ -227,7 +227,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """Metrics beside the sweep's own."""
+    """Values of other metrics."""
 
     key: AttemptKey
     step: int
@@ -237,7 +237,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file that the trial left whole in its folder, to be kept: the model, or its predictions."""
+    """A complete file in the attempt's folder that is kept: the model or its predictions."""
 
     key: AttemptKey
     name: str  # relative to the attempt's folder
@@ -247,23 +247,23 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A value for a parameter that the sweep file does not name: to be chosen, or drawn by the trial itself."""
+    """A request for a value of a parameter that is not in the sweep file, or a notice that the trial sampled one."""
 
     key: AttemptKey
     name: str
-    distribution: dict[str, Any]  # as a sweep file writes a parameter
-    drawn: bool = False  # nobody chose in time: `value` is what the trial goes on with
+    distribution: dict[str, Any]  # as a parameter of a sweep file
+    drawn: bool = False  # no answer in time: the trial continues with `value`
     value: Scalar = None
 
 
 @dataclass(frozen=True, slots=True)
 class StudyAsked:
-    """A trial reads its sweep through `trial.study`; its process waits for the answer."""
+    """A trial reads study data through `trial.study`; its process waits for the answer."""
 
     key: AttemptKey
-    request: int  # counts the questions of the attempt; the answer has it too
+    request: int  # request number within the attempt, repeated in the answer
     what: str  # one of `STUDY_QUESTIONS`
-    number: int = 0  # `trials`: of the first trial to return; `curve`: of the trial whose reports are wanted
+    number: int = 0  # `trials`: the first trial to return; `curve`: the trial
 
 
 STUDY_QUESTIONS = ("best", "trials", "curve")
@@ -271,17 +271,17 @@ STUDY_QUESTIONS = ("best", "trials", "curve")
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """A trial called `study.stop()`: no other trial of its sweep is to start."""
+    """A trial called `study.stop()`: no further trial of the sweep starts."""
 
     key: AttemptKey
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The last event of an attempt: its process tree is gone and its slot is free."""
+    """The last event of an attempt: its process tree has ended and its slot is free."""
 
     key: AttemptKey
-    state: TrialState  # finished, pruned, failed or cancelled, as the slot judges it
+    state: TrialState  # finished, pruned, failed or cancelled, as determined by the slot
     started_at: float
     ended_at: float
     value: float | None = None
@@ -292,7 +292,7 @@ class Ended:
     pid: int | None = None
     late_prune_answers: int = 0
     orphans_killed: int = 0
-    log_tail: str = ""  # the end of what a failed attempt printed
+    log_tail: str = ""  # the end of the output of a failed attempt
     values: tuple[float, ...] | None = None  # one for each objective; the first is `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0 is violated
     user_attrs: dict[str, Any] = field(default_factory=dict)  # JSON values

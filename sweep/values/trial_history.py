@@ -1,4 +1,4 @@
-"""What a search is told of trials and answers about them: plain values; scheduler and search process."""
+"""The values exchanged with the search: earlier trials, proposals, pruning decisions; scheduler and search process."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from podium.sweep.values.trial import Params, TrialState
 
-ENQUEUED = "enqueue"  # the sampler of a trial that the sweep file asks for
-CLONED = "clone"  # and of one that a client added
+ENQUEUED = "enqueue"  # the sampler name of a trial that the sweep file enqueues
+CLONED = "clone"  # the sampler name of a trial that a client added
 GRID = "grid"
-ENQUEUED_VALUES = "podium:enqueued"  # attribute of a trial: enqueued values of what the sweep file does not name
+ENQUEUED_VALUES = "podium:enqueued"  # trial attribute: enqueued values of parameters that are not in the sweep file
 
 
 @dataclass(frozen=True, slots=True)
 class PastTrial:
-    """A trial as the database remembers it: all that a search needs to know."""
+    """A stored trial, with everything that a search needs."""
 
     number: int
     state: TrialState
@@ -25,14 +25,16 @@ class PastTrial:
     reports: dict[int, float] = field(default_factory=dict)  # step -> the metric that is pruned on
     attributes: dict[str, Any] = field(default_factory=dict)
     sampler: str = ""
-    infeasible: bool = False  # it failed for want of memory
-    values: tuple[float, ...] | None = None  # of all objectives; None: there is one, and `value` is its
+    infeasible: bool = False  # it failed because memory ran out
+    values: tuple[float, ...] | None = None  # of all objectives; None if there is one, with `value`
     constraints: dict[str, float] = field(default_factory=dict)  # above 0: violated
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that are not in the sweep file
 
     @property
     def objectives(self) -> tuple[float, ...] | None:
-        """The value of each objective, in order; None where it has none."""
+        """The value of each objective, in order; None if it has no result."""
         if self.values is not None:
             return self.values
         return None if self.value is None else (self.value,)
@@ -42,7 +44,7 @@ class PastTrial:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PastTrial:
-        """The inverse of `to_dict`, also by way of JSON."""
+        """The inverse of `to_dict`, also after a JSON round trip."""
         rest = dict(values)
         rest["state"] = TrialState(rest["state"])
         rest["reports"] = {int(step): value for step, value in rest["reports"].items()}
@@ -52,18 +54,20 @@ class PastTrial:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What to try next, and who chose it."""
+    """The parameters of the next trial, and the sampler that proposed it."""
 
     number: int
     params: Params
     sampler: str
     attributes: dict[str, Any]
-    distributions: dict[str, dict[str, Any]] = field(default_factory=dict)  # of what the sweep file does not name
+    distributions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of parameters that are not in the sweep file
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a trial should give up at its last step; all notes on it if the pruner changed any, else none."""
+    """Whether to prune a trial at its last step; `attributes` has all its attributes if the pruner changed any."""
 
     prune: bool
     attributes: dict[str, Any]

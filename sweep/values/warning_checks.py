@@ -1,4 +1,4 @@
-"""What a sweep warns of although it goes on: codes, texts, and the check for identical results; pure, scheduler."""
+"""Warnings of a running sweep: codes, messages, and checks of results and stop metrics; scheduler."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 from podium.sweep.values.trial import Params
 
-MIN_TRIALS = 5  # finished ones, before identical values are worth a warning
+MIN_TRIALS = 5  # finished trials before identical values cause a warning
 SAME_VALUE = "all trials report the same value; does the program read its parameters?"
 
 
 class WarningCode(StrEnum):
-    """What a sweep may warn of; each at most once at a time."""
+    """The warnings of a sweep; each is active at most once at a time."""
 
     IDENTICAL_RESULTS = "identical_results"
     UNKNOWN_STOP_METRIC = "unknown_stop_metric"
@@ -20,7 +20,7 @@ class WarningCode(StrEnum):
 
 
 class StopCheck:
-    """Whether the metrics that `stop` names are ever reported."""
+    """Checks that the metrics of `stop` conditions are reported."""
 
     def __init__(self, metrics: Iterable[str]) -> None:
         self._missing = dict.fromkeys(metrics)
@@ -33,15 +33,15 @@ class StopCheck:
 
     @property
     def warning(self) -> str:
-        """The text of the warning after a trial has finished, or ""."""
+        """The warning after a trial has finished, or ""."""
         if not self._missing:
             return ""
         names = ", ".join(map(repr, self._missing))
-        return f"stop: no trial has reported {names}; name step, training_iteration, or a metric that trials report"
+        return f"stop: no trial has reported {names}; use step, training_iteration, or a metric that trials report"
 
 
 class ResultCheck:
-    """Whether all finished trials of a sweep have the same values although their parameters differ; O(1) a trial."""
+    """Checks whether all finished trials have the same values although their parameters differ; O(1) per trial."""
 
     def __init__(self) -> None:
         self._finished = 0
@@ -60,6 +60,6 @@ class ResultCheck:
 
     @property
     def warning(self) -> str:
-        """The text of the warning, or ""."""
+        """The warning, or ""."""
         suspicious = self._finished >= MIN_TRIALS and self._params_differ and not self._values_differ
         return SAME_VALUE if suspicious else ""

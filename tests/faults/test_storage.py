@@ -91,7 +91,7 @@ def test_a_database_on_a_full_disk_is_read_and_goes_on_when_there_is_room(tmp_pa
         database = Database(path)
         _add(database, 1)
         _fill(disk / "filler")
-        with pytest.raises(StorageFullError, match=r"no room left in .*disk"):
+        with pytest.raises(StorageFullError, match=r"no space left in .*disk"):
             _add(database, 2, size=500_000)
         with database.read() as connection:
             there = connection.execute(text("SELECT count(*) FROM events")).scalar_one()
@@ -113,7 +113,7 @@ def test_a_service_on_a_full_disk_answers_refuses_and_goes_on_alone(tmp_path: Pa
         before = client.ready()["parts"]
         _fill(disk / "filler")
         assert client.ready()["storage"] == {"free_bytes": 0, "enough": False}
-        with pytest.raises(PodiumError, match=r"no room left in .*nothing new begins below .* MB; remove files there"):
+        with pytest.raises(PodiumError, match=r"no space left in .* MB are required to start new work; free disk"):
             client.submit(function_sweep(code, "naps:nap"))
         held = wait_for("what ran has ended", lambda: _held(client, sweep_id), 20.0)
         (disk / "filler").unlink()
@@ -139,7 +139,7 @@ def test_a_full_file_system_of_one_trial_fails_that_trial_and_stops_no_other_swe
         other = client.submit(function_sweep(code, "naps:nap", run_cap=30, resources=limits))["id"]
         wait_for("the sweep with the full file system has failed", lambda: client.sweep(full)["state"] == "failed")
         wait_for("the other sweep is over", lambda: client.sweep(other)["state"] == "finished")
-        assert f"no space left on the file system of {own} (the data disk has room)" in client.sweep(full)["reason"]
+        assert f"no space left on the file system of {own} (the data disk is not full)" in client.sweep(full)["reason"]
         (trial,) = client.trials(full)
         assert trial["cause"] == "disk_full"
         assert [attempt["state"] for attempt in client.trial(trial["id"])["attempts"]] == ["failed"] * 4

@@ -87,11 +87,11 @@ def test_a_program_without_an_interpreter_is_made_executable(slot: SlotDriver) -
 @pytest.mark.parametrize(
     ("what", "cause", "message"),
     [
-        ("fails", Cause.USER_ERROR, "the script ended with status 1: ValueError: as planned"),
-        ("leaves_without_a_word", Cause.USER_ERROR, "status 3: it said nothing on standard error"),
+        ("fails", Cause.USER_ERROR, "the script exited with status 1: ValueError: as planned"),
+        ("leaves_without_a_word", Cause.USER_ERROR, "status 3: no output on standard error"),
         ("has_no_memory", Cause.HOST_MEMORY, "MemoryError: none left"),
         ("has_no_device_memory", Cause.DEVICE_MEMORY, "CUDA out of memory"),
-        ("kills_itself", Cause.SIGNAL, "ended by SIGKILL"),
+        ("kills_itself", Cause.SIGNAL, "terminated by SIGKILL"),
         ("says_nothing", Cause.BAD_REPORT, "the script ended without a value of 'score'; if it prints one, add it"),
         ("diverges", Cause.NON_FINITE, "not finite"),
         ("is_not_there", Cause.USER_ERROR, "KeyError: 'is_not_there'"),

@@ -70,7 +70,7 @@ def test_a_failed_trial_is_not_asked_for_its_constraints(slot: SlotDriver) -> No
 
 
 STOPPED = "stop: step 3 reached 3"
-TIMED_OUT = "ran longer than limits.trial_s"
+TIMED_OUT = "exceeded limits.trial_s"
 
 
 @pytest.mark.parametrize("ends", ["stop", "trial_s"])

@@ -42,7 +42,7 @@ def test_at_the_time_limit_a_trial_finishes_with_the_value_that_the_file_asks_fo
 ) -> None:
     ended = slot.result(program(name), limits=AT_LIMIT, objective=rule)
     assert (ended.state, ended.value, ended.cause) == (FINISHED, value, None)
-    assert ended.message == "ran longer than limits.trial_s; finished with what it had reported"
+    assert ended.message == "exceeded limits.trial_s; finished with the values reported before"
 
 
 def test_a_process_that_cannot_be_asked_to_end_finishes_all_the_same(slot: SlotDriver) -> None:
@@ -59,7 +59,7 @@ def test_the_value_is_exact_where_the_curve_leaves_points_out(slot: SlotDriver) 
 def test_without_a_report_the_time_limit_is_a_failure(slot: SlotDriver) -> None:
     ended = slot.result(program("reports_nothing"), limits=AT_LIMIT)
     assert (ended.state, ended.cause) == (FAILED, Cause.TIMEOUT)
-    assert ended.message == "ran longer than limits.trial_s, and had not reported its metric"
+    assert ended.message == "exceeded limits.trial_s, without having reported its metric"
 
 
 def test_by_default_the_time_limit_is_a_failure(slot: SlotDriver) -> None:
@@ -129,7 +129,7 @@ def test_a_process_that_swallows_the_exception_is_ended_after_its_grace(slot: Sl
 def test_a_stopped_trial_without_a_value_fails_and_says_so(slot: SlotDriver) -> None:
     ended = slot.result(program("logs_without_its_metric"), stop=(("step", 2),))
     assert (ended.state, ended.cause) == (FAILED, Cause.BAD_REPORT)
-    assert ended.message == "stop: step 2 reached 2, but the trial had not reported its metric before"
+    assert ended.message == "stop: step 2 reached 2, but the trial had not reported its metric"
 
 
 @pytest.mark.parametrize(("rule", "value"), [("last", 0.5), ("max", 0.9)])

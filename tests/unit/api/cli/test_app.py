@@ -87,10 +87,10 @@ BAD_FILES: dict[str, tuple[str, str]] = {
         GOOD.replace("1e-4", "7.0"),
         "sweep.yaml:5: parameters.lr.min: min (7) must not exceed max (0.1)",
     ),
-    "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is missing"),
+    "no metric": (GOOD.replace("metric:", "metrik:"), "sweep.yaml: metric: is required"),
     "not YAML": (GOOD + "x: [1\n", "sweep.yaml:"),
     "an empty file": ("", "sweep.yaml: the file is empty"),
-    "a list": ("[1]", "sweep.yaml: a sweep file is a mapping"),
+    "a list": ("[1]", "sweep.yaml: a sweep file must be a mapping"),
     "not text": ("\udcff", "not UTF-8 text (byte 0)"),
     "what was imported": (
         GOOD.partition("program:")[0] + f"program: {{imported: a study, sha256: {'a' * 64}}}\n",
@@ -162,7 +162,7 @@ def test_a_data_directory_that_cannot_be_is_3(
         (("sweep", "validate"), 2, "Missing argument"),
         (("serve", "--port", "70000"), 2, "65535"),
         (("serve", "--host", "0.0.0.0"), 2, "must not travel in the clear"),
-        (("serve", "--devices", "tpu"), 2, "write auto, gpu, cpu, cpu:N or pretend-gpu:N"),
+        (("serve", "--devices", "tpu"), 2, "must be auto, gpu, cpu, cpu:N or pretend-gpu:N"),
     ],
     ids=str,
 )
@@ -293,9 +293,9 @@ def test_what_is_refused_is_1_and_says_why(
     ("command", "words"),
     [
         (("trial", "clone", "1", "--set", "lrr=0.1"), "params.lrr: there is no parameter 'lrr'; did you mean 'lr'?"),
-        (("trial", "clone", "1", "--set", "lr=fast"), "params.lr: 'fast' is not a number"),
-        (("trial", "clone", "1", "--set", "lr=NaN"), "params.lr: 'NaN' is not a number"),
-        (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: '1e999' is not a number"),
+        (("trial", "clone", "1", "--set", "lr=fast"), "params.lr: must be a number, got 'fast'"),
+        (("trial", "clone", "1", "--set", "lr=NaN"), "params.lr: must be a number, got 'NaN'"),
+        (("trial", "clone", "1", "--set", "lr=1e999"), "params.lr: must be a number, got '1e999'"),
         (
             ("trial", "show", "0"),
             "a trial's id is a number from 1 on; ids are in the column id of `podium trial list`\n",

@@ -34,7 +34,7 @@ def test_nothing_new_is_accepted_without_room(client: TestClient, free: Fill, pa
     assert answer.status_code == 507
     assert int(answer.headers["Retry-After"]) > 0
     assert "0 MB are free" in answer.json()["detail"]
-    assert "remove files there" in answer.json()["detail"]
+    assert "to resume automatically" in answer.json()["detail"]
     assert client.get("/api/v1/sweeps").json()["items"] == []
 
 

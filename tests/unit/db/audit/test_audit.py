@@ -281,7 +281,7 @@ def test_an_artifact_that_is_a_folder_is_a_breach(sound: ServiceRig) -> None:
     folder.mkdir()
     run_sql(sound, f"UPDATE artifacts SET size_bytes = {folder.stat().st_size} WHERE trial_id = 1")
     (breach,) = look(sound).breaches
-    assert (breach.invariant, "cannot be read: it is no plain file" in breach.wrong) == ("artifacts", True)
+    assert (breach.invariant, "cannot be read: not a regular file" in breach.wrong) == ("artifacts", True)
 
 
 def test_hashing_holds_no_transaction_open(sound: ServiceRig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,7 +339,7 @@ def test_with_no_room_what_waits_to_be_written_is_a_note(up: ServiceRig, monkeyp
     report = look(up)
     assert not report.breaches
     assert "its process does not (trial_id 4, attempt 1, pid 4194399); what is known waits" in report.notes[0]
-    assert "no room left in" in report.notes[1]
+    assert "no space left in" in report.notes[1]
 
 
 def test_while_a_part_comes_back_what_it_puts_right_is_waited_for(up: ServiceRig) -> None:

@@ -59,7 +59,7 @@ def test_a_sound_database_on_a_full_disk_is_sound(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "statvfs", lambda _: found)
     report = check(path)
     assert report.problems == ()
-    assert "no room left" in report.advice[-1]
+    assert "no space left" in report.advice[-1]
 
 
 def test_the_name_of_a_process_need_not_be_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def test_this_machine_tells_what_holds_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs"])
 def test_a_network_file_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str) -> None:
     monkeypatch.setattr(filesystem_type, "kind_of", lambda _: kind)
-    with pytest.raises(DataDirectoryError, match=rf"lies on a network file system \({kind}\).*choose a local disk"):
+    with pytest.raises(DataDirectoryError, match=rf"is on a network file system \({kind}\).*Choose a local disk"):
         refuse_network(tmp_path)
 
 

@@ -40,7 +40,7 @@ def test_another_full_file_system_is_the_trials_own_and_named(tmp_path: Path, mo
     _play_room(monkeypatch, 500 * MB)
     cause, message, interrupted = full_disk.blame(FULL, "OSError: x", _assignment(tmp_path))
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
-    assert message == "no space left on the file system of /dev/shm (the data disk has room): OSError: x"
+    assert message == "no space left on the file system of /dev/shm (the data disk is not full): OSError: x"
 
 
 def test_a_full_file_system_that_nothing_names_is_still_the_trials_own(
@@ -49,7 +49,7 @@ def test_a_full_file_system_that_nothing_names_is_still_the_trials_own(
     _play_room(monkeypatch, 500 * MB)
     monkeypatch.setattr(full_disk, "writable_local", list)
     _, message, _ = full_disk.blame(RuntimeError("No space left on device"), "RuntimeError: x", _assignment(tmp_path))
-    assert message.startswith("no space left on a file system of the trial's own (the data disk has room)")
+    assert message.startswith("no space left on an unknown file system (the data disk is not full)")
 
 
 def test_a_data_disk_that_the_trials_own_files_fill_is_its_own_failure(
@@ -60,7 +60,7 @@ def test_a_data_disk_that_the_trials_own_files_fill_is_its_own_failure(
     monkeypatch.setattr(full_disk, "room", lambda path: Room(str(path), 0, MB))
     cause, message, interrupted = full_disk.blame(FULL, "OSError: x", assignment)
     assert (cause, interrupted) == (Cause.DISK_FULL, False)
-    assert "where this trial's own files took 2 MB" in message
+    assert "where this trial's own files use 2 MB" in message
 
 
 def test_more_than_its_quota_is_its_quota_also_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,4 +84,4 @@ def test_a_file_system_without_free_inodes_has_no_room(monkeypatch: pytest.Monke
     found = os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 100_000, 10, 10, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: found)
     assert not room(Path("/data")).enough
-    assert "10 files (inodes) are free, and nothing new begins below 1,000" in str(room(Path("/data")))
+    assert "10 inodes are free, but 1,000 are required" in str(room(Path("/data")))

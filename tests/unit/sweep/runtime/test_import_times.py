@@ -34,7 +34,7 @@ def test_a_sweep_whose_imports_cost_more_than_its_trial_says_what_to_write() -> 
     rig.submit(program=FUNCTION)
     play(rig, {"sklearn.ensemble": 1.5, "pandas": 0.7}, 0.5)
     assert rig.sweep().warnings["slow_imports"] == (
-        "importing takes 2.2 s of each trial, all else 0.5 s; to import once, write in program: "
+        "imports take 2.2 s of each trial, the rest 0.5 s; to import once, set program."
         "preload: [lightning, sklearn.ensemble, pandas]"
     )
 

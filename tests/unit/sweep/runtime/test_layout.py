@@ -78,14 +78,14 @@ def test_the_runtime_directory_is_ours_alone(runtime: RuntimeDirectory) -> None:
 def test_a_runtime_directory_open_to_others_is_refused(runtime: RuntimeDirectory) -> None:
     runtime.root.mkdir()
     runtime.root.chmod(0o755)
-    with pytest.raises(DataDirectoryError, match="is not ours alone"):
+    with pytest.raises(DataDirectoryError, match="is owned by or accessible to other users"):
         runtime.prepare()
 
 
 def test_a_link_in_place_of_the_runtime_directory_is_refused(runtime: RuntimeDirectory, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     runtime.root.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DataDirectoryError, match="is not ours alone"):
+    with pytest.raises(DataDirectoryError, match="is owned by or accessible to other users"):
         runtime.prepare()
 
 

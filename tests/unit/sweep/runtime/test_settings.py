@@ -24,7 +24,7 @@ def test_a_device_plan_is_read(text: str, plan: DevicePlan) -> None:
 
 @pytest.mark.parametrize("text", ["", "tpu", "cpu:0", "cpu:-1", "cpu:x", "cpu:", "gpu:2", "auto:1", "CPU", "cpu:99999"])
 def test_another_device_plan_is_refused_with_what_is_possible(text: str) -> None:
-    with pytest.raises(ServiceError, match="write auto, gpu, cpu, cpu:N or pretend-gpu:N"):
+    with pytest.raises(ServiceError, match="must be auto, gpu, cpu, cpu:N or pretend-gpu:N"):
         DevicePlan.parse(text)
 
 

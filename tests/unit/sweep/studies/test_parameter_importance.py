@@ -42,7 +42,7 @@ def test_what_the_value_depends_on_is_first(name: str) -> None:
     assert next(iter(shares)) == name
     assert shares[name] > 0.8
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert found["left_out"] == {"epochs": "has one value in all trials"}
+    assert found["left_out"] == {"epochs": "same value in all trials"}
 
 
 def test_one_loss_that_went_through_the_roof_does_not_explain_everything() -> None:
@@ -58,7 +58,7 @@ def test_parameters_that_do_not_always_take_part_are_left_out_and_those_of_no_fi
         trial["params"]["seen"] = number / 10
         trial["params"]["mixed"] = number % 2 or "auto"
     found = importances_of(asked)
-    assert found["left_out"]["momentum"] == "takes part in 1 of 40 trials"
+    assert found["left_out"]["momentum"] == "active in only 1 of 40 trials"
     assert {"seen", "mixed"} <= found["importances"].keys()
 
 
@@ -71,7 +71,10 @@ def test_values_outside_the_files_range_are_taken_too() -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"value": 1.0}, "all trials have the same value"), ({"params": {"epochs": 3}}, "no parameter was different")],
+    [
+        ({"value": 1.0}, "all trials have the same value"),
+        ({"params": {"epochs": 3}}, "all trials have the same parameters"),
+    ],
 )
 def test_where_there_is_nothing_to_say_it_says_so(change: dict[str, Any], words: str) -> None:
     asked = document()

@@ -90,7 +90,7 @@ def test_what_was_reported_counts_at_a_condition_of_stop_and_at_the_time_limit(
         (STOPPED, None, Cause.CANCELLED, CANCELLED, "stopped on request"),
         (SO_FAR, None, Cause.TIMEOUT, FAILED, "limits.trial_s; program.constraints was not evaluated within"),
         (SO_FAR, RAISED, Cause.TIMEOUT, FAILED, f"program.constraints was not evaluated: {RAISED.message}"),
-        (Chosen((0.5,), constrained=True), None, Cause.TIMEOUT, FINISHED, "finished with what it had reported"),
+        (Chosen((0.5,), constrained=True), None, Cause.TIMEOUT, FINISHED, "finished with the values reported before"),
     ],
 )
 def test_with_constraints_nothing_finishes_early_before_they_are_known(

@@ -47,7 +47,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 @pytest.mark.parametrize("value", [float("nan"), {"x": float("inf")}, object(), {1, 2}, b"x", "\ud800", np.zeros(3)])
 def test_what_is_no_json_value_is_refused(value: Any) -> None:
     notes = Notes()
-    with pytest.raises(BadReportError, match="no JSON value"):
+    with pytest.raises(BadReportError, match="not a JSON value"):
         notes.set_user_attr("x", value)
     assert notes.user_attrs == {}
 
@@ -96,7 +96,7 @@ def test_attributes_are_bounded_together() -> None:
     notes = Notes()
     notes.set_user_attr("a", "x" * (MAX_USER_ATTRS_BYTES // 2))
     notes.set_user_attr("a", "y" * (MAX_USER_ATTRS_BYTES // 2))  # in its place
-    with pytest.raises(BadReportError, match="write what is larger to a file"):
+    with pytest.raises(BadReportError, match="write larger data to a file"):
         notes.set_user_attr("b", "x" * (MAX_USER_ATTRS_BYTES // 2))
     assert list(notes.user_attrs) == ["a"]
 

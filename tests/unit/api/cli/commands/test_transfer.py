@@ -90,7 +90,7 @@ def test_what_is_left_out_is_said(podium: Podium, served: ServiceRig, tmp_path: 
     study = optuna.create_study(storage=url, study_name="theirs")
     study.add_trial(create_trial(value=float("inf")))
     code, out, _ = podium("sweep", "import", url)
-    assert (code, out.splitlines()[1:]) == (0, ["1 trials with an infinite value become failed"])
+    assert (code, out.splitlines()[1:]) == (0, ["1 trials with an infinite value are imported as failed"])
 
 
 BAD: list[tuple[tuple[str, ...], str]] = [
@@ -102,7 +102,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
         ("export", "1", "--to", "nosuch://me:secret@host/db"),
         "nosuch://me:***@host/db cannot be used as an Optuna storage",
     ),
-    (("import", "/nowhere/x.db"), "/nowhere/x.db cannot be read: No such file"),
+    (("import", "/nowhere/x.db"), "cannot read /nowhere/x.db: No such file"),
 ]
 
 

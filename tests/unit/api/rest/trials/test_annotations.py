@@ -67,15 +67,15 @@ def test_tags_are_added_and_removed_beside_those_of_others(client: TestClient, t
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"tags": [""]}, "tags: '' is no tag: 1 to 50 characters without spaces"),
-        ({"add_tags": ["two words"]}, "add_tags: 'two words' is no tag"),
-        ({"tags": ["a,b"]}, "is no tag"),
-        ({"tags": ["-keep"]}, "`not` in a filter"),
-        ({"tags": ["x" * (MAX_TAG + 1)]}, "is no tag"),
-        ({"tags": [f"t{n}" for n in range(MAX_TAGS + 1)]}, f"{MAX_TAGS + 1} tags"),
-        ({"note": "x" * (MAX_NOTE + 1)}, "10,001 characters"),
-        ({"note": "half \ud800 character"}, "cannot be stored"),
-        ({"note": "a zero\x00"}, "cannot be stored"),
+        ({"tags": [""]}, "tags: invalid tag '': must be 1 to 50 characters without spaces"),
+        ({"add_tags": ["two words"]}, "add_tags: invalid tag 'two words'"),
+        ({"tags": ["a,b"]}, "invalid tag"),
+        ({"tags": ["-keep"]}, "must not begin with -"),
+        ({"tags": ["x" * (MAX_TAG + 1)]}, "invalid tag"),
+        ({"tags": [f"t{n}" for n in range(MAX_TAGS + 1)]}, f"got {MAX_TAGS + 1}"),
+        ({"note": "x" * (MAX_NOTE + 1)}, "got 10,001"),
+        ({"note": "half \ud800 character"}, "lone surrogate"),
+        ({"note": "a zero\x00"}, "contains a NUL"),
         ({"notes": "x"}, "body.notes"),
     ],
     ids=lambda value: str(value)[:30].encode(errors="replace").decode(),
@@ -106,7 +106,7 @@ def test_planted_markup_is_text_like_any_other(client: TestClient, trial_id: int
 def test_words_are_checked_by_themselves() -> None:
     assert checked_note("  ") == ""
     assert checked_tags(["é", "lr:1e-3"]) == ["lr:1e-3", "é"]
-    with pytest.raises(InvalidSpecError, match="is no tag"):
+    with pytest.raises(InvalidSpecError, match="invalid tag"):
         checked_tags(["a\tb"])
 
 
@@ -130,4 +130,4 @@ def test_the_command_line_notes_and_tags(podium: Podium, served: ServiceRig) -> 
 def test_the_command_line_says_what_is_wrong(podium: Podium, served: ServiceRig) -> None:  # noqa: F811
     assert podium("trial", "tag", "1")[0] == 2
     code, _, err = podium("trial", "tag", "1", "--add", "two words")
-    assert (code, "is no tag" in err) == (1, True)
+    assert (code, "invalid tag" in err) == (1, True)

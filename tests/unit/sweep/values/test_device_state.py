@@ -1,0 +1,51 @@
+"""Device states: precedence of conditions, transitions, and the values that are stored."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from podium.sweep.values.device_state import (
+    DEVICE_TRANSITIONS,
+    STORED_DEVICE_STATES,
+    DeviceState,
+    check_device_transition,
+    device_state,
+)
+from podium.sweep.values.errors import IllegalTransitionError
+
+
+def test_the_stored_values_do_not_change() -> None:
+    assert sorted(STORED_DEVICE_STATES) == ["dedicated", "lost", "ready", "set aside"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "dedicated", "drained", "running", "state"),
+    [
+        (True, True, True, True, DeviceState.LOST),
+        (False, True, True, True, DeviceState.DEDICATED),
+        (False, False, True, True, DeviceState.DRAINED),
+        (False, False, False, True, DeviceState.BUSY),
+        (False, False, False, False, DeviceState.READY),
+    ],
+)
+def test_conditions_have_a_precedence(
+    lost: bool, dedicated: bool, drained: bool, running: bool, state: DeviceState
+) -> None:
+    assert device_state(lost=lost, dedicated=dedicated, drained=drained, running=running) is state
+
+
+@pytest.mark.parametrize(("old", "new"), list(itertools.product(DeviceState, repeat=2)))
+def test_only_listed_transitions_are_allowed(old: DeviceState, new: DeviceState) -> None:
+    if new is old or new in DEVICE_TRANSITIONS[old]:
+        check_device_transition(old, new)
+    else:
+        with pytest.raises(IllegalTransitionError, match=f"from {old} to {new}; possible: "):
+            check_device_transition(old, new)
+
+
+def test_every_state_can_be_lost_and_recovered() -> None:
+    for state in STORED_DEVICE_STATES - {DeviceState.LOST}:
+        assert DeviceState.LOST in DEVICE_TRANSITIONS[state]
+        assert state in DEVICE_TRANSITIONS[DeviceState.LOST]
