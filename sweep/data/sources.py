@@ -29,7 +29,7 @@ _CLOTHES = (
 _DIGITS = tuple(map(str, range(10)))
 _SHIPPED: Mapping[str, Header] = {
     "digits": Header((), (1, 8, 8), np.dtype(np.uint8), "digit", "integer", rows=1797),
-    "diabetes": Header((), (1, 1, 10), np.dtype(np.float32), "disease progression", "number", rows=442),
+    "diabetes": Header((), (1, 1, 10), np.dtype(np.float32), "disease progression", "float", rows=442),
 }
 
 

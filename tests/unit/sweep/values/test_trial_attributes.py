@@ -70,7 +70,7 @@ def _nested(depth: int) -> Any:
 def test_an_attribute_nests_only_so_deep() -> None:
     notes = Notes()
     notes.set_user_attr("deep", _nested(MAX_DEPTH))
-    with pytest.raises(BadReportError, match=f"nested deeper than {MAX_DEPTH}"):
+    with pytest.raises(BadReportError, match=f"nested more than {MAX_DEPTH} levels"):
         notes.set_user_attr("deeper", _nested(MAX_DEPTH + 1))
     assert list(notes.user_attrs) == ["deep"]
 
